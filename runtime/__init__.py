@@ -1,0 +1,1 @@
+"""The embedded async runtime: carries out runs, durably."""
