@@ -1,1 +1,1 @@
-"""What a fault means and what may be done about it: pure functions, no I/O, no clock of their own."""
+"""What it means and what may be done: pure rules, without I/O and without a clock of their own."""

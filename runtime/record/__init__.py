@@ -1,1 +1,1 @@
-"""What happened: taxonomy of faults, events, state, journal. Knows nothing of the floors above."""
+"""What happened: events, the state folded from them, and the journal that keeps them."""

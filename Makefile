@@ -1,0 +1,39 @@
+# Every target sets up .venv by itself. `make PYTHON=/path/to/python` chooses the interpreter.
+
+BIN := .venv/bin
+COMPLETE := .venv/.complete
+PYTEST_ARGS ?= -n 2
+export PYTHON
+
+.PHONY: demo test lint types check-tests bench screenshots clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
+
+$(COMPLETE): requirements.lock pyproject.toml .ci/venv
+	@.ci/venv
+
+demo: $(COMPLETE) ## the main job, offline, over this directory
+	@$(BIN)/orbiter-console demo
+
+test: lint types check-tests ## everything that must hold
+
+check-tests: $(COMPLETE) ## the test suite alone
+	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+lint: $(COMPLETE) ## ruff, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(COMPLETE) ## mypy, strict, over code and tests
+	$(BIN)/python -m mypy
+
+bench: $(COMPLETE) ## prints ratios
+	@$(BIN)/python -m benchmarks
+
+screenshots: $(COMPLETE) ## renders the screens anew
+	@$(BIN)/python -m tests.screenshots
+
+clean: ## removes what the other targets made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache htmlcov .coverage

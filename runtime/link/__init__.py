@@ -1,0 +1,1 @@
+"""Telling it: the protocol between a runtime and its consoles."""

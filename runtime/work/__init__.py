@@ -1,0 +1,1 @@
+"""Doing it: the conductor, the desk of decisions, and whoever drives runs."""

@@ -1,0 +1,1 @@
+"""Widgets that paint views and send intents."""
