@@ -1,0 +1,348 @@
+"""What passes between models, agents, tools and callers: messages, results, usage, stream events.
+
+All models are frozen pydantic models. Names and defaults are those of the seeds; fields that the seeds do not have
+carry defaults and are left out of a dump while they hold them, so that a dump of old fields reads as it always did.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from orbiter.errors import OrbiterError
+
+__all__ = [
+    "ActionModel",
+    "AgentInput",
+    "AgentOutput",
+    "AssistantMessage",
+    "AudioBlock",
+    "Content",
+    "ContentBlock",
+    "DocumentBlock",
+    "ErrorEvent",
+    "ImageDataBlock",
+    "ImageURLBlock",
+    "Message",
+    "OrbiterError",
+    "ReasoningEvent",
+    "RunResult",
+    "StatusEvent",
+    "StepEvent",
+    "StreamEvent",
+    "SystemMessage",
+    "TextBlock",
+    "TextEvent",
+    "ToolCall",
+    "ToolCallEvent",
+    "ToolResult",
+    "ToolResultEvent",
+    "Usage",
+    "UsageEvent",
+    "UserMessage",
+    "VideoBlock",
+    "content_text",
+]
+
+
+def _absent(value: object) -> bool:
+    return not value
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+# --- content ----------------------------------------------------------------------------------------------------------
+
+
+class TextBlock(_Frozen):
+    """Text among other content."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImageURLBlock(_Frozen):
+    """An image that the provider fetches."""
+
+    type: Literal["image_url"] = "image_url"
+    url: str
+    detail: Literal["auto", "low", "high"] = "auto"
+
+
+class ImageDataBlock(_Frozen):
+    """An image sent along, base64 without a ``data:`` prefix."""
+
+    type: Literal["image_data"] = "image_data"
+    data: str
+    media_type: str = "image/png"
+
+
+class AudioBlock(_Frozen):
+    """Sound, base64."""
+
+    type: Literal["audio"] = "audio"
+    data: str
+    format: str = "wav"
+
+
+class VideoBlock(_Frozen):
+    """A film: a URL or base64 data."""
+
+    type: Literal["video"] = "video"
+    url: str = ""
+    data: str = ""
+    media_type: str = "video/mp4"
+
+
+class DocumentBlock(_Frozen):
+    """A document: a URL or base64 data."""
+
+    type: Literal["document"] = "document"
+    url: str = ""
+    data: str = ""
+    media_type: str = "application/pdf"
+    title: str = ""
+
+
+ContentBlock = Annotated[
+    TextBlock | ImageURLBlock | ImageDataBlock | AudioBlock | VideoBlock | DocumentBlock, Field(discriminator="type")
+]
+# Left to right: text is by far the most common, and then no block is looked at.
+Content = Annotated[str | list[ContentBlock], Field(union_mode="left_to_right")]
+
+
+def content_text(content: str | list[Any]) -> str:
+    """The text of a message's content; of blocks, the texts joined by line feeds and other kinds named in brackets."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block.type}]" for block in content)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+class ToolCall(_Frozen):
+    """A call that a model asks for; `arguments` is a JSON string as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+class UserMessage(_Frozen):
+    """What a user, or the agent before, says."""
+
+    role: Literal["user"] = "user"
+    content: Content
+
+
+class SystemMessage(_Frozen):
+    """An agent's instructions."""
+
+    role: Literal["system"] = "system"
+    content: Content
+
+
+class AssistantMessage(_Frozen):
+    """A model's reply. `provider_data` is opaque to all but the provider that wrote it and wants it back."""
+
+    role: Literal["assistant"] = "assistant"
+    content: Content = ""
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+    provider_data: dict[str, Any] | None = Field(default=None, exclude_if=_absent)
+
+
+class ToolResult(_Frozen):
+    """A tool's answer to one call: `content`, or `error` for the model to read and correct."""
+
+    role: Literal["tool"] = "tool"
+    tool_call_id: str
+    tool_name: str
+    content: Content = ""
+    error: str | None = None
+
+
+Message = UserMessage | SystemMessage | AssistantMessage | ToolResult
+_AnyMessage = Annotated[Message, Field(discriminator="role")]
+
+
+class ActionModel(_Frozen):
+    """A tool call with its arguments parsed."""
+
+    tool_call_id: str
+    tool_name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+# --- usage, input, output ---------------------------------------------------------------------------------------------
+
+
+class Usage(_Frozen):
+    """Tokens. `cached_tokens` (read) and `cache_write_tokens` are parts of the input, `reasoning_tokens` of the output."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cached_tokens: int = Field(default=0, exclude_if=_absent)
+    cache_write_tokens: int = Field(default=0, exclude_if=_absent)
+    reasoning_tokens: int = Field(default=0, exclude_if=_absent)
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum, field by field."""
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+NO_USAGE = Usage()
+
+
+class AgentInput(_Frozen):
+    """A question with the conversation before it."""
+
+    query: str
+    messages: list[_AnyMessage] = Field(default_factory=list)
+
+
+class AgentOutput(_Frozen):
+    """One reply of an agent's model; `usage` is that of the last call alone.
+
+    `parsed` is the instance of the agent's `output_type`, where it has one.
+    """
+
+    text: str = ""
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+    usage: Usage = NO_USAGE
+    reasoning: str = Field(default="", exclude_if=_absent)
+    finish_reason: str = Field(default="", exclude_if=_absent)
+    parsed: Any = Field(default=None, exclude_if=_absent)
+
+
+class RunResult(_Frozen):
+    """What a run came to.
+
+    Of a swarm, `output`, `messages`, `usage` and `steps` are the last agent's; the swarm's own totals are
+    `total_usage` and `total_steps`, and `outputs` has each agent's output text by name, in the order in which they ran.
+    `steps` counts one per agent run. `stop_reason` is ``stop``, ``max_steps``, ``length``, ``content_filter`` or empty.
+    """
+
+    output: str = ""
+    messages: list[_AnyMessage] = Field(default_factory=list)
+    usage: Usage = NO_USAGE
+    steps: int = Field(default=0, ge=0)
+    parsed: Any = Field(default=None, exclude_if=_absent)
+    run_id: str = Field(default="", exclude_if=_absent)
+    agent: str = Field(default="", exclude_if=_absent)
+    stop_reason: str = Field(default="", exclude_if=_absent)
+    state: Literal["", "completed", "degraded", "failed"] = Field(default="", exclude_if=_absent)
+    error: str | None = Field(default=None, exclude_if=_absent)
+    warnings: list[str] = Field(default_factory=list, exclude_if=_absent)
+    total_usage: Usage | None = Field(default=None, exclude_if=_absent)
+    total_steps: int = Field(default=0, ge=0, exclude_if=_absent)
+    outputs: dict[str, str] = Field(default_factory=dict, exclude_if=_absent)
+
+
+# --- stream events ----------------------------------------------------------------------------------------------------
+
+
+class TextEvent(_Frozen):
+    """A piece of a reply's text."""
+
+    type: Literal["text"] = "text"
+    text: str
+    agent_name: str = ""
+
+
+class ToolCallEvent(_Frozen):
+    """A model asks for a tool."""
+
+    type: Literal["tool_call"] = "tool_call"
+    tool_name: str
+    tool_call_id: str
+    agent_name: str = ""
+
+
+class StepEvent(_Frozen):
+    """A step of an agent (one reply and its tool calls) began or ended. Steps count from 1; times are Unix seconds."""
+
+    type: Literal["step"] = "step"
+    step_number: int
+    agent_name: str = ""
+    status: Literal["started", "completed"]
+    started_at: float = 0.0
+    completed_at: float | None = None
+    usage: Usage | None = None
+
+
+class ToolResultEvent(_Frozen):
+    """A tool answered. `duration_ms` is this call's own."""
+
+    type: Literal["tool_result"] = "tool_result"
+    tool_name: str
+    tool_call_id: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    result: str = ""
+    error: str | None = None
+    success: bool = True
+    duration_ms: float = 0.0
+    agent_name: str = ""
+
+
+class ReasoningEvent(_Frozen):
+    """A piece of a reply's reasoning."""
+
+    type: Literal["reasoning"] = "reasoning"
+    text: str
+    agent_name: str = ""
+
+
+class ErrorEvent(_Frozen):
+    """Something failed; `error_type` is the class's name."""
+
+    type: Literal["error"] = "error"
+    error: str
+    error_type: str = ""
+    agent_name: str = ""
+    step_number: int | None = None
+    recoverable: bool = False
+
+
+class StatusEvent(_Frozen):
+    """The run came to another state."""
+
+    type: Literal["status"] = "status"
+    status: Literal["starting", "running", "waiting_for_tool", "completed", "cancelled", "error"]
+    agent_name: str = ""
+    message: str = ""
+
+
+class UsageEvent(_Frozen):
+    """Tokens that one model call used."""
+
+    type: Literal["usage"] = "usage"
+    usage: Usage
+    agent_name: str = ""
+    step_number: int = 0
+    model: str = ""
+
+
+StreamEvent = (
+    TextEvent
+    | ToolCallEvent
+    | StepEvent
+    | ToolResultEvent
+    | ReasoningEvent
+    | ErrorEvent
+    | StatusEvent
+    | UsageEvent
+)
