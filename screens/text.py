@@ -1,0 +1,220 @@
+"""The one gate for text that we did not write: from models, tools, providers, files and users' exceptions.
+
+A terminal obeys escape sequences, Textual and Rich obey none of our wishes about them, and a reader believes what
+bidirectional and invisible characters make of a line. So nothing foreign reaches a view before it passed `clean`
+(several lines) or `clean_line` (one line). Afterwards it holds printable characters only; what was invisible is shown:
+C0 as control pictures (``␛``), everything else as ``⟨U+202E⟩``. ANSI colours are not honoured.
+
+What counts as invisible: general categories Cc, Cf, Cs, Co, Cn, Zl and Zp; Default_Ignorable_Code_Point of
+DerivedCoreProperties.txt (Unicode 15.1), which adds fillers, the grapheme joiner and variation selectors; and the
+blank Braille pattern. Two exceptions keep ordinary emoji readable, and only by leaving characters out: a joiner
+between two pictographs, and a presentation selector after one, change how many cells a terminal uses without anybody
+else knowing it.
+
+Markup is another matter: whoever shows cleaned text must hand it over as `Content`, `Text`, or with ``markup=False``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+SIZE: Final = 20_000
+"""Characters of a whole text that are looked at and shown."""
+LINE: Final = 2_000
+"""Characters of one line that are shown."""
+LINES: Final = 400
+"""Lines that are shown: a widget takes seconds for tens of thousands."""
+MARKS: Final = 4
+"""Combining marks on one character; no living orthography needs more."""
+TAB: Final = 4
+
+_MARK_ROOM: Final = 64
+"""No note about what was cut is longer than this."""
+_ASCII_TEXT: Final = re.compile(r"[ -~]+")
+_LINES_OF_ASCII_TEXT: Final = re.compile(r"[ -~\n]*")
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_IGNORABLE_RANGES: Final = (
+    *((code, code) for code in (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x2800, 0x3164, 0xFFA0)),
+    (0x180B, 0x180F),
+    (0xFE00, 0xFE0F),
+    (0xFFF0, 0xFFF8),
+    (0xE0000, 0xE0FFF),
+)
+_JOINER: Final = "\u200d"
+_KEYCAP: Final = "\u20e3"
+_PRESENTATION: Final = "\ufe0e\ufe0f"
+_SKIN_TONES: Final = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+_ASCII: Final = {
+    "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "--", "\u2026": "...",
+    "\u2022": "*", "\u00b7": ".", "\u2192": "->", "\u2190": "<-", "\u2713": "v", "\u2717": "x", "\u00d7": "x",
+    "\u00a0": " ",
+}  # fmt: skip
+
+
+def clean(
+    text: str,
+    *,
+    size: int = SIZE,
+    line: int = LINE,
+    lines: int = LINES,
+    keep_tabs: bool = False,
+    ascii_only: bool = False,
+) -> str:
+    r"""`text` made safe to show on several lines, ``\n`` between them. Cleaning twice changes nothing more.
+
+    ``\r\n`` counts as ``\n``; tabs become spaces up to the next multiple of four columns unless `keep_tabs`; with
+    `ascii_only` every character is shown in ASCII, for terminals that do not speak UTF-8.
+
+    Args:
+        size: upper bound of the result in characters. What lies beyond is cut before any work is done on it.
+        line: upper bound of one line of the result.
+        lines: upper bound of the number of lines.
+
+    Every cut is marked with how much it took away. Raises `ValueError` for bounds too small to hold that mark.
+    """
+    if size < 2 * _MARK_ROOM or line < 1 or lines < 1:
+        raise ValueError(
+            f"clean(size={size}, line={line}, lines={lines}): size is at least {2 * _MARK_ROOM}, the others 1; "
+            "use clean_line for less"
+        )
+    line = min(line, size - _MARK_ROOM - 1)
+    if len(text) <= line and _LINES_OF_ASCII_TEXT.fullmatch(text) and text.count("\n") < lines:
+        return text
+    shown: list[str] = []
+    ends: list[int] = []
+    total = start = 0
+    for row in text[:size].split("\n"):
+        end = start + len(row)
+        if end >= size:  # the window may have cut this row
+            found = text.find("\n", size)
+            end = found if found >= 0 else len(text)
+        row_text = row[:-1] if row.endswith("\r") and end < len(text) else row
+        cleaned = _bounded(row_text, line, missing=end - start - len(row), keep_tabs=keep_tabs, ascii_only=ascii_only)
+        total += len(cleaned) + 1
+        shown.append(cleaned)
+        ends.append(end)
+        start = end + 1
+        if total > size + 1 or len(shown) > lines or end >= size:
+            break
+    if total <= size + 1 and len(shown) <= lines and ends[-1] >= len(text):
+        return "\n".join(shown)
+    while shown and (total + _MARK_ROOM > size or len(shown) >= lines):
+        total -= len(shown.pop()) + 1
+        ends.pop()
+    rest = text[ends[-1] + 1 :] if ends else text
+    shown.append(_cut_mark(f"{len(rest)} more characters, {rest.count(chr(10)) + 1} lines", ascii_only=ascii_only))
+    return "\n".join(shown)
+
+
+def clean_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
+    r"""`text` made safe to show on one line of at most `limit` characters; line breaks are shown as ``⏎``.
+
+    Raises `ValueError` for a `limit` below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"clean_line(limit={limit}): at least 1 character is needed")
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
+    window = text[:limit]
+    return _bounded(window, limit, missing=len(text) - len(window), keep_tabs=False, ascii_only=ascii_only)
+
+
+def _bounded(row: str, limit: int, *, missing: int, keep_tabs: bool, ascii_only: bool) -> str:
+    """One cleaned line of at most `limit` characters; `missing` more of the source were not even handed in."""
+    cleaned, used = _cleaned(row, limit, keep_tabs=keep_tabs, ascii_only=ascii_only)
+    if used == len(row) and not missing:
+        return cleaned
+    if limit < 2 * _MARK_ROOM:
+        mark = "." if ascii_only else "…"
+        cleaned, _ = _cleaned(row, limit - 1, keep_tabs=keep_tabs, ascii_only=ascii_only)
+        return cleaned + mark
+    cleaned, used = _cleaned(row, limit - _MARK_ROOM, keep_tabs=keep_tabs, ascii_only=ascii_only)
+    return cleaned + _cut_mark(f"{len(row) - used + missing} more characters", ascii_only=ascii_only)
+
+
+def _cut_mark(what: str, *, ascii_only: bool) -> str:
+    return f"... <{what}>" if ascii_only else f"… ⟨{what}⟩"
+
+
+def _cleaned(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool) -> tuple[str, int]:
+    """The cleaned beginning of `row` that fits into `limit`, and how many characters of `row` it stands for."""
+    out: list[str] = []
+    length = used = 0
+    for raw, piece in _pieces(row, ascii_only=ascii_only):
+        room = limit - length
+        if raw == "\t":
+            piece = raw if keep_tabs else " " * (TAB - length % TAB)  # noqa: PLW2901 - only here is the column known
+        if len(piece) > room:
+            if raw is piece:  # ordinary text can be cut anywhere
+                out.append(piece[:room])
+                used += room
+            break
+        out.append(piece)
+        length += len(piece)
+        used += len(raw)
+    return "".join(out), used
+
+
+def _pieces(row: str, *, ascii_only: bool) -> Iterator[tuple[str, str]]:
+    """Cuts `row` into stretches, each with what is shown in its stead."""
+    at = 0
+    while at < len(row):
+        if plain := _ASCII_TEXT.match(row, at):
+            text = plain.group()
+            yield text, text
+            at = plain.end()
+        elif not ascii_only and _is_mark(row[at]):
+            end = at + 1
+            while end < len(row) and _is_mark(row[end]):
+                end += 1
+            carrier = "" if at else "◌"  # else it would sit on whatever we print before it
+            kept = row[at : min(end, at + MARKS)]
+            yield kept, carrier + kept
+            if excess := end - at - len(kept):
+                yield row[end - excess : end], f"⟨+{excess} marks⟩"
+            at = end
+        else:
+            char = row[at]
+            yield char, "" if not ascii_only and _only_joins_emoji(row, at) else _shown(char, ascii_only)
+            at += 1
+
+
+@lru_cache(maxsize=4096)
+def _shown(char: str, ascii_only: bool) -> str:
+    """What stands for one character outside printable ASCII."""
+    code = ord(char)
+    if code < 0x20:
+        return f"^{chr(code + 0x40)}" if ascii_only else chr(0x2400 + code) if char != "\n" else "⏎"
+    if code == 0x7F:
+        return "^?" if ascii_only else "␡"
+    if ascii_only:
+        return _ASCII.get(char) or f"<U+{code:04X}>"
+    if unicodedata.category(char) in _INVISIBLE_CATEGORIES or _is_ignorable(code):
+        return f"⟨U+{code:04X}⟩"
+    return char
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char).startswith("M") and not _is_ignorable(ord(char))
+
+
+def _is_ignorable(code: int) -> bool:
+    return any(first <= code <= last for first, last in _IGNORABLE_RANGES)
+
+
+def _is_pictograph(char: str) -> bool:
+    return char != "" and (char in _SKIN_TONES or (char > "\u2000" and unicodedata.category(char) == "So"))
+
+
+def _only_joins_emoji(row: str, at: int) -> bool:
+    before, after = row[at - 1 : at] if at else "", row[at + 1 : at + 2]
+    if row[at] in _PRESENTATION:
+        return _is_pictograph(before) or (before in "0123456789#*" and before != "" and after == _KEYCAP)
+    if row[at] != _JOINER or not _is_pictograph(after):
+        return False
+    return _is_pictograph(before) or (before != "" and before in _PRESENTATION and _is_pictograph(row[at - 2 : at - 1]))
