@@ -197,8 +197,8 @@ class NestedSwarmError(OrbiterError):
     """A `SwarmNode` was given something that is no swarm, or the swarm inside it failed."""
 
 
-class HookError(OrbiterError):
-    """A hook is not usable: not callable, not asynchronous, or at no known hook point."""
+class HookError(OrbiterError, ValueError):
+    """A hook is not usable: not callable, at no known hook point, or not where it is to be removed from."""
 
 
 # --- seed 003: validation, configuration, execution, permission -------------------------------------------------------

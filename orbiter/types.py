@@ -50,6 +50,10 @@ def _absent(value: object) -> bool:
     return not value
 
 
+def _none(value: object) -> bool:
+    return value is None
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -225,7 +229,7 @@ class AgentOutput(_Frozen):
     usage: Usage = NO_USAGE
     reasoning: str = Field(default="", exclude_if=_absent)
     finish_reason: str = Field(default="", exclude_if=_absent)
-    parsed: Any = Field(default=None, exclude_if=_absent)
+    parsed: Any = Field(default=None, exclude_if=_none)
 
 
 class RunResult(_Frozen):
@@ -240,7 +244,7 @@ class RunResult(_Frozen):
     messages: list[_AnyMessage] = Field(default_factory=list)
     usage: Usage = NO_USAGE
     steps: int = Field(default=0, ge=0)
-    parsed: Any = Field(default=None, exclude_if=_absent)
+    parsed: Any = Field(default=None, exclude_if=_none)
     run_id: str = Field(default="", exclude_if=_absent)
     agent: str = Field(default="", exclude_if=_absent)
     stop_reason: str = Field(default="", exclude_if=_absent)

@@ -1,0 +1,77 @@
+"""From what a model wrote to what an agent works with (seed 001, "Output Parser")."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic import ValidationError as PydanticValidationError
+
+from orbiter.errors import OutputParseError
+from orbiter.types import ActionModel, AgentOutput, ToolCall, Usage
+
+__all__ = [
+    "OutputParseError",
+    "parse_response",
+    "parse_tool_arguments",
+    "parse_tool_call",
+    "parse_structured_output",
+]
+
+_FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+
+
+def parse_response(*, content: str, tool_calls: Sequence[ToolCall], usage: Usage) -> AgentOutput:
+    """A reply's fields as the agent's output."""
+    return AgentOutput(text=content, tool_calls=list(tool_calls), usage=usage)
+
+
+def parse_tool_call(call: ToolCall) -> ActionModel:
+    """One call with its arguments parsed; blank arguments are none.
+
+    Raises:
+        OutputParseError: The arguments are not JSON, or not a JSON object.
+    """
+    text = call.arguments
+    if not text or text.isspace():
+        return ActionModel(tool_call_id=call.id, tool_name=call.name)
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise OutputParseError(f"Invalid JSON in arguments for tool '{call.name}': {exc}", raw=text) from exc
+    if not isinstance(arguments, dict):
+        kind = type(arguments).__name__
+        raise OutputParseError(f"Tool '{call.name}' arguments must be a JSON object, got {kind}", raw=text)
+    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=arguments)
+
+
+def parse_tool_arguments(tool_calls: Sequence[ToolCall]) -> list[ActionModel]:
+    """All calls with their arguments parsed.
+
+    Raises:
+        OutputParseError: As `parse_tool_call`, for the first call that cannot be parsed.
+    """
+    return [parse_tool_call(call) for call in tool_calls]
+
+
+def parse_structured_output(text: str, output_type: Any) -> Any:
+    """The text as an instance of `output_type`; a Markdown code fence around the whole is taken off.
+
+    Raises:
+        OutputParseError: The text is not JSON, or does not fit the type.
+    """
+    fenced = _FENCED.match(text)
+    body = fenced.group(1) if fenced else text
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise OutputParseError(f"Structured output is not valid JSON: {exc}", raw=text) from exc
+    try:
+        # From the text, not from the parsed value: strict models take dates, enums and tuples from JSON only.
+        return TypeAdapter(output_type).validate_json(body)
+    except PydanticValidationError as exc:
+        name = getattr(output_type, "__name__", str(output_type))
+        raise OutputParseError(f"Structured output failed {name} validation: {exc}", raw=text) from exc

@@ -1,0 +1,110 @@
+"""Hooks: callables that run at seven points of an agent's life (seed 000, "In Hooks"; facts on the seven points).
+
+A hook takes keywords. Those of its point (`agent`, `messages`, `response`, `tool_name`, `arguments`, `result`, …) always
+reach it; those of `EXTRA_KEYWORDS` reach it only if its signature takes them, so the seed's three-argument hook works.
+A hook that raises aborts the operation.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple
+
+from orbiter.errors import HookError
+
+__all__ = ["EXTRA_KEYWORDS", "Hook", "HookError", "HookManager", "HookPoint", "run_hooks"]
+
+
+class HookPoint(Enum):
+    """Where a hook can stand."""
+
+    START = "start"
+    FINISHED = "finished"
+    ERROR = "error"
+    PRE_LLM_CALL = "pre_llm_call"
+    POST_LLM_CALL = "post_llm_call"
+    PRE_TOOL_CALL = "pre_tool_call"
+    POST_TOOL_CALL = "post_tool_call"
+
+
+Hook = Callable[..., Any]
+"""An ``async def`` that takes keywords; a plain function will do too. What it returns is ignored."""
+
+EXTRA_KEYWORDS = frozenset({"tool_call_id", "run_id", "node_id", "step", "attempt"})
+"""What a console needs to tell two calls apart; passed on only to hooks that ask for it."""
+
+
+class _Registered(NamedTuple):
+    hook: Hook
+    declined: frozenset[str]
+
+
+def _declined(hook: Hook) -> frozenset[str]:
+    """The extra keywords that `hook` does not take. Read once, when it is added."""
+    try:
+        parameters = inspect.signature(hook).parameters
+    except (TypeError, ValueError):  # a builtin without a signature: it gets what the seed's hooks get
+        return EXTRA_KEYWORDS
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return frozenset()
+    takes = {name for name, parameter in parameters.items() if parameter.kind is not parameter.POSITIONAL_ONLY}
+    return EXTRA_KEYWORDS - takes
+
+
+class HookManager:
+    """Hooks by point, run in the order in which they were added."""
+
+    __slots__ = ("_hooks",)
+
+    def __init__(self) -> None:
+        self._hooks: dict[HookPoint, list[_Registered]] = {}
+
+    def add(self, point: HookPoint, hook: Hook) -> None:
+        """Add `hook` at `point`; the same hook may be added twice and then runs twice.
+
+        Raises:
+            HookError: `point` is no `HookPoint`, or `hook` is not callable.
+        """
+        if not isinstance(point, HookPoint):
+            points = ", ".join(f"HookPoint.{known.name}" for known in HookPoint)
+            raise HookError(f"Unknown hook point {point!r}", hint=f"Use one of {points}")
+        if not callable(hook):
+            raise HookError(f"Hook for {point.name} is not callable: {hook!r}", hint="Pass an async function")
+        self._hooks.setdefault(point, []).append(_Registered(hook, _declined(hook)))
+
+    def remove(self, point: HookPoint, hook: Hook) -> None:
+        """Remove the first occurrence of `hook` at `point`.
+
+        Raises:
+            HookError: `hook` is not registered there (also a `ValueError`).
+        """
+        for registered in self._hooks.get(point, ()):
+            if registered.hook == hook:
+                self._hooks[point].remove(registered)
+                return
+        raise HookError(f"Hook {hook!r} is not registered at {point.name}")
+
+    async def run(self, point: HookPoint, **data: Any) -> None:
+        """Run the hooks of `point` one after another with `data`. The first one that raises ends it."""
+        for hook, declined in tuple(self._hooks.get(point, ())):
+            outcome = hook(**({k: v for k, v in data.items() if k not in declined} if declined else data))
+            if inspect.isawaitable(outcome):
+                await outcome
+
+    def has_hooks(self, point: HookPoint) -> bool:
+        """Whether any hook stands at `point`."""
+        return bool(self._hooks.get(point))
+
+    def clear(self, point: HookPoint | None = None) -> None:
+        """Remove the hooks of `point`, or all hooks."""
+        if point is None:
+            self._hooks.clear()
+        else:
+            self._hooks.pop(point, None)
+
+
+async def run_hooks(manager: HookManager, point: HookPoint, **data: Any) -> None:
+    """Run the hooks of `point` in `manager`; the same as ``manager.run(point, **data)``."""
+    await manager.run(point, **data)

@@ -1,0 +1,78 @@
+"""Registries: named things to be found again. Three are global: `agent_registry`, `tool_registry`, `model_registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Generic, TypeVar, overload
+
+from orbiter.errors import RegistryError
+
+__all__ = ["Registry", "RegistryError", "agent_registry", "model_registry", "tool_registry"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Items by name. A name is given once.
+
+    Args:
+        name: What the registry is called in error texts.
+    """
+
+    def __init__(self, name: str = "registry") -> None:
+        self._name = name
+        self._items: dict[str, T] = {}
+
+    @overload
+    def register(self, name: str) -> Callable[[T], T]: ...
+
+    @overload
+    def register(self, name: str, item: T) -> T: ...
+
+    def register(self, name: str, item: T | None = None) -> T | Callable[[T], T]:
+        """Register `item` as `name` and return it; without an item, a decorator that does so.
+
+        Raises:
+            RegistryError: The name is taken.
+        """
+        if item is not None:
+            return self._add(name, item)
+        return lambda decorated: self._add(name, decorated)
+
+    def _add(self, name: str, item: T) -> T:
+        if name in self._items:
+            raise RegistryError(
+                f"'{name}' is already registered in {self._name}", hint="Choose another name, or register it once"
+            )
+        self._items[name] = item
+        return item
+
+    def get(self, name: str) -> T:
+        """The item called `name`.
+
+        Raises:
+            RegistryError: There is none; the hint names the nearest ones.
+        """
+        try:
+            return self._items[name]
+        except KeyError as exc:
+            near = get_close_matches(name, self._items, n=3)
+            known = near or sorted(self._items)
+            hint = f"{'Did you mean' if near else 'Registered are'}: {', '.join(known)}" if known else None
+            raise RegistryError(f"'{name}' not found in {self._name}", hint=hint) from exc
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def list_all(self) -> list[str]:
+        """All names, in the order in which they were registered."""
+        return list(self._items)
+
+
+agent_registry: Registry[Any] = Registry("agent_registry")
+tool_registry: Registry[Any] = Registry("tool_registry")
+model_registry: Registry[Any] = Registry("model_registry")
