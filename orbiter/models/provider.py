@@ -1,0 +1,143 @@
+"""What a model provider is, and how a model string becomes one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, ClassVar
+
+from orbiter.config import ModelConfig, parse_model_string
+from orbiter.models.endpoints import ALIASES, ENDPOINTS, Endpoint
+from orbiter.models.types import ModelError, ModelResponse, StreamChunk
+from orbiter.registry import model_registry
+from orbiter.types import Message
+
+__all__ = ["LazyProvider", "ModelProvider", "get_provider", "model_registry"]
+
+
+class ModelProvider(ABC):
+    """Calls one model of one provider.
+
+    Subclass it and register the class under a name of your own: ``model_registry.register("mine", Mine)`` makes
+    ``mine:any-model`` a model string.
+
+    Args:
+        config: Which model, and how it is reached.
+    """
+
+    streams: ClassVar[bool] = False
+    """Whether `stream` hands out pieces while the model speaks. A runtime streams only where this says so."""
+    structured: ClassVar[bool] = False
+    """Whether `complete` and `stream` take the keyword `output_type`, a pydantic model that the reply must fit."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    def check(self) -> None:  # noqa: B027 - most providers know nothing offline
+        """Raise what would make every call fail and can be known offline, a missing key above all.
+
+        Said at `run()` before the first call; the providers of this package also say it at each call.
+
+        Raises:
+            ModelError: Naming the environment variable, with a hint.
+        """
+
+    @abstractmethod
+    async def complete(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> ModelResponse:
+        """One reply, whole. `tools` are schemas in OpenAI's function form.
+
+        Raises:
+            ModelError: Whatever failed, with the provider's own facts, chained from its cause.
+        """
+
+    @abstractmethod
+    def stream(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> AsyncIterator[StreamChunk]:
+        """One reply, in pieces. The last piece says why the model stopped.
+
+        Raises:
+            ModelError: While iterating; `code` is ``truncated`` where the stream ends without a stop reason.
+        """
+
+    async def aclose(self) -> None:  # noqa: B027 - not every provider holds connections
+        """Let go of connections. A later call opens new ones."""
+
+
+class LazyProvider:
+    """A provider's class by name: its module, and with it a vendor's SDK, is loaded when one is built."""
+
+    __slots__ = ("attribute", "endpoint", "module")
+
+    def __init__(self, module: str, attribute: str, endpoint: Endpoint | None = None) -> None:
+        self.module = module
+        self.attribute = attribute
+        self.endpoint = endpoint
+
+    def __call__(self, config: ModelConfig, **options: Any) -> ModelProvider:
+        build: Callable[..., ModelProvider] = getattr(import_module(self.module), self.attribute)
+        if self.endpoint is not None:
+            return build(config, endpoint=self.endpoint, **options)
+        return build(config, **options)
+
+    def __repr__(self) -> str:
+        return f"LazyProvider({self.module}.{self.attribute})"
+
+
+def _register_known() -> None:
+    """Items of `model_registry` are classes, or anything called with a `ModelConfig` that returns a provider."""
+    for name, row in (*ENDPOINTS.items(), *((alias, ENDPOINTS[name]) for alias, name in ALIASES.items())):
+        if name == "anthropic":
+            item = LazyProvider("orbiter.models.anthropic", "AnthropicProvider", row)
+        else:
+            item = LazyProvider("orbiter.models.openai", "OpenAIProvider", row)
+        model_registry.register(name, item)
+    model_registry.register("scripted", LazyProvider("orbiter.models.scripted", "ScriptedProvider"))
+
+
+_register_known()
+
+
+def get_provider(
+    model: str, *, api_key: str | None = None, base_url: str | None = None, **options: Any
+) -> ModelProvider:
+    """The provider of a model string such as ``openai:gpt-4o``; without a colon it is OpenAI's.
+
+    Builds only: no key is asked for and nothing goes over the network. `api_key` and `base_url` go before the
+    environment's. Options that `ModelConfig` knows (`timeout`, …) go there; others to the provider, whose page in the
+    documentation lists them.
+
+    Raises:
+        ModelError: No provider of that name is registered.
+    """
+    provider, name = parse_model_string(model)
+    if provider not in model_registry:
+        known = sorted(model_registry.list_all())
+        near = get_close_matches(provider, known, n=1)
+        hint = f"Did you mean '{near[0]}:{name}'? " if near else ""
+        raise ModelError(
+            f"Provider '{provider}' not registered. Available: {known}",
+            provider=provider,
+            code="unknown_provider",
+            type="configuration_error",
+            where="client",
+            hint=f"{hint}A model string is 'provider:model'; register one of your own with model_registry.register().",
+        )
+    fields = {key: options.pop(key) for key in list(options) if key in ModelConfig.model_fields}
+    config = ModelConfig(provider=provider, model_name=name, api_key=api_key, base_url=base_url, **fields)
+    built: ModelProvider = model_registry.get(provider)(config, **options)
+    return built

@@ -1,0 +1,76 @@
+"""Taking secrets out of what a provider sent back: error texts quote keys, and they are stored, shown and analysed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+MARK = "[redacted]"
+MAX_BODY = 16 * 1024
+"""Characters of an error body that are kept; more is a web page, not a message."""
+
+_KEY_SHAPES = re.compile(
+    r"""
+      \b(?:sk|pk|rk)-[A-Za-z0-9_*.…-]{6,}          # OpenAI, Anthropic and others; starred, as in OpenAI's 401
+    | \b(?:gsk|xai|hf|ghp|gho|github_pat|csk|nvapi|pplx|r8|fw)[-_][A-Za-z0-9_*-]{8,}   # Groq, xAI and others
+    | \bAIza[0-9A-Za-z_-]{20,}                      # Google API key
+    | \bya29\.[0-9A-Za-z._-]{10,}                   # Google access token
+    | \bA(?:KIA|SIA)[0-9A-Z]{12,}                   # AWS access key id
+    | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?   # JSON web token
+    """,
+    re.VERBOSE,
+)
+_LABELLED = re.compile(
+    r"""(?ix)
+    ( \b(?:authorization|proxy-authorization|x-api-key|api-key|api_key|apikey|x-goog-api-key|access_token|
+        client_secret|password|secret)
+      \\?["']? \s* [:=] \s* \\?["']?
+      (?:(?:bearer|basic|token)\s+)?
+    | \bbearer\s+
+    | [?&](?:key|api[-_]?key|token|sig|signature)=
+    )
+    (?!\[redacted\])
+    [^\s"'&,;<>\\]{6,}
+    """
+)
+_URL_PASSWORD = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+@")
+
+_HEADERS_KEPT = re.compile(
+    r"""(?ix)^(?:
+      retry-after(?:-ms)? | x-should-retry
+    | (?:x-|anthropic-)?ratelimit-.* | x-ratelimit
+    | (?:x-)?request-id | x-amzn-requestid | apim-request-id | x-ms-request-id | x-ms-region | cf-ray
+    | date | content-type
+    )$"""
+)
+REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "x-ms-request-id", "cf-ray")
+"""Where providers name a request, most telling first (Anthropic, OpenAI and most others, Azure, Bedrock, a proxy)."""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """`text` without anything that looks like a key, and without any of `secrets` (the keys known to be in use)."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, MARK)
+    text = _LABELLED.sub(lambda found: found.group(1) + MARK, text)
+    text = _KEY_SHAPES.sub(MARK, text)
+    return _URL_PASSWORD.sub(lambda found: f"{found.group(1)}{MARK}@", text)
+
+
+def redacted_body(text: str, secrets: Iterable[str] = ()) -> str:
+    """An error's body as it may be kept: redacted, and cut to `MAX_BODY` characters with a note of what is gone."""
+    # Cut with a margin first (redaction of megabytes is slow), and exactly after redaction, so that no key is halved.
+    clean = redact(text[: 2 * MAX_BODY], secrets)
+    if len(clean) <= MAX_BODY and len(text) <= 2 * MAX_BODY:
+        return clean
+    return f"{clean[:MAX_BODY]} … [{len(text) - MAX_BODY} more characters]"
+
+
+def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of an answer that say when to come back and how to name the request; names in lower case."""
+    return {name.lower(): redact(value) for name, value in headers.items() if _HEADERS_KEPT.match(name)}
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """The provider's id of the request, empty if no known header carries one. `headers` with lower-case names."""
+    return next((headers[name] for name in REQUEST_ID_HEADERS if headers.get(name)), "")
