@@ -1,0 +1,228 @@
+"""`SqliteJournal`: the journal port on one SQLite file, through aiosqlite's public interface.
+
+    async with await SqliteJournal.open(path) as journal:
+        ...
+
+Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads. The file is in WAL mode, so
+any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
+`lock` is for, not the database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from runtime.record import events as ev
+from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Refused
+from runtime.record.sqlite_batch import (
+    DESK_KINDS,
+    Answer,
+    Append,
+    Claim,
+    Command,
+    Create,
+    Post,
+    Release,
+    Renew,
+)
+from runtime.record.sqlite_exit import guard, unguard
+from runtime.record.sqlite_reader import Reader
+from runtime.record.sqlite_rows import encode
+from runtime.record.sqlite_schema import connect, prepare, touch, translated
+from runtime.record.sqlite_tail import POLL_S, Tails
+from runtime.record.sqlite_writer import Clock, Writer
+from runtime.record.state import Summary
+
+
+class SqliteJournal:
+    """A journal in a file. See `runtime.record.journal.Journal` for what each method promises."""
+
+    def __init__(self, path: Path, reader: Reader, tails: Tails, writer: Writer | None, clock: Clock) -> None:
+        """Use `open`."""
+        self.path = path
+        self._reader = reader
+        self._tails = tails
+        self._writer = writer
+        self._clock = clock
+        self._grants: dict[str, ev.GrantAdded] = {}
+        self._grants_seq = 0
+
+    @classmethod
+    async def open(
+        cls, path: str | Path, *, readonly: bool = False, clock: Clock = ev.utc_now, poll_s: float = POLL_S
+    ) -> Self:
+        """Open the journal, making the file and bringing its schema up to date unless `readonly`.
+
+        `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a tail
+        looks for other processes' writes.
+
+        Raises:
+            JournalError: the file cannot be opened, is no journal, or is a newer program's.
+        """
+        path = Path(path)
+        if readonly and not path.exists():
+            raise JournalError(
+                f"there is no journal at {path}: nothing has been run here yet, or --state names another place"
+            )
+        if not readonly:
+            touch(path)
+        with translated("cannot open the journal", path):
+            first = await connect(path, readonly=readonly)
+            guard(first)
+            try:
+                await prepare(first, path, readonly=readonly)
+                reading = first if readonly else await connect(path, readonly=True)
+            except BaseException:
+                await first.close()
+                unguard(first)
+                raise
+        guard(reading)
+        reader = Reader(reading, path)
+        tails = Tails(first, reader.after, poll_s)
+        return cls(path, reader, tails, None if readonly else Writer(first, path, clock, tails.publish), clock)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Write what is queued, end the tails, and let go of the file. May be called twice."""
+        await self._tails.close()
+        connections = [self._reader.connection]
+        if self._writer is not None:
+            await self._writer.close()
+            connections.append(self._writer.connection)
+        self._reader.closed = True
+        for connection in connections:
+            with translated("cannot close", self.path):
+                await connection.close()
+            unguard(connection)
+
+    # -- runs --------------------------------------------------------------------------------------------------
+
+    async def create(self, event: ev.RunCreated, summary: Summary) -> bool:
+        if not event.run_id or event.run_id.startswith("@"):
+            raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
+        result: bool = await self._write().do(Create(encode(event), summary.model_dump_json(exclude_defaults=True)))
+        return result
+
+    async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
+        result: Lease | None = await self._write().do(Claim(run_id, owner, ttl_s))
+        return result
+
+    async def renew(self, lease: Lease) -> None:
+        await self._write().do(Renew(lease))
+
+    async def release(self, lease: Lease) -> None:
+        await self._write().do(Release(lease))
+
+    async def append(
+        self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
+    ) -> Sequence[ev.Record]:
+        text = summary.model_dump_json(exclude_defaults=True) if summary is not None else None
+        drafts = [encode(event) for event in events]
+        result: Sequence[ev.Record] = await self._write().do(
+            Append(lease, drafts, text, lease.seq if seen is None else seen)
+        )
+        return result
+
+    async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
+        return await self._reader.runnable(now.timestamp(), limit)
+
+    async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
+        return await self._reader.summaries(limit, states)
+
+    async def summary(self, run_id: str) -> Summary | None:
+        return await self._reader.summary(run_id)
+
+    # -- the desk ----------------------------------------------------------------------------------------------
+
+    async def answer(self, answer: ev.IncidentAnswered) -> Accepted | Refused:
+        result = await self._write().do(Answer(encode(answer)))
+        if isinstance(result, ev.IncidentAnswered):
+            return Accepted(result)
+        refused, run_id, seq = result
+        if seq is None:
+            assert isinstance(refused, Refused)
+            return refused
+        said = await self._reader.event(run_id, seq)
+        if isinstance(said, ev.IncidentAnswered):
+            return Refused("answered", f"{said.by.name or said.by.channel} answered {said.option} before", said)
+        reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
+        return Refused("closed", reason)
+
+    async def post(self, run_id: str, event: ev.Record) -> ev.Record:
+        if run_id != ev.WORKSPACE and not isinstance(event, DESK_KINDS):
+            kinds = ", ".join(kind.__name__ for kind in DESK_KINDS)
+            raise JournalError(
+                f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
+            )
+        result: ev.Record = await self._write().do(Post(run_id, encode(event)))
+        return result
+
+    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
+        return await self._reader.incidents(run_id)
+
+    async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
+        return await self._reader.incident(incident_id)
+
+    async def grants(self) -> list[ev.GrantAdded]:
+        for event in await self._reader.events(ev.WORKSPACE, self._grants_seq):
+            if event.seq <= self._grants_seq:
+                continue  # another caller folded it while this one read
+            self._grants_seq = event.seq
+            if isinstance(event, ev.GrantAdded):
+                self._grants[event.grant_id] = event
+            elif isinstance(event, ev.GrantRevoked):
+                self._grants.pop(event.grant_id, None)
+        now = self._clock()
+        return [grant for grant in self._grants.values() if grant.until is None or grant.until > now]
+
+    async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        if reply is None:
+            text = await self._reader.reply(command_id)
+        else:
+            text = await self._write().do(Command(command_id, json.dumps(reply, ensure_ascii=False)))
+        stored: dict[str, Any] | None = json.loads(text) if text is not None else None
+        return stored
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        return await self._reader.events(run_id, after, limit)
+
+    def tail(self, run_id: str | None = None, after: int = 0) -> AsyncIterator[list[ev.Record]]:
+        return self._tails.tail(run_id, after)
+
+    async def position(self) -> int:
+        """The journal's last position: ``tail(after=await position())`` gives what happens from now on."""
+        return await self._reader.position()
+
+    def stir(self) -> None:
+        """A hint that another journal object of this process has just written: tails look at once, not at the next poll.
+        Call it on this journal's loop (``loop.call_soon_threadsafe(journal.stir)``)."""
+        self._tails.stir()
+
+    @property
+    def operations(self) -> int:
+        """How many operations that write events this object has committed: what the chaos suite's hook counts."""
+        return self._writer.operations if self._writer is not None else 0
+
+    @property
+    def commits(self) -> int:
+        """How many transactions this object has committed: fewer than operations, where they were batched."""
+        return self._writer.commits if self._writer is not None else 0
+
+    def _write(self) -> Writer:
+        if self._writer is None:
+            raise JournalError(f"the journal {self.path} was opened for reading only")
+        return self._writer

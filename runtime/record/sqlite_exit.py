@@ -1,0 +1,39 @@
+"""A process must end though a journal was not closed.
+
+aiosqlite's threads are no daemons: an exception that leaves a connection open makes the interpreter wait for them for
+ever. Journals are closed in `finally`; for what slips through (a loop that dies, a `sys.exit` in a library), one daemon
+thread waits for the main thread to end and stops the connections that are left. SQLite rolls back what was not committed.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import aiosqlite
+
+_open: set[aiosqlite.Connection] = set()
+_lock = threading.Lock()
+_watching = False
+
+
+def guard(connection: aiosqlite.Connection) -> None:
+    """Stop this connection when the process ends, unless `unguard` comes first."""
+    global _watching  # noqa: PLW0603 - one watcher per process is the point
+    with _lock:
+        _open.add(connection)
+        if not _watching:
+            _watching = True
+            threading.Thread(target=_watch, name="journal exit guard", daemon=True).start()
+
+
+def unguard(connection: aiosqlite.Connection) -> None:
+    with _lock:
+        _open.discard(connection)
+
+
+def _watch() -> None:
+    threading.main_thread().join()
+    with _lock:
+        for connection in _open:
+            connection.stop()
+        _open.clear()

@@ -1,0 +1,178 @@
+"""What is asked of the SQLite journal: events, lists, the inbox. On a connection of its own, so that nobody reads what
+is not committed and no list waits for a write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from runtime.record import events as ev
+from runtime.record.journal import JournalError, OpenIncident
+from runtime.record.sqlite_batch import Written
+from runtime.record.sqlite_rows import decode
+from runtime.record.sqlite_schema import translated
+from runtime.record.state import FOLD_VERSION, RunState, Summary
+
+CHUNK = 1000
+_SUMMARY = (
+    "SELECT id, state, wake_at, updated_at, summary,"
+    " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
+)
+
+
+class Reader:
+    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+        self.connection = connection
+        self._path = path
+        self.closed = False
+
+    async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        if self.closed:
+            raise JournalError(f"the journal {self._path} is closed")
+        with translated("cannot read", self._path):
+            try:
+                return list(await self.connection.execute_fetchall(sql, parameters))
+            except ValueError as exc:  # aiosqlite's word for a connection closed in the meantime
+                raise JournalError(f"the journal {self._path} is closed") from exc
+
+    async def events(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        found: list[ev.Record] = []
+        while limit is None or len(found) < limit:
+            size = CHUNK if limit is None else min(CHUNK, limit - len(found))
+            part = await self.after(run_id, after, size)
+            found.extend(written.event for written in part)
+            if len(part) < size:
+                break
+            after = part[-1].pos
+        return found
+
+    async def after(self, run_id: str | None, cursor: int, limit: int) -> list[Written]:
+        """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`."""
+        if run_id is None:
+            rows = await self.rows(
+                "SELECT event.pos, run.id, event.seq, event.body, event.blobs FROM event JOIN run ON run.rid = event.run"
+                " WHERE event.pos > ? ORDER BY event.pos LIMIT ?",
+                (cursor, limit),
+            )
+        else:
+            rows = await self.rows(
+                "SELECT seq, ?1, seq, body, blobs FROM event WHERE run = (SELECT rid FROM run WHERE id = ?1) AND seq > ?2"
+                " ORDER BY seq LIMIT ?3",
+                (run_id, cursor, limit),
+            )
+        values = await self._values(row[4] for row in rows if row[4] is not None)
+        return [Written(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in rows]
+
+    async def _values(self, blobs: Iterable[str]) -> dict[str, str]:
+        digests = sorted({digest for names in blobs for digest in json.loads(names).values()})
+        if not digests:
+            return {}
+        found = await self.rows(
+            "SELECT digest, value FROM blob WHERE digest IN (SELECT value FROM json_each(?))", (json.dumps(digests),)
+        )
+        return dict(found)
+
+    async def event(self, run_id: str, seq: int) -> ev.Record | None:
+        found = await self.after(run_id, seq - 1, 1)
+        return found[0].event if found and found[0].pos == seq else None
+
+    async def position(self) -> int:
+        ((position,),) = await self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)")
+        return int(position)
+
+    async def fold(self, run_id: str) -> RunState:
+        """A run's state from all its events, read in pieces so that a long run does not hold up the loop."""
+        state = RunState(id="")
+        async for event in self.every(run_id):
+            state.apply(event)
+        return state
+
+    async def every(self, run_id: str) -> AsyncIterator[ev.Record]:
+        after = 0
+        while part := await self.after(run_id, after, CHUNK):
+            for written in part:
+                yield written.event
+            after = part[-1].pos
+
+    async def summaries(self, limit: int, states: Sequence[str]) -> list[Summary]:
+        wanted = " AND state IN (SELECT value FROM json_each(?))" if states else ""
+        parameters = (json.dumps(list(states)), limit) if states else (limit,)
+        rows = await self.rows(f"{_SUMMARY} WHERE rid > 1{wanted} ORDER BY rid DESC LIMIT ?", parameters)
+        return [await self._summary(row) for row in rows]
+
+    async def summary(self, run_id: str) -> Summary | None:
+        rows = await self.rows(f"{_SUMMARY} WHERE id = ? AND rid > 1", (run_id,))
+        return await self._summary(rows[0]) if rows else None
+
+    async def _summary(self, row: Sequence[Any]) -> Summary:
+        run_id, state, wake_at, updated_at, text, open_incidents = row
+        cached = Summary.model_validate_json(text) if text else None
+        if cached is None or cached.fold != FOLD_VERSION:
+            cached = (await self.fold(run_id)).summary()
+        # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
+        return cached.model_copy(
+            update={
+                "id": run_id,
+                "state": state,
+                "open_incidents": open_incidents,
+                "wake_at": _instant(wake_at),
+                "updated_at": _instant(updated_at),
+            }
+        )
+
+    async def incidents(self, run_id: str | None) -> list[OpenIncident]:
+        where = " AND incident.run = (SELECT rid FROM run WHERE id = ?)" if run_id is not None else ""
+        rows = await self.rows(
+            "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident"
+            " JOIN run ON run.rid = incident.run"
+            " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq"
+            f" WHERE incident.state = 'open'{where} ORDER BY incident.iid",
+            (run_id,) if run_id is not None else (),
+        )
+        values = await self._values(row[4] for row in rows if row[4] is not None)
+        found: list[OpenIncident] = []
+        for run, summary, seq, body, blobs in rows:
+            opened = decode(run, seq, body, blobs, values)
+            assert isinstance(opened, ev.IncidentOpened)
+            found.append(OpenIncident(run, json.loads(summary).get("title", "") if summary else "", opened))
+        return found
+
+    async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
+        rows = await self.rows(
+            "SELECT incident.id, run.id, opened_seq, answer_seq FROM incident JOIN run ON run.rid = incident.run"
+            " WHERE incident.id >= ?1 AND substr(incident.id, 1, length(?1)) = ?1 ORDER BY incident.id LIMIT 6",
+            (incident_id,),
+        )
+        if not rows or not incident_id:
+            return None
+        if len(rows) > 1 and rows[0][0] != incident_id:
+            names = ", ".join(row[0] for row in rows)
+            raise JournalError(f"{incident_id!r} begins more than one incident ({names}): give more of the id")
+        _, run_id, opened_seq, answer_seq = rows[0]
+        opened = await self.event(run_id, opened_seq)
+        answer = await self.event(run_id, answer_seq) if answer_seq is not None else None
+        assert isinstance(opened, ev.IncidentOpened)
+        assert answer is None or isinstance(answer, ev.IncidentAnswered)
+        return run_id, opened, answer
+
+    async def runnable(self, now: float, limit: int) -> list[str]:
+        expired = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + lease_ttl)"
+        rows = await self.rows(
+            f"SELECT id FROM run WHERE state IN ('queued', 'running') AND {expired}"
+            f" UNION ALL SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND {expired} LIMIT ?2",
+            (now, limit),
+        )
+        return [row[0] for row in rows]
+
+    async def reply(self, command_id: str) -> str | None:
+        rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))
+        return rows[0][0] if rows else None
+
+
+def _instant(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

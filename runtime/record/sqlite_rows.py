@@ -1,0 +1,93 @@
+"""Events as rows of the SQLite journal, and back.
+
+A row's body is the event's JSON without what columns hold (`run_id`, `seq`) and without defaults. Values longer than
+`events.BLOB_BYTES` stand in a table of their own under their digest, once however often they occur.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic_core import PydanticSerializationError, ValidationError
+
+from runtime.record import events as ev
+from runtime.record.journal import JournalError
+
+_IN_COLUMNS = {"v", "seq", "run_id", "type"}
+
+
+@dataclass(slots=True, frozen=True)
+class Draft:
+    """An event on its way into the journal. `blobs` maps fields to digests (JSON), `values` digests to JSON texts."""
+
+    event: ev.Record
+    body: str
+    blobs: str | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def must_sync(event: ev.Record) -> bool:
+    """Whether the event must be on disk before anything follows from it: by its class, or as the start of a side effect."""
+    return event.durable or (isinstance(event, ev.StepStarted) and event.kind == "tool" and not event.idempotent)
+
+
+def encode(event: ev.Record) -> Draft:
+    """Raises `JournalError` naming the event, if it holds what JSON cannot."""
+    kind: str = getattr(event, "type", "")
+    try:
+        body = event.model_dump_json(exclude_defaults=True, by_alias=True, exclude=_IN_COLUMNS)
+    except (PydanticSerializationError, ValueError) as exc:
+        raise JournalError(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
+    # The version is left out where it is 1, not where it is the default: defaults rise.
+    head = f'"type":{json.dumps(kind)}' if event.v == 1 else f'"v":{event.v},"type":{json.dumps(kind)}'
+    if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
+        return _with_blobs(event, head, body)
+    return Draft(event, _object(head, body))
+
+
+def _object(head: str, body: str) -> str:
+    return f"{{{head},{body[1:]}" if len(body) > 2 else f"{{{head}}}"
+
+
+def _with_blobs(event: ev.Record, head: str, body: str) -> Draft:
+    small: list[str] = []
+    names: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for name, value in json.loads(body).items():
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        raw = text.encode()
+        if len(raw) > ev.BLOB_BYTES:
+            names[name] = hashlib.sha256(raw).hexdigest()
+            values[names[name]] = text
+        else:
+            small.append(f"{json.dumps(name)}:{text}")
+    if not names:
+        return Draft(event, _object(head, body))
+    return Draft(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
+
+
+def decode(
+    run_id: str, seq: int, body: str, blobs: str | None = None, values: Mapping[str, str] | None = None
+) -> ev.Record:
+    """The event of a row. `values` holds the blobs that it names.
+
+    Raises:
+        JournalError: the row is no event, or a blob of it is missing.
+    """
+    head = f'{{"run_id":{json.dumps(run_id)},"seq":{seq},'
+    if not body.startswith('{"v":'):
+        head += '"v":1,'
+    if blobs is not None:
+        for name, digest in json.loads(blobs).items():
+            if values is None or digest not in values:
+                raise JournalError(
+                    f"event {seq} of run {run_id}: its value {name!r} ({digest[:12]}…) is missing from the journal"
+                )
+            head += f"{json.dumps(name)}:{values[digest]},"
+    try:
+        return ev.load(head + body[1:])
+    except ValidationError as exc:
+        raise JournalError(f"event {seq} of run {run_id} cannot be read: {exc}") from exc

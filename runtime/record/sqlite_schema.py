@@ -1,0 +1,156 @@
+"""The tables of the SQLite journal, how an older file comes up to date, and what its failures mean in words.
+
+`run` holds what changes (lease, state, summary), `event` what happened, `incident` what compare-and-set needs.
+State, `wake_at` and incidents are derived from events in the transaction that writes those events.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiosqlite
+
+from runtime.record.events import WORKSPACE
+from runtime.record.journal import JournalError
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x0B17E501
+"""Tells `file` and us that a database is one of ours."""
+
+BUSY_TIMEOUT_MS = 10_000
+
+_TABLES = (
+    # `told_seq`: the last event of the desk that wants the run driven (an answer, an abort request).
+    # `lease_until` in UTC seconds; NULL: nobody holds the run. `lease_ttl` unmasks leases from before a clock was set back.
+    """CREATE TABLE run (
+        rid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
+        epoch INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '', lease_until REAL, lease_ttl REAL NOT NULL DEFAULT 0,
+        wake_at REAL, last_seq INTEGER NOT NULL DEFAULT 0, told_seq INTEGER NOT NULL DEFAULT 0,
+        summary TEXT, updated_at REAL NOT NULL DEFAULT 0)""",
+    "CREATE INDEX run_by_state ON run (state, wake_at)",
+    # AUTOINCREMENT: a position is never given twice, even after the newest run was pruned; tails rely on it.
+    """CREATE TABLE event (
+        pos INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, seq INTEGER NOT NULL,
+        body TEXT NOT NULL, blobs TEXT, UNIQUE (run, seq))""",
+    "CREATE INDEX event_with_blobs ON event (run) WHERE blobs IS NOT NULL",
+    "CREATE TABLE blob (digest TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE incident (
+        iid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run INTEGER NOT NULL, state TEXT NOT NULL,
+        revision INTEGER NOT NULL, opened_seq INTEGER NOT NULL, answer_seq INTEGER, closed_seq INTEGER)""",
+    "CREATE INDEX incident_open ON incident (run) WHERE state = 'open'",
+    "CREATE INDEX incident_by_run ON incident (run)",
+    "CREATE TABLE command (id TEXT PRIMARY KEY, reply TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID",
+    f"INSERT INTO run (rid, id, state) VALUES (1, '{WORKSPACE}', 'workspace')",
+)
+
+MIGRATIONS: Mapping[int, Sequence[str]] = {}
+"""Statements that lead from version n to n + 1. Forward only: an older program refuses a newer file."""
+
+
+@contextmanager
+def translated(doing: str, path: Path) -> Iterator[None]:
+    """Failures of SQLite as `JournalError`, saying what was being done, where, and what to do about it."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        name = getattr(exc, "sqlite_errorname", "") or ""
+        advice = next((text for start, text in _ADVICE if name.startswith(start)), "")
+        raise JournalError(f"{doing} in {path}: {exc}{advice}") from exc
+
+
+_ADVICE = (
+    ("SQLITE_FULL", "; the disk (or a quota) is full: free space, then retry; nothing was half written"),
+    ("SQLITE_READONLY", "; make the file and its directory writable, or choose another with --state"),
+    ("SQLITE_CORRUPT", "; keep a copy of it, run `orbiter-console doctor`, and restore a backup"),
+    ("SQLITE_NOTADB", "; this is no SQLite database: move it away, or restore a backup"),
+    (
+        "SQLITE_BUSY",
+        f"; another process has held the write lock for {BUSY_TIMEOUT_MS // 1000} s (is one stopped with Ctrl-Z?)",
+    ),
+    ("SQLITE_CANTOPEN", "; check that the path exists and may be opened"),
+    ("SQLITE_IOERR", "; the disk or the file system reports an error, or no space is left"),
+)
+
+
+async def connect(path: Path, *, readonly: bool) -> aiosqlite.Connection:
+    """A connection in autocommit mode: the journal says itself where a transaction begins and ends."""
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}"
+    connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+    try:
+        # Where syncing means little more than handing over to the drive (macOS), ask for the real thing.
+        await connection.execute_fetchall("PRAGMA fullfsync = 1")
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def touch(path: Path) -> None:
+    """Make the file, for its owner's eyes only, before SQLite would make it with the process's umask."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as exc:
+        raise JournalError(
+            f"cannot open the journal {path} for writing: {exc.strerror or exc}; choose another with --state"
+        ) from exc
+
+
+async def prepare(
+    connection: aiosqlite.Connection,
+    path: Path,
+    *,
+    readonly: bool,
+    version: int = SCHEMA_VERSION,
+    migrations: Mapping[int, Sequence[str]] = MIGRATIONS,
+) -> None:
+    """Bring the file to `version` in one transaction, or raise `JournalError` if that cannot be."""
+    found = await _version(connection, path)
+    if found > version:
+        raise JournalError(
+            f"{path} was written by a newer program (schema {found}, this one knows {version}): update orbiter-console"
+        )
+    if readonly:
+        if found < version:
+            raise JournalError(
+                f"{path} has schema {found}, not {version}: open it once for writing (orbiter-console doctor)"
+            )
+        return
+    if found == 0:
+        await connection.execute_fetchall("PRAGMA auto_vacuum = INCREMENTAL")
+    await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+    if found == version:
+        return
+    await connection.execute_fetchall("BEGIN IMMEDIATE")
+    try:
+        found = await _version(connection, path)  # another process may have been faster
+        if found == 0:
+            for statement in _TABLES:
+                await connection.execute_fetchall(statement)
+            found = 1
+        for step in range(found, version):
+            for statement in migrations[step]:
+                await connection.execute_fetchall(statement)
+        await connection.execute_fetchall(f"PRAGMA application_id = {APPLICATION_ID}")
+        await connection.execute_fetchall(f"PRAGMA user_version = {version}")
+        await connection.execute_fetchall("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            await connection.execute_fetchall("ROLLBACK")
+        raise
+
+
+async def _version(connection: aiosqlite.Connection, path: Path) -> int:
+    """The file's schema version, 0 for an empty file."""
+    rows = await connection.execute_fetchall(
+        "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
+        " (SELECT count(*) FROM sqlite_master)"
+    )
+    version, application, tables = next(iter(rows))
+    if tables and application != APPLICATION_ID:
+        raise JournalError(f"{path} is a database, but no journal of orbiter-console: choose another with --state")
+    return int(version)

@@ -1,0 +1,139 @@
+"""Tails of the SQLite journal: pushed within the process, polled for what other processes write.
+
+What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else looks
+into the file. So each event comes exactly once and in order, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import aiosqlite
+
+from runtime.record import events as ev
+from runtime.record.sqlite_batch import Written
+
+POLL_S = 0.03
+CHUNK = 1000
+_MAX_PUSHED = 4096
+"""Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
+
+Fetch = Callable[[str | None, int, int], Awaitable[list[Written]]]
+"""Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
+
+
+class Subscription:
+    """One consumer's place. `cursor` is the last `seq` (or position) that it was given."""
+
+    __slots__ = ("cursor", "look", "pushed", "ready", "run_id")
+
+    def __init__(self, run_id: str | None, after: int) -> None:
+        self.run_id = run_id
+        self.cursor = after
+        self.look = True
+        self.pushed: deque[Written] = deque()
+        self.ready = asyncio.Event()
+
+    def offer(self, written: Sequence[Written]) -> None:
+        if self.run_id is None:
+            self.pushed.extend(written)
+        else:
+            self.pushed.extend(Written(w.event.seq, w.event) for w in written if w.event.run_id == self.run_id)
+        if len(self.pushed) > _MAX_PUSHED:
+            self.pushed.clear()
+            self.look = True
+        if self.pushed or self.look:
+            self.ready.set()
+
+    def stir(self) -> None:
+        self.look = True
+        self.ready.set()
+
+    def take(self) -> list[ev.Record]:
+        """What was pushed and follows on directly. A gap means that somebody else wrote: the file is asked."""
+        taken: list[ev.Record] = []
+        while self.pushed and not self.look:
+            place, event = self.pushed[0]
+            if place > self.cursor + 1:
+                self.look = True
+                break
+            self.pushed.popleft()
+            if place == self.cursor + 1:
+                self.cursor = place
+                taken.append(event)
+        return taken
+
+
+class Tails:
+    """All tails of one journal object. `watched` is the connection whose `data_version` changes only by others' commits."""
+
+    def __init__(self, watched: aiosqlite.Connection, fetch: Fetch, poll_s: float = POLL_S) -> None:
+        self._watched = watched
+        self._fetch = fetch
+        self._poll_s = poll_s
+        self._subscriptions: set[Subscription] = set()
+        self._poller: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def publish(self, written: Sequence[Written]) -> None:
+        for subscription in self._subscriptions:
+            subscription.offer(written)
+
+    def stir(self) -> None:
+        """Let every tail look into the file now."""
+        for subscription in self._subscriptions:
+            subscription.stir()
+
+    async def tail(self, run_id: str | None, after: int) -> AsyncIterator[list[ev.Record]]:
+        subscription = Subscription(run_id, after)
+        self._subscriptions.add(subscription)
+        if self._poller is None and not self._closed:
+            self._poller = asyncio.create_task(self._poll(), name="journal tail poll")
+        try:
+            while not self._closed:
+                subscription.ready.clear()
+                events = await self._look(subscription) if subscription.look else subscription.take()
+                if events:
+                    yield events
+                elif not subscription.look:
+                    await subscription.ready.wait()
+        finally:
+            self._subscriptions.discard(subscription)
+            if not self._subscriptions and self._poller is not None:
+                self._poller.cancel()
+                self._poller = None
+
+    async def close(self) -> None:
+        """End every tail."""
+        self._closed = True
+        self.stir()
+        if self._poller is not None:
+            poller, self._poller = self._poller, None
+            poller.cancel()
+            await asyncio.gather(poller, return_exceptions=True)
+
+    async def _look(self, subscription: Subscription) -> list[ev.Record]:
+        subscription.look = False
+        found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK)
+        if len(found) == CHUNK:
+            subscription.look = True
+        if found:
+            subscription.cursor = found[-1].pos
+        return [written.event for written in found]
+
+    async def _poll(self) -> None:
+        """Ask cheaply, and only while somebody tails, whether another process (or another journal object) wrote."""
+        last: int | None = None
+        while True:
+            try:
+                rows = await self._watched.execute_fetchall("PRAGMA data_version")
+            except (aiosqlite.Error, ValueError):
+                self.stir()  # what is wrong with the file shows where the tails read it
+            else:
+                version = int(next(iter(rows))[0])
+                if version != last:
+                    last = version
+                    self.stir()
+            await asyncio.sleep(self._poll_s)

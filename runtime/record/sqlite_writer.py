@@ -1,0 +1,275 @@
+"""The one task that writes: natural batching, two durability classes, three hops to SQLite's thread per transaction.
+
+While a transaction runs, new operations gather; the next transaction takes them all. There is no timer: one lost in
+every measurement. Statements of one hop are queued together; SQLite's thread carries them out in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiosqlite
+
+from runtime.record.journal import JournalError
+from runtime.record.sqlite_batch import Batch, IncidentRow, Op, RunRow, Written
+from runtime.record.sqlite_schema import translated
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+
+MAX_BATCH = 1024
+DIE_AFTER = "ORBITER_DIE_AFTER_APPENDS"
+"""Test hook, for chaos suites only: with this variable set to n, the process kills itself with SIGKILL right after the
+transaction with the n-th operation that writes events (create, append, answer, post) is committed, before anybody
+learns of it. The n-th operation is then the last of its transaction."""
+
+_RUNS = (
+    "SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at FROM run"
+    " WHERE id IN (SELECT value FROM json_each(?1))"
+)
+_RUNS_OF_INCIDENTS = " OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?2)))"
+_HEADS = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), coalesce((SELECT max(rid) FROM run), 0)"
+_INCIDENTS = (
+    "SELECT id, run, state, revision, opened_seq, answer_seq, closed_seq FROM incident"
+    " WHERE id IN (SELECT value FROM json_each(?))"
+)
+_COMMANDS = "SELECT id, reply FROM command WHERE id IN (SELECT value FROM json_each(?))"
+
+
+class Writer:
+    """Carries out operations on a connection that nobody else uses."""
+
+    def __init__(
+        self,
+        connection: aiosqlite.Connection,
+        path: Path,
+        clock: Clock,
+        publish: Callable[[Sequence[Written]], None],
+    ) -> None:
+        self.connection = connection
+        self.commits = 0
+        self.operations = 0
+        """Operations that wrote events, since this journal was opened."""
+        self._path = path
+        self._clock = clock
+        self._publish = publish
+        self._queue: deque[tuple[Op | Callable[[aiosqlite.Connection], Awaitable[Any]], asyncio.Future[Any]]] = deque()
+        self._arrived = asyncio.Event()
+        self._closing = False
+        self._full: bool | None = None
+        self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
+        self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
+
+    async def do(self, op: Op) -> Any:
+        """The operation's result, once it is committed. A cancelled caller's operation may be carried out all the same."""
+        return await self._put(op)
+
+    async def alone(self, work: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
+        """Let `work` have the connection between two batches. It ends the transactions that it begins."""
+        result: T = await self._put(work)
+        return result
+
+    def _put(self, work: Op | Callable[[aiosqlite.Connection], Awaitable[Any]]) -> asyncio.Future[Any]:
+        if self._closing or self._task.done():
+            raise JournalError(f"the journal {self._path} is closed")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.append((work, future))
+        self._arrived.set()
+        return future
+
+    async def close(self) -> None:
+        """Write what is queued, then stop."""
+        self._closing = True
+        self._arrived.set()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                await self._arrived.wait()
+                self._arrived.clear()
+                while self._queue:
+                    if isinstance(self._queue[0][0], Op):
+                        await self._batch(self._take())
+                    else:
+                        await self._alone()
+                if self._closing:
+                    return
+        finally:
+            self._closing = True
+            self._fail(self._queue, JournalError(f"the journal {self._path} was closed before this was written"))
+
+    def _take(self) -> list[tuple[Op, asyncio.Future[Any]]]:
+        """The operations at the head of the queue; those whose caller has gone are dropped."""
+        taken: list[tuple[Op, asyncio.Future[Any]]] = []
+        counted = 0
+        while self._queue and len(taken) < MAX_BATCH:
+            work, future = self._queue[0]
+            if not isinstance(work, Op):
+                break
+            self._queue.popleft()
+            if future.cancelled():
+                continue
+            taken.append((work, future))
+            counted += work.counted
+            if self._die_after and self.operations + counted == self._die_after:
+                break
+        return taken
+
+    async def _alone(self) -> None:
+        work, future = self._queue.popleft()
+        if future.cancelled() or isinstance(work, Op):
+            return
+        self._full = None  # the work may have set it otherwise
+        try:
+            with translated("cannot write", self._path):
+                result = await work(self.connection)
+        except Exception as exc:
+            await self._roll_back()
+            self._fail([(work, future)], exc)
+        except BaseException:
+            future.cancel()
+            raise
+        else:
+            if not future.done():
+                future.set_result(result)
+
+    async def _batch(self, taken: list[tuple[Op, asyncio.Future[Any]]]) -> None:
+        try:
+            with translated("cannot write", self._path):
+                results, written = await self._transact([op for op, _ in taken])
+        except Exception as exc:
+            await self._roll_back()
+            self._fail(taken, exc)
+            return
+        except BaseException:
+            self._fail(taken, JournalError(f"the journal {self._path} was stopped while it wrote"))
+            raise
+        self.commits += 1
+        self.operations += sum(op.counted for op, _ in taken)
+        if self._die_after and self.operations >= self._die_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if written:
+            self._publish(written)
+        for (_, future), result in zip(taken, results, strict=True):
+            if future.done():
+                continue
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    async def _transact(self, ops: Sequence[Op]) -> tuple[list[Any], Sequence[Written]]:
+        batch = await self._load(ops)
+        results: list[Any] = []
+        for op in ops:
+            try:
+                results.append(op.apply(batch))
+            except JournalError as exc:  # this one fails alone: it has changed nothing
+                results.append(exc)
+        statements = list(_statements(batch))
+        if statements:
+            await asyncio.gather(*(self.connection.executemany(sql, rows) for sql, rows in statements))
+        await self.connection.execute_fetchall("COMMIT")
+        return results, batch.written
+
+    async def _load(self, ops: Sequence[Op]) -> Batch:
+        full = any(op.sync for op in ops)
+        runs = sorted({run_id for op in ops for run_id in op.run_ids()})
+        incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
+        commands = sorted({command_id for op in ops for command_id in op.command_ids()})
+        fetch = self.connection.execute_fetchall
+        first: list[Awaitable[Any]] = []
+        if full != self._full:
+            first.append(fetch(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}"))
+        first.append(fetch("BEGIN IMMEDIATE"))
+        selects: list[Awaitable[Iterable[Any]]] = [fetch(_HEADS)]
+        if incidents:
+            selects.append(fetch(_RUNS + _RUNS_OF_INCIDENTS, (json.dumps(runs), json.dumps(incidents))))
+            selects.append(fetch(_INCIDENTS, (json.dumps(incidents),)))
+        else:
+            selects.append(fetch(_RUNS, (json.dumps(runs),)))
+        if commands:
+            selects.append(fetch(_COMMANDS, (json.dumps(commands),)))
+        self._full = None
+        heads, run_rows, *rest = (await asyncio.gather(*first, *selects))[len(first) :]
+        self._full = full
+        pos, rid = next(iter(heads))
+        batch = Batch(self._clock().timestamp(), pos, rid, {row[1]: RunRow(*row) for row in run_rows})
+        if incidents:
+            batch.incidents.update({row[0]: IncidentRow(*row) for row in rest[0]})
+        if commands:
+            batch.replies.update(dict(rest[-1]))
+        return batch
+
+    async def _roll_back(self) -> None:
+        """After a failure. What failed is reported by the caller; a rollback that fails too leaves nothing half written
+        either, since no commit follows it."""
+        self._full = None
+        with contextlib.suppress(aiosqlite.Error, ValueError):
+            if self.connection.in_transaction:
+                await self.connection.execute_fetchall("ROLLBACK")
+
+    def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
+        cause = exc if isinstance(exc, JournalError) else None
+        for _, future in items:
+            if future.done():
+                continue
+            # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
+            error = JournalError(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
+            error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
+            future.set_exception(error)
+
+
+def _statements(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:
+    """What the batch comes to, in SQL."""
+    if batch.new_runs:
+        yield (
+            "INSERT INTO run (rid, id, state) VALUES (?, ?, ?)",
+            [(run.rid, run.id, run.state) for run in batch.new_runs],
+        )
+    if batch.blobs:
+        yield "INSERT OR IGNORE INTO blob (digest, value) VALUES (?, ?)", list(batch.blobs.items())
+    if batch.rows:
+        yield "INSERT INTO event (pos, run, seq, body, blobs) VALUES (?, ?, ?, ?, ?)", batch.rows
+    if batch.changed:
+        yield (
+            "UPDATE run SET state = ?, epoch = ?, owner = ?, lease_until = ?, lease_ttl = ?, wake_at = ?, last_seq = ?,"
+            " told_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?",
+            [
+                (
+                    run.state, run.epoch, run.owner, run.lease_until, run.lease_ttl, run.wake_at, run.last_seq,
+                    run.told_seq, run.updated_at, run.summary, run.rid,
+                )
+                for run in batch.changed.values()
+            ],
+        )  # fmt: skip
+    if batch.finished:
+        yield (
+            "UPDATE incident SET state = 'closed', closed_seq = ? WHERE run = ? AND state = 'open'",
+            [(seq, rid) for rid, seq in batch.finished.items()],
+        )
+    if batch.changed_incidents:
+        yield (
+            "INSERT INTO incident (id, run, state, revision, opened_seq, answer_seq, closed_seq) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET state = excluded.state, revision = excluded.revision,"
+            " answer_seq = excluded.answer_seq, closed_seq = excluded.closed_seq",
+            [
+                (i.id, i.run, i.state, i.revision, i.opened_seq, i.answer_seq, i.closed_seq)
+                for i in batch.changed_incidents.values()
+            ],
+        )
+    if batch.new_replies:
+        yield (
+            "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)",
+            [(command_id, reply, batch.now) for command_id, reply in batch.new_replies.items()],
+        )
