@@ -1,0 +1,203 @@
+"""Blocking calls in threads of our own.
+
+asyncio's default executor will not do: its threads are joined at exit, so one hung tool keeps the process alive, and
+a cancelled call keeps its place in the pool for as long as it hangs. Here threads are daemons, their number is bounded,
+and a call that its caller has left no longer counts: another thread may start in its place, up to a second bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from os import cpu_count
+from typing import Any, TypeVar
+
+from orbiter.errors import PoolExhaustedError
+
+__all__ = ["ThreadPool", "awaiting_loop", "pool", "run_in_thread"]
+
+R = TypeVar("R")
+Late = Callable[[Any, BaseException | None], None]
+
+_IDLE_SECONDS = 30.0
+_here = threading.local()
+
+
+def awaiting_loop() -> asyncio.AbstractEventLoop | None:
+    """In a thread of a pool: the event loop whose task waits for this thread; elsewhere None."""
+    found: asyncio.AbstractEventLoop | None = getattr(_here, "loop", None)
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    call: Callable[[], Any]
+    context: Context
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    on_late: Late | None
+    started: bool = field(default=False)
+    left: bool = field(default=False)
+
+
+class ThreadPool:
+    """Daemon threads for blocking calls.
+
+    Args:
+        limit: How many calls run at once; more wait their turn.
+        abandoned_limit: How many calls that nobody waits for any more may still run beside them.
+    """
+
+    def __init__(self, limit: int, abandoned_limit: int = 64) -> None:
+        self.limit = limit
+        self.abandoned_limit = abandoned_limit
+        self._changed = threading.Condition()
+        self._queue: deque[_Job] = deque()
+        self._idle = 0
+        self._threads = 0
+        self._excused = 0  # threads whose call was left, or whose call waits for other calls
+
+    async def run(self, call: Callable[[], R], *, on_late: Late | None = None) -> R:
+        """Run `call` in a thread, in a copy of the current context, and return what it returns.
+
+        When the awaiting task is cancelled it goes on at once; a call that has begun runs to its end unseen, and
+        `on_late` gets its result or exception then, in the event loop if that still runs.
+
+        Raises:
+            PoolExhaustedError: Too many abandoned calls never came back.
+        """
+        loop = asyncio.get_running_loop()
+        job = _Job(call, copy_context(), loop, loop.create_future(), on_late)
+        self._submit(job)
+        try:
+            result: R = await job.future
+        except asyncio.CancelledError:
+            self._leave(job)
+            raise
+        return result
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """In a call that blocks on work which itself may need threads: its thread does not count meanwhile."""
+        counted = getattr(_here, "pool", None) is self
+        if counted:
+            self._excuse(1)
+        try:
+            yield
+        finally:
+            if counted:
+                self._excuse(-1)
+
+    def _submit(self, job: _Job) -> None:
+        with self._changed:
+            if self._excused >= self.abandoned_limit and self._idle == 0 and self._threads >= self._ceiling():
+                raise PoolExhaustedError(
+                    f"No thread is left for a blocking call: {self._excused} abandoned calls still run",
+                    total=self._threads,
+                    abandoned=self._excused,
+                    hint="Give the blocking tools time-outs of their own, or restart the process",
+                )
+            self._queue.append(job)
+            self._staff()
+
+    def _ceiling(self) -> int:
+        return self.limit + min(self._excused, self.abandoned_limit)
+
+    def _staff(self) -> None:
+        """Wake or start a thread for each waiting job as far as the bounds allow. The lock is held."""
+        if self._idle >= len(self._queue):
+            self._changed.notify(len(self._queue))
+            return
+        self._changed.notify(self._idle)
+        for _ in range(min(len(self._queue) - self._idle, self._ceiling() - self._threads)):
+            self._threads += 1
+            threading.Thread(target=self._work, name="orbiter-tool", daemon=True).start()
+
+    def _excuse(self, count: int) -> None:
+        with self._changed:
+            self._excused += count
+            if self._queue:
+                self._staff()
+
+    def _leave(self, job: _Job) -> None:
+        with self._changed:
+            if not job.started:
+                job.left = True
+                return
+            if not job.left:
+                job.left = True
+                self._excused += 1
+                if self._queue:
+                    self._staff()
+
+    def _work(self) -> None:
+        _here.pool = self
+        while (job := self._next()) is not None:
+            _here.loop = job.loop
+            result, error = None, None
+            try:
+                result = job.context.run(job.call)
+            except BaseException as exc:  # noqa: BLE001 - it belongs to the awaiting task, whatever it is
+                error = exc
+            _here.loop = None
+            with self._changed:
+                late = job.left
+                job.left = True
+                if late:
+                    self._excused -= 1
+            _deliver(job, result, error)
+            del job, result, error
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            while True:
+                if self._threads > self._ceiling() or not self._wait_for_job():
+                    self._threads -= 1
+                    return None
+                job = self._queue.popleft()
+                if not job.left:
+                    job.started = True
+                    return job
+
+    def _wait_for_job(self) -> bool:
+        self._idle += 1
+        try:
+            return self._changed.wait_for(lambda: bool(self._queue), timeout=_IDLE_SECONDS)
+        finally:
+            self._idle -= 1
+
+
+def _deliver(job: _Job, result: Any, error: BaseException | None) -> None:
+    try:
+        job.loop.call_soon_threadsafe(_settle, job, result, error)
+    except RuntimeError:  # the loop is closed: nobody can wait for this call any more
+        if job.on_late is not None:
+            job.on_late(result, error)
+
+
+def _settle(job: _Job, result: Any, error: BaseException | None) -> None:
+    if job.future.done():
+        if job.on_late is not None:
+            job.on_late(result, error)
+    elif error is None:
+        job.future.set_result(result)
+    elif isinstance(error, StopIteration):  # a future does not take one
+        failure = RuntimeError(f"a blocking call raised StopIteration({error.value!r})")
+        failure.__cause__ = error
+        job.future.set_exception(failure)
+    else:
+        job.future.set_exception(error)
+
+
+pool = ThreadPool(limit=min(32, (cpu_count() or 1) + 4))
+"""The threads of sync tools."""
+
+
+async def run_in_thread(call: Callable[[], R], *, on_late: Late | None = None) -> R:
+    """`ThreadPool.run` of the pool of sync tools."""
+    return await pool.run(call, on_late=on_late)

@@ -1,0 +1,220 @@
+"""JSON schemas of tool arguments from a function's signature and docstring, and validation against them.
+
+Types are read by pydantic (`Literal`, enums, nested models, dataclasses, `TypedDict`, unions, `Annotated`), docstrings
+in Google, NumPy and Sphinx style by docstring-parser. Simple types give the simple forms that callers know:
+``{"type": "object", "properties": {…}, "required": […]}`` without titles; `Optional[X]` gives the form of X.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
+from pydantic import ValidationError as PydanticValidationError
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+
+from orbiter._internal.schema_form import simplified, with_current_typed_dicts
+
+__all__ = ["Signature", "described_errors", "json_schema", "signature_of"]
+
+_Parameter = tuple[Any, FieldInfo]
+
+_STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
+"""What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes, as a model sees it.
+
+    `arguments` validates; its fields are ``p0``, ``p1``, … with the parameters' names as aliases, since a parameter may
+    have any name. `context` is the parameter that gets the context instead of a value from the model.
+    """
+
+    summary: str
+    schema: dict[str, Any]
+    arguments: type[BaseModel]
+    names: tuple[tuple[str, str], ...]
+    open: bool
+    context: str | None
+    positional: tuple[str, ...]
+
+    def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values as the function's parameters, those not given left out.
+
+        Raises:
+            pydantic.ValidationError: They do not fit.
+        """
+        checked = self.arguments.model_validate(values)
+        given = checked.model_fields_set
+        arguments = {name: getattr(checked, field) for field, name in self.names if field in given}
+        if self.open and checked.model_extra:
+            arguments.update(checked.model_extra)
+        return arguments
+
+
+def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) -> Signature:
+    """Read `fn`'s signature and docstring.
+
+    A parameter annotated with `context_type` is left out of the schema. ``*args`` are left out, ``**kwargs`` let
+    undeclared arguments through.
+    """
+    summary, texts = _docstring(fn)
+    hints = _type_hints(fn)
+    fields: dict[str, _Parameter] = {}
+    positional: list[str] = []
+    context: str | None = None
+    open_ended = False
+    for name, parameter in inspect.signature(fn).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            open_ended = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            hint = hints.get(name, _STRING)
+            if context_type is not None and _mentions(hint, context_type):
+                context = name
+            else:
+                fields[name] = (hint, _field(name, hint, parameter.default, texts.get(name)))
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positional.append(name)
+    arguments = _arguments_model(fn, fields, open_ended)
+    names = tuple((f"p{index}", name) for index, name in enumerate(fields))
+    return Signature(summary, _parameters(arguments), arguments, names, open_ended, context, tuple(positional))
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, without titles."""
+    return simplified(TypeAdapter(kind).json_schema())
+
+
+def described_errors(error: PydanticValidationError) -> str:
+    """What is wrong with each argument, in words by which a model can correct itself."""
+    return "; ".join(_described(detail) for detail in error.errors(include_url=False, include_context=False))
+
+
+def _described(detail: Any) -> str:
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
+    if detail["type"] == "missing":
+        return f"'{where}' is required"
+    if detail["type"] == "extra_forbidden":
+        return f"'{where}' is not a parameter"
+    given = repr(detail["input"])
+    message = detail["msg"][:1].lower() + detail["msg"][1:]
+    return f"'{where}': {message} (got {given if len(given) <= 80 else given[:77] + '…'})"
+
+
+# --- reading a function ---------------------------------------------------------------------------------------------
+
+
+def _docstring(fn: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """First line and parameter texts."""
+    text = inspect.getdoc(fn) or ""
+    first = text.strip().partition("\n")[0].strip()
+    if "\n" not in text.strip():
+        return first, {}
+    import docstring_parser  # takes longer to import than all of this module
+
+    try:
+        parsed = docstring_parser.parse(text)
+    except docstring_parser.ParseError:  # a docstring is prose: what cannot be read describes nothing
+        return first, {}
+    texts = {param.arg_name.lstrip("*"): " ".join(param.description.split()) for param in parsed.params if param.description}
+    return first, texts
+
+
+def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations, resolved where they can be. Types local to the function that defines the tool are found there."""
+    target = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        found: dict[str, Any] = {}
+        for name, annotation in getattr(inspect.unwrap(target), "__annotations__", {}).items():
+            found[name] = _resolved(annotation, inspect.unwrap(target))
+        return found
+
+
+def _resolved(annotation: Any, fn: Callable[..., Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    spaces = [getattr(fn, "__globals__", {}), *(frame.f_locals for frame in _callers())]
+    names = {name: value for space in reversed(spaces) for name, value in space.items()}
+    try:
+        return get_type_hints(_Holder(annotation), globalns=names, include_extras=True)["value"]
+    except Exception:  # noqa: BLE001 - an annotation is any expression; one that cannot be read is plain text to a model
+        return _STRING
+
+
+class _Holder:
+    """Carries one annotation to `get_type_hints`."""
+
+    def __init__(self, annotation: str) -> None:
+        self.__annotations__ = {"value": annotation}
+
+
+def _callers(depth: int = 12) -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and depth:
+        yield frame
+        frame, depth = frame.f_back, depth - 1
+
+
+def _mentions(hint: Any, kind: type) -> bool:
+    if isinstance(hint, type):
+        return issubclass(hint, kind)
+    return any(_mentions(part, kind) for part in get_args(hint))
+
+
+# --- building the schema --------------------------------------------------------------------------------------------
+
+
+def _arguments_model(fn: Callable[..., Any], fields: Mapping[str, _Parameter], open_ended: bool) -> type[BaseModel]:
+    name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
+    config = ConfigDict(extra="allow" if open_ended else "forbid", protected_namespaces=())
+    try:
+        return _checked_model(name, config, fields)
+    except (PydanticUserError, TypeError):
+        usable = {param: (_usable(hint, config), info) for param, (hint, info) in fields.items()}
+        return _checked_model(name, config, usable)
+
+
+def _checked_model(name: str, config: ConfigDict, fields: Mapping[str, _Parameter]) -> type[BaseModel]:
+    definitions: dict[str, Any] = {f"p{index}": field for index, field in enumerate(fields.values())}
+    model: type[BaseModel] = create_model(name, __config__=config, **definitions)
+    model.model_json_schema()
+    return model
+
+
+def _usable(hint: Any, config: ConfigDict) -> Any:
+    for candidate in (hint, with_current_typed_dicts(hint)):
+        try:
+            _checked_model("probe", config, {"value": (candidate, Field(...))})
+        except (PydanticUserError, TypeError):
+            continue
+        return candidate
+    return _STRING
+
+
+def _field(name: str, hint: Any, default: Any, text: str | None) -> FieldInfo:
+    """What `Annotated` says of a parameter goes before what the docstring says."""
+    settings: dict[str, Any] = {}
+    metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if not any(isinstance(item, FieldInfo) and item.description for item in metadata):
+        text = next((item for item in metadata if isinstance(item, str)), text)
+        if text:
+            settings["description"] = text
+    return cast("FieldInfo", Field(... if default is inspect.Parameter.empty else default, alias=name, **settings))
+
+
+def _parameters(model: type[BaseModel]) -> dict[str, Any]:
+    simple = simplified(model.model_json_schema())
+    schema: dict[str, Any] = {"type": "object", "properties": simple.get("properties", {})}
+    for key in ("required", "$defs"):
+        if simple.get(key):
+            schema[key] = simple[key]
+    return schema

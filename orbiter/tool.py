@@ -1,0 +1,348 @@
+"""Tools: what an agent can do in the world (seed 000, "ToolError"; schemas in orbiter.schema)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial
+from typing import Any, Literal, overload
+
+from pydantic import BaseModel
+from pydantic import ValidationError as PydanticValidationError
+from pydantic_core import to_jsonable_python
+
+from orbiter._internal.threads import run_in_thread
+from orbiter.errors import ToolCallError, ToolError, ToolExecutionError
+from orbiter.schema import Signature, described_errors, signature_of
+from orbiter.steps import NO_TRAITS, Traits
+
+__all__ = [
+    "FunctionTool",
+    "Tool",
+    "ToolCallError",
+    "ToolContext",
+    "ToolError",
+    "ToolExecutionError",
+    "current_tool_context",
+    "result_content",
+    "tool",
+    "tool_context",
+]
+
+Failure = Literal["", "fail", "degrade", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may know of the call that it serves: annotate a parameter with it, and it is filled in.
+
+    `run_id` and `node_id` are empty under plain `run`. `scope` is the open node (see orbiter.steps).
+    """
+
+    agent: str = ""
+    tool_name: str = ""
+    tool_call_id: str = ""
+    run_id: str = ""
+    node_id: str = ""
+    attempt: int = 1
+    scope: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+_context: ContextVar[ToolContext] = ContextVar("orbiter_tool_context", default=ToolContext())
+
+
+def current_tool_context() -> ToolContext:
+    """The context of the tool call that this code serves; an empty one outside any."""
+    return _context.get()
+
+
+@contextmanager
+def tool_context(context: ToolContext) -> Iterator[None]:
+    """Make `context` the one that tools called inside get."""
+    token = _context.set(context)
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+class Tool(ABC):
+    """Something an agent can call. Subclasses set `name`, `description` and `parameters` and define `execute`.
+
+    `parameters` is a JSON schema of the arguments; `traits` is what an operator or a policy must know before it runs;
+    `composite` says that the tool only runs agents, and so is no effect on the world of its own.
+    """
+
+    name: str = ""
+    description: str = ""
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}  # noqa: RUF012 - a default, replaced and never edited
+    traits: Traits = NO_TRAITS
+    composite: bool = False
+    context_parameter: str | None = None
+
+    @abstractmethod
+    async def execute(self, **kwargs: Any) -> Any:
+        """Do it. Returns text, or something that `result_content` can write as JSON."""
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Check arguments against `parameters` before the tool runs.
+
+        Raises:
+            ToolCallError: They do not fit; the text tells a model what to correct.
+        """
+        from orbiter._internal.json_schema import problems
+
+        found = problems(self.parameters, arguments)
+        if found:
+            raise _bad_arguments(self.name, "; ".join(found))
+        return arguments
+
+    async def invoke(self, arguments: dict[str, Any]) -> Any:
+        """Validate and execute: what an agent does with a model's call."""
+        return await self.execute(**self.validate(arguments))
+
+    def to_schema(self) -> dict[str, Any]:
+        """The tool in OpenAI's function-calling form."""
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
+
+
+class FunctionTool(Tool):
+    """A function as a tool. Plain functions run in threads of our own, with the context copied.
+
+    Args:
+        fn: The function; its signature and docstring give the schema.
+        name: Instead of the function's name.
+        description: Instead of the docstring's first line.
+        permissions: What an operator must have granted before it runs.
+        idempotent: Whether running it twice is as good as once.
+        timeout: Seconds for one attempt.
+        risk: What can go wrong, in words, for the operator who is asked.
+        failure: What its failure means: ``fail``, ``degrade`` or ``continue`` (the default: the model is told).
+        composite: It only runs agents.
+        classify_error: ``(exception, context) -> classification``, as in seed 002.
+        retry_policy: Gives the retry settings of its own: ``max_attempts``, ``delay_seconds``, ``backoff_factor``.
+        on_late: Gets result or exception of a plain function that ended after its call was abandoned.
+
+    Raises:
+        ToolError: `fn` is not callable, or a setting is not one of its words.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        permissions: Sequence[str] = (),
+        idempotent: bool = False,
+        timeout: float | None = None,
+        risk: str = "",
+        failure: Failure = "",
+        composite: bool = False,
+        classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
+        retry_policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        on_late: Callable[[Any, BaseException | None], None] | None = None,
+    ) -> None:
+        _check_function(fn)
+        self._fn = fn
+        self._is_async = _is_async(fn)
+        self._on_late = on_late
+        self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self._signature: Signature = signature_of(fn, context_type=ToolContext)
+        self.description = self._signature.summary if description is None else description
+        self.parameters = self._signature.schema
+        self.context_parameter = self._signature.context
+        self.composite = composite
+        self.traits = Traits(
+            idempotent=idempotent,
+            permissions=_permissions(self.name, permissions),
+            timeout=_timeout(self.name, timeout),
+            risk=risk,
+            failure=_failure(self.name, failure),
+            schema=self.parameters,
+            classify_error=classify_error,
+            retry_policy=_policy(retry_policy),
+        )
+        self.__doc__ = fn.__doc__
+        self.__wrapped__ = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, as if it were not decorated."""
+        return self._fn(*args, **kwargs)
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the function takes them: nested models built, numbers read from text.
+
+        Raises:
+            ToolCallError: They do not fit; the text tells a model what to correct.
+        """
+        try:
+            return self._signature.validate(arguments)
+        except PydanticValidationError as exc:
+            raise _bad_arguments(self.name, described_errors(exc)) from exc
+
+    async def invoke(self, arguments: dict[str, Any]) -> Any:
+        """As `execute`, which validates by itself."""
+        return await self.execute(**arguments)
+
+    async def execute(self, **kwargs: Any) -> Any:
+        """Validate the arguments and call the function.
+
+        Raises:
+            ToolError: The function's own, unchanged; any other exception as ``Tool '{name}' failed: {exc}``.
+        """
+        arguments = self._bound(kwargs)
+        positional = [arguments.pop(name) for name in self._signature.positional if name in arguments]
+        try:
+            if self._is_async:
+                return await self._fn(*positional, **arguments)
+            result = await run_in_thread(partial(self._fn, *positional, **arguments), on_late=self._on_late)
+            return await result if inspect.isawaitable(result) else result
+        except ToolError:
+            raise
+        except (Exception, SystemExit) as exc:
+            raise ToolExecutionError(
+                f"Tool '{self.name}' failed: {exc}", tool_name=self.name, execution_error=str(exc)
+            ) from exc
+
+
+    def _bound(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Validated arguments, with the context where the function wants it. A model cannot supply a context."""
+        name = self.context_parameter
+        if name is None:
+            return self.validate(kwargs)
+        given = kwargs.pop(name) if isinstance(kwargs.get(name), ToolContext) else _context.get()
+        return {**self.validate(kwargs), name: given}
+
+
+@overload
+def tool(fn: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    fn: None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    permissions: Sequence[str] = (),
+    idempotent: bool = False,
+    timeout: float | None = None,
+    risk: str = "",
+    failure: Failure = "",
+    composite: bool = False,
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
+    retry_policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+    on_late: Callable[[Any, BaseException | None], None] | None = None,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(fn: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
+    """A function as a `FunctionTool`: ``@tool``, ``@tool()`` or ``@tool(name=…, …)`` with `FunctionTool`'s settings."""
+    if fn is not None:
+        return FunctionTool(fn, **settings)
+    return partial(FunctionTool, **settings)
+
+
+def result_content(value: Any) -> Any:
+    """What a tool returned, as a message's content.
+
+    Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON; anything
+    else its `str`.
+
+    Raises:
+        ToolError: The value contains itself.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(_is_block(item) for item in value):
+        return list(value)
+    if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
+        return str(value)
+    try:
+        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+    except ValueError as exc:
+        raise ToolError(f"The tool's result cannot be written as JSON: {exc}") from exc
+
+
+def _generate_schema(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The JSON schema of `fn`'s parameters."""
+    return signature_of(fn, context_type=ToolContext).schema
+
+
+def _is_block(value: Any) -> bool:
+    from orbiter import types
+
+    kinds = (types.TextBlock, types.ImageURLBlock, types.ImageDataBlock, types.AudioBlock, types.VideoBlock)
+    return isinstance(value, (*kinds, types.DocumentBlock))
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    target = fn.func if isinstance(fn, partial) else fn
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
+
+
+def _check_function(fn: Any) -> None:
+    if not callable(fn):
+        raise ToolError(f"A tool needs a function, got {fn!r}", hint="Write @tool above a function")
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        raise ToolError(f"Tool '{fn.__name__}' is a generator", hint="Return one value instead of yielding several")
+    try:
+        inspect.signature(fn)
+    except (TypeError, ValueError) as exc:
+        raise ToolError(
+            f"The signature of {fn!r} cannot be read: {exc}", hint="Wrap it in a function with annotated parameters"
+        ) from exc
+
+
+def _bad_arguments(name: str, text: str) -> ToolCallError:
+    return ToolCallError(
+        f"Tool '{name}' failed: invalid arguments: {text}",
+        tool_name=name,
+        hint="Call the tool again with arguments that fit its schema",
+    )
+
+
+def _permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(permissions, str):
+        raise ToolError(
+            f"Tool '{name}': permissions must be a sequence of names, got the string {permissions!r}",
+            hint=f"Write permissions=({permissions!r},)",
+        )
+    return tuple(permissions)
+
+
+def _timeout(name: str, timeout: float | None) -> float | None:
+    if timeout is not None and not timeout > 0:
+        raise ToolError(f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit")
+    return timeout
+
+
+def _failure(name: str, failure: str) -> Failure:
+    from orbiter.policy import failure_word
+
+    return failure_word(failure, f"tool '{name}'") if failure else ""
+
+
+def _policy(policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None) -> Callable[[], Mapping[str, Any]] | None:
+    if policy is None or callable(policy):
+        return policy
+    return partial(dict, policy)
+
+
+def with_traits(base: Tool, **changes: Any) -> Traits:
+    """A tool's traits with `changes`, its schema filled in."""
+    return replace(base.traits, **{"schema": base.parameters, **changes})
