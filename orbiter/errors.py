@@ -11,6 +11,7 @@ builtin that it shadows, so code that knows only the builtin still catches it.
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -79,8 +80,8 @@ class OrbiterError(Exception):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = {name for name in cls.__dict__.get("__annotations__", ()) if name in cls.__dict__}
-        inherited = (getattr(base, "_fields", frozenset()) for base in cls.__bases__)
+        own = {name for name in inspect.get_annotations(cls) if name in vars(cls)}
+        inherited: list[frozenset[str]] = [getattr(base, "_fields", frozenset()) for base in cls.__bases__]
         cls._fields = frozenset(own - {"recoverable", "_fields"}).union(*inherited)
 
     def __init__(
@@ -296,7 +297,9 @@ class ToolExecutionError(ToolError):
     tool_args: Mapping[str, Any] | None = None
     execution_error: str | None = None
 
-    def __init__(self, message: object = "", error_code: str | BaseException | None = None, *args: Any, **kw: Any) -> None:
+    def __init__(
+        self, message: object = "", error_code: str | BaseException | None = None, *args: Any, **kw: Any
+    ) -> None:
         if isinstance(error_code, BaseException):
             kw.setdefault("tool_name", str(message))
             kw.setdefault("execution_error", str(error_code))

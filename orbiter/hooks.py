@@ -1,8 +1,8 @@
 """Hooks: callables that run at seven points of an agent's life (seed 000, "In Hooks"; facts on the seven points).
 
-A hook takes keywords. Those of its point (`agent`, `messages`, `response`, `tool_name`, `arguments`, `result`, …) always
-reach it; those of `EXTRA_KEYWORDS` reach it only if its signature takes them, so the seed's three-argument hook works.
-A hook that raises aborts the operation.
+A hook takes keywords. Those of its point (`agent`, `messages`, `response`, `tool_name`, `arguments`, `result`, …)
+always reach it; those of `EXTRA_KEYWORDS` reach it only if its signature takes them, so the seed's three-argument hook
+works. A hook that raises aborts the operation.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class HookPoint(Enum):
     PRE_TOOL_CALL = "pre_tool_call"
     POST_TOOL_CALL = "post_tool_call"
 
+
+_POINTS = tuple(HookPoint)
 
 Hook = Callable[..., Any]
 """An ``async def`` that takes keywords; a plain function will do too. What it returns is ignored."""
@@ -67,7 +69,7 @@ class HookManager:
         Raises:
             HookError: `point` is no `HookPoint`, or `hook` is not callable.
         """
-        if not isinstance(point, HookPoint):
+        if point not in _POINTS:
             points = ", ".join(f"HookPoint.{known.name}" for known in HookPoint)
             raise HookError(f"Unknown hook point {point!r}", hint=f"Use one of {points}")
         if not callable(hook):

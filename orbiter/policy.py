@@ -114,7 +114,7 @@ class JoinPolicy:
 
     def __post_init__(self) -> None:
         _word(self.kind, get_args(JoinKind), "join policy", "join")
-        if isinstance(self.quorum, bool) or not isinstance(self.quorum, int) or self.quorum < 1:
+        if type(self.quorum) is not int or self.quorum < 1:
             raise ConfigurationError(f"A quorum must be a whole number of at least 1, got {self.quorum!r}")
         if self.optional and self.kind != "allow_optional_failures":
             raise ConfigurationError(
@@ -158,7 +158,7 @@ class JoinPolicy:
     def verdict(self, members: Collection[str], succeeded: Collection[str], failed: Collection[str]) -> Verdict:
         """What the outcomes so far come to. ``pending`` says that a member still running can change it."""
         settled = len(succeeded) + len(failed) >= len(members)
-        if self.kind == "first_success" or self.kind == "quorum":
+        if self.kind in {"first_success", "quorum"}:
             needed = self.quorum if self.kind == "quorum" else 1
             if len(succeeded) >= needed:
                 return "met"
@@ -189,6 +189,10 @@ class JoinPolicy:
         return self.kind == "allow_optional_failures" and bool(self.optional) and name not in self.optional
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def fallback_chain(models: Iterable[str] | str | None, primary: str = "") -> tuple[str, ...]:
     """Model strings to try in turn after `primary`, each once.
 
@@ -199,7 +203,7 @@ def fallback_chain(models: Iterable[str] | str | None, primary: str = "") -> tup
         return ()
     chain: dict[str, None] = {}
     for model in (models,) if isinstance(models, str) else models:
-        if not isinstance(model, str) or not model.strip():
+        if not _is_text(model):
             raise ConfigurationError(
                 f"A fallback must be a model string, got {model!r}",
                 hint="Write it as 'provider:model', such as 'anthropic:claude-sonnet-4-5'",

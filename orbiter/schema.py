@@ -123,8 +123,8 @@ def _docstring(fn: Callable[..., Any]) -> tuple[str, dict[str, str]]:
         parsed = docstring_parser.parse(text)
     except docstring_parser.ParseError:  # a docstring is prose: what cannot be read describes nothing
         return first, {}
-    texts = {param.arg_name.lstrip("*"): " ".join(param.description.split()) for param in parsed.params if param.description}
-    return first, texts
+    described = (param for param in parsed.params if param.description)
+    return first, {param.arg_name.lstrip("*"): " ".join((param.description or "").split()) for param in described}
 
 
 def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _resolved(annotation: Any, fn: Callable[..., Any]) -> Any:
     names = {name: value for space in reversed(spaces) for name, value in space.items()}
     try:
         return get_type_hints(_Holder(annotation), globalns=names, include_extras=True)["value"]
-    except Exception:  # noqa: BLE001 - an annotation is any expression; one that cannot be read is plain text to a model
+    except Exception:  # an annotation is any expression; one that cannot be read is plain text to a model
         return _STRING
 
 

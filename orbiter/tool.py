@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -54,7 +54,8 @@ class ToolContext:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-_context: ContextVar[ToolContext] = ContextVar("orbiter_tool_context", default=ToolContext())
+_NO_CONTEXT = ToolContext()
+_context: ContextVar[ToolContext] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
 
 
 def current_tool_context() -> ToolContext:
@@ -159,7 +160,7 @@ class FunctionTool(Tool):
         self._fn = fn
         self._is_async = _is_async(fn)
         self._on_late = on_late
-        self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
         self._signature: Signature = signature_of(fn, context_type=ToolContext)
         self.description = self._signature.summary if description is None else description
         self.parameters = self._signature.schema
@@ -216,7 +217,6 @@ class FunctionTool(Tool):
             raise ToolExecutionError(
                 f"Tool '{self.name}' failed: {exc}", tool_name=self.name, execution_error=str(exc)
             ) from exc
-
 
     def _bound(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Validated arguments, with the context where the function wants it. A model cannot supply a context."""
@@ -327,7 +327,9 @@ def _permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
 
 def _timeout(name: str, timeout: float | None) -> float | None:
     if timeout is not None and not timeout > 0:
-        raise ToolError(f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit")
+        raise ToolError(
+            f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit"
+        )
     return timeout
 
 
@@ -337,12 +339,9 @@ def _failure(name: str, failure: str) -> Failure:
     return failure_word(failure, f"tool '{name}'") if failure else ""
 
 
-def _policy(policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None) -> Callable[[], Mapping[str, Any]] | None:
+def _policy(
+    policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None,
+) -> Callable[[], Mapping[str, Any]] | None:
     if policy is None or callable(policy):
         return policy
     return partial(dict, policy)
-
-
-def with_traits(base: Tool, **changes: Any) -> Traits:
-    """A tool's traits with `changes`, its schema filled in."""
-    return replace(base.traits, **{"schema": base.parameters, **changes})

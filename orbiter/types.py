@@ -185,7 +185,7 @@ class ActionModel(_Frozen):
 
 
 class Usage(_Frozen):
-    """Tokens. `cached_tokens` (read) and `cache_write_tokens` are parts of the input, `reasoning_tokens` of the output."""
+    """Tokens. `cached_tokens` and `cache_write_tokens` are parts of the input, `reasoning_tokens` of the output."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -341,12 +341,5 @@ class UsageEvent(_Frozen):
 
 
 StreamEvent = (
-    TextEvent
-    | ToolCallEvent
-    | StepEvent
-    | ToolResultEvent
-    | ReasoningEvent
-    | ErrorEvent
-    | StatusEvent
-    | UsageEvent
+    TextEvent | ToolCallEvent | StepEvent | ToolResultEvent | ReasoningEvent | ErrorEvent | StatusEvent | UsageEvent
 )

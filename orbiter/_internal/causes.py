@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from orbiter.errors import OrbiterError
 
@@ -18,8 +18,13 @@ _UNJOINABLE = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 _OWN = frozenset({"message", "error_code", "context", "suggestion", "timestamp", "recoverable", "__notes__"})
 
 
-@lru_cache(maxsize=512)
 def _joined_class(wrapper: type[W], cause: type[Exception]) -> type[W]:
+    made: Any = _made_class
+    return cast("type[W]", made(wrapper, cause))
+
+
+@lru_cache(maxsize=512)
+def _made_class(wrapper: Any, cause: Any) -> Any:
     if issubclass(wrapper, cause) or issubclass(cause, _UNJOINABLE):
         return wrapper
     bases = (cause,) if issubclass(cause, wrapper) else (wrapper, cause)
@@ -35,7 +40,7 @@ def _joined_class(wrapper: type[W], cause: type[Exception]) -> type[W]:
         "_parts": (wrapper, cause),
     }
     try:
-        made: type[W] = type(wrapper.__name__, bases, body)
+        made: Any = type(wrapper.__name__, bases, body)
         made("probe")
     except Exception:  # a final class, another metaclass, a clash of layouts, a demanding __new__
         return wrapper
@@ -69,8 +74,9 @@ def joined(wrapper: type[W], message: str, cause: Exception) -> W:
         for name, value in vars(cause).items():
             if name not in _OWN:
                 setattr(error, name, value)
-        if isinstance(cause, OSError) and isinstance(error, OSError):
-            error.errno, error.strerror, error.filename = cause.errno, cause.strerror, cause.filename
+        if isinstance(cause, OSError):
+            for name in ("errno", "strerror", "filename"):
+                setattr(error, name, getattr(cause, name))
     error.__cause__ = cause
     return error
 

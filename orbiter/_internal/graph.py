@@ -97,7 +97,9 @@ def topological_sort(graph: Graph) -> list[str]:
                 heappush(ready, target)
     if len(order) < len(waiting):
         left = sorted(name for name, degree in waiting.items() if degree > 0)
-        raise GraphError("Cycle detected in graph", hint=f"Name each agent once; on or behind the cycle: {', '.join(left)}")
+        raise GraphError(
+            "Cycle detected in graph", hint=f"Name each agent once; on or behind the cycle: {', '.join(left)}"
+        )
     return order
 
 
@@ -109,8 +111,7 @@ def parse_flow_stages(dsl: str) -> list[tuple[str, ...]]:
     """
     if not dsl.strip():
         raise GraphError("Empty flow DSL", hint="Write agent names joined by '>>', such as 'a >> b'")
-    stages = [_parse_stage(raw.strip(), dsl) for raw in dsl.split(">>")]
-    return stages
+    return [_parse_stage(raw.strip(), dsl) for raw in dsl.split(">>")]
 
 
 def _parse_stage(raw: str, dsl: str) -> tuple[str, ...]:

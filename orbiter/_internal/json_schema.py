@@ -60,7 +60,9 @@ def _check_alternatives(
             yield f"{at}fits none of the {len(members)} forms allowed, got {_shown(value)}"
 
 
-def _check_object(schema: Mapping[str, Any], value: dict[str, Any], where: str, root: Mapping[str, Any]) -> Iterator[str]:
+def _check_object(
+    schema: Mapping[str, Any], value: dict[str, Any], where: str, root: Mapping[str, Any]
+) -> Iterator[str]:
     properties = schema.get("properties", {})
     prefix = f"{where}." if where else ""
     for name in schema.get("required", ()):

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 def build_messages(
     instructions: str, history: Sequence[Message], *, tool_results: Sequence[ToolResult] | None = None
 ) -> list[Message]:
-    """A new list: system message (only if there are instructions), history, tool results. The caller adds the user's."""
+    """A new list: system message (if there are instructions), history, tool results. The caller adds the user's."""
     messages: list[Message] = [SystemMessage(content=instructions)] if instructions else []
     messages.extend(history)
     if tool_results:

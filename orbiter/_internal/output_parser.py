@@ -16,9 +16,9 @@ from orbiter.types import ActionModel, AgentOutput, ToolCall, Usage
 __all__ = [
     "OutputParseError",
     "parse_response",
+    "parse_structured_output",
     "parse_tool_arguments",
     "parse_tool_call",
-    "parse_structured_output",
 ]
 
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)

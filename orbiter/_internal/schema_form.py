@@ -1,4 +1,4 @@
-"""The form of a schema: pydantic's simplified to what callers know, and types that pydantic reads only in another form."""
+"""The form of a schema: pydantic's, simplified to what callers know, and types that pydantic must get otherwise."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _bare(simple: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_current_typed_dicts(hint: Any) -> Any:
-    """`hint` with each `typing.TypedDict` as one of typing_extensions, the only kind that pydantic reads before 3.12."""
+    """`hint` with `typing.TypedDict`s as those of typing_extensions, the only ones that pydantic reads before 3.12."""
     if is_typeddict(hint):
         required = hint.__required_keys__
         return typing_extensions.TypedDict(  # type: ignore[operator]

@@ -142,7 +142,7 @@ class ThreadPool:
             result, error = None, None
             try:
                 result = job.context.run(job.call)
-            except BaseException as exc:  # noqa: BLE001 - it belongs to the awaiting task, whatever it is
+            except BaseException as exc:  # it belongs to the awaiting task, whatever it is
                 error = exc
             _here.loop = None
             with self._changed:
