@@ -1,1 +1,1 @@
-"""Looks only."""
+"""Looks only: theme files, what their colours are for, and the loader."""

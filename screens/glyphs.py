@@ -1,0 +1,112 @@
+"""Signs for states and the lines of a tree, in Unicode and in ASCII. All are one cell wide in every terminal.
+
+No sign stands alone: a word stands beside it, and the colour only repeats what both say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of signs. `state` has the states of runs and nodes (DESIGN, section 6)."""
+
+    name: str
+    state: dict[str, str]
+    folded: str
+    unfolded: str
+    rail: str
+    branch: str
+    last: str
+    ellipsis: str
+    crumb: str
+    more: str
+    times: str
+    dot: str
+    warning: str
+    done: str
+    not_done: str
+    money: str = "$"
+
+
+UNICODE: Final = Glyphs(
+    name="unicode",
+    state={
+        "queued": "○",
+        "pending": "○",
+        "running": "●",
+        "retrying": "↻",
+        "waiting": "◆",
+        "frozen": "‖",
+        "succeeded": "✓",
+        "completed": "✓",
+        "degraded": "◐",
+        "failed": "✗",
+        "timed_out": "◷",
+        "interrupted": "◼",
+        "aborted": "■",
+        "skipped": "»",
+        "cancelled": "⊘",
+    },
+    folded="▸",
+    unfolded="▾",
+    rail="│ ",
+    branch="├ ",
+    last="└ ",
+    ellipsis="…",
+    crumb=" › ",
+    more="▼",
+    times="×",
+    dot=" · ",
+    warning="⚠",
+    done="✅",
+    not_done="❌",
+)
+
+ASCII: Final = Glyphs(
+    name="ascii",
+    state={
+        "queued": ".",
+        "pending": ".",
+        "running": "*",
+        "retrying": "~",
+        "waiting": "?",
+        "frozen": "=",
+        "succeeded": "+",
+        "completed": "+",
+        "degraded": "%",
+        "failed": "!",
+        "timed_out": "T",
+        "interrupted": "#",
+        "aborted": "#",
+        "skipped": ">",
+        "cancelled": "x",
+    },
+    folded="+",
+    unfolded="-",
+    rail="| ",
+    branch="|-",
+    last="`-",
+    ellipsis="~",
+    crumb=" > ",
+    more="v",
+    times="x",
+    dot=" . ",
+    warning="!",
+    done="[ok]",
+    not_done="[failed]",
+)
+
+SETS: Final = {glyphs.name: glyphs for glyphs in (UNICODE, ASCII)}
+
+
+def state_word(state: str) -> str:
+    """A state as a person says it: `timed_out` is "timed out"."""
+    return state.replace("_", " ")
+
+
+def state_ink(state: str) -> str:
+    """The theme's token for a state."""
+    return f"state-{state.replace('_', '-')}"

@@ -1,0 +1,190 @@
+"""Lines made of pieces, and columns that fit a width. Pure: what a pane paints, before anybody paints it.
+
+All text in here has passed the gate of `screens.text` already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Span(NamedTuple):
+    """A piece of a line. `ink` is a token of the theme (`themes.tokens`), as its variable is called."""
+
+    text: str
+    ink: str = "ink"
+    bold: bool = False
+
+
+Spans = tuple[Span, ...]
+
+GAP = 2
+"""Cells between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
+
+    Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink.
+    """
+
+    name: str
+    width: int
+    grow: int = 0
+    right: bool = False
+    drop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a list. `key` names what it stands for; a heading cannot be selected."""
+
+    key: str
+    cells: tuple[Spans, ...]
+    heading: bool = False
+
+
+def plain(spans: Iterable[Span]) -> str:
+    """The text alone: what the linear mode prints, what a copy takes along."""
+    return "".join(span.text for span in spans)
+
+
+def span(text: str, ink: str = "ink", *, bold: bool = False) -> Spans:
+    """One piece as a whole cell; no pieces for no text."""
+    return (Span(text, ink, bold),) if text else ()
+
+
+def joined(parts: Iterable[Spans], between: str = "  ", ink: str = "ink-muted") -> Spans:
+    """The parts that are not empty, with `between` between them."""
+    found: list[Span] = []
+    for part in parts:
+        if part:
+            if found:
+                found.append(Span(between, ink))
+            found.extend(part)
+    return tuple(found)
+
+
+def width_of(spans: Iterable[Span]) -> int:
+    """In cells."""
+    return sum(cell_len(piece.text) for piece in spans)
+
+
+def fit(columns: Sequence[Column], width: int) -> tuple[int, ...]:
+    """The width of each column in `width` cells; 0 for those that had to go."""
+    kept = list(range(len(columns)))
+    while len(kept) > 1 and _needed(columns, kept) > width:
+        droppable = [index for index in kept if columns[index].drop]
+        if not droppable:
+            break
+        kept.remove(max(droppable, key=lambda index: (columns[index].drop, index)))
+    widths = [columns[index].width if index in kept else 0 for index in range(len(columns))]
+    left = width - _needed(columns, kept)
+    growing = [index for index in kept if columns[index].grow]
+    shares = sum(columns[index].grow for index in growing)
+    if left > 0 and growing:
+        for index in growing:
+            extra = left * columns[index].grow // shares
+            widths[index] += extra
+        widths[growing[0]] += left - sum(left * columns[index].grow // shares for index in growing)
+    for index in sorted(kept, key=lambda index: -widths[index]):
+        if left >= 0:
+            break
+        taken = min(widths[index] - 1, -left)
+        widths[index] -= taken
+        left += taken
+    return tuple(widths)
+
+
+def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return sum(columns[index].width for index in kept) + GAP * (len(kept) - 1)
+
+
+def set_line(
+    columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Spans], ellipsis: str = "…", *, margin: int = 0
+) -> Spans:
+    """One line with every cell in its column, after `margin` blanks."""
+    line: list[Span] = []
+    between = margin
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        if not width:
+            continue
+        if between:
+            line.append(Span(" " * between))
+        line.extend(sized(cell, width, right=column.right, ellipsis=ellipsis))
+        between = GAP
+    return tuple(line)
+
+
+def sized(spans: Spans, width: int, *, right: bool = False, ellipsis: str = "…") -> Spans:
+    """Exactly `width` cells: cut with an ellipsis, or filled with blanks."""
+    spare = width - width_of(spans)
+    if spare < 0:
+        return cut(spans, width, ellipsis)
+    if not spare:
+        return spans
+    blank = Span(" " * spare)
+    return (blank, *spans) if right else (*spans, blank)
+
+
+def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells, the loss marked; filled up by a blank where half of a wide character had to go."""
+    if width_of(spans) <= width:
+        return spans
+    if width <= 0:
+        return ()
+    kept: list[Span] = []
+    room = width - 1
+    for piece in spans:
+        length = cell_len(piece.text)
+        if length > room:
+            kept.append(piece._replace(text=set_cell_size(piece.text, room) + ellipsis))
+            return tuple(kept)
+        kept.append(piece)
+        room -= length
+    return tuple(kept)
+
+
+def wrap(spans: Spans, width: int) -> list[Spans]:
+    """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
+
+    Continuation lines keep the indent of the first, as long as that leaves half of the width.
+    """
+    if width < 1 or width_of(spans) <= width:
+        return [spans]
+    text = plain(spans)
+    indent = min(len(text) - len(text.lstrip(" ")), width // 2)
+    lines: list[Spans] = []
+    line: list[Span] = []
+    room = width
+    for piece in spans:
+        for word in _words(piece.text):
+            length = cell_len(word)
+            if length > room and word.isspace():
+                continue
+            if length > room and line and not (len(line) == 1 and line[0].text.isspace()):
+                lines.append(tuple(line))
+                line, room = [Span(" " * indent)] if indent else [], width - indent
+            while length > room:
+                head = set_cell_size(word, room).rstrip(" ") or word[0]
+                lines.append((*line, piece._replace(text=head)))
+                word = word[len(head) :]  # noqa: PLW2901 - a word too long for a line is used up piece by piece
+                line, room = [Span(" " * indent)] if indent else [], width - indent
+                length = cell_len(word)
+            if word:
+                line.append(piece._replace(text=word))
+                room -= length
+    if line:
+        lines.append(tuple(line))
+    return lines
+
+
+def _words(text: str) -> list[str]:
+    """Words and the blanks between them, nothing lost."""
+    return re.findall(r" +|[^ ]+", text)

@@ -1,0 +1,196 @@
+"""What a prompt offers and shows: the choices with their keys, and the exact action that they are about."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from runtime.judgement.options import OPTIONAL_TEXT
+from runtime.record.events import IncidentOpened
+from screens.layout import Span, Spans, joined, span
+from screens.text import LINES, SIZE
+from screens.views.inbox import what
+from screens.views.looks import Looks
+from screens.views.values import json_text
+from screens.words import elapsed
+
+KEYS: Final = {
+    "retry": "r",
+    "wait_retry": "w",
+    "switch_model": "m",
+    "edit": "e",
+    "input": "i",
+    "grant": "g",
+    "deny": "d",
+    "result": "v",
+    "skip": "s",
+    "accept": "c",
+    "extend": "x",
+    "reset": "t",
+    "acknowledge": "o",
+    "abort": "a",
+}
+"""One key for each option; a standing grant is the capital letter. None of them moves a cursor anywhere."""
+
+LATER: Final = "later"
+"""The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""
+
+LIFETIMES: Final = (
+    ("run", "r", "until this run ends"),
+    ("swarm", "s", "in every run of this swarm"),
+    ("always", "a", "in every run of this workspace"),
+)
+"""How long a standing grant lasts: value, key, words."""
+
+Need = Literal["", "text", "arguments", "model", "seconds", "amount", "lifetime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line of a prompt. `enter`: whether the enter key may choose it; grants are chosen by their letter alone."""
+
+    key: str
+    option: str
+    label: str
+    hint: str = ""
+    need: Need = ""
+    optional: bool = False
+    standing: bool = False
+    enter: bool = True
+    refused: str = ""
+    """Why it cannot be chosen, if it cannot."""
+
+
+def choices(opened: IncidentOpened, looks: Looks) -> list[Choice]:
+    """All that may be answered, in the incident's order, after the choice to leave it."""
+    whole = is_whole(opened)
+    found = [Choice("escape", LATER, "Decide later", hint="it goes on waiting")]
+    for number, option in enumerate(opened.options, 1):
+        key = KEYS.get(option.id, str(number % 10))
+        label, hint = looks.line(option.label, 60), looks.line(option.hint, 120)
+        if option.id == "grant":
+            found.append(Choice(key, "grant", f"{label} once", hint, enter=False))
+            refused = "" if whole else "the action is too long to be shown whole: only once, or deny"
+            found.append(
+                Choice(
+                    key.upper(),
+                    "grant",
+                    f"{label} for longer",
+                    "asks how long",
+                    "lifetime",
+                    standing=True,
+                    enter=False,
+                    refused=refused,
+                )
+            )
+            continue
+        optional = option.id in OPTIONAL_TEXT
+        need: Need = "text" if option.id == "deny" else option.needs
+        found.append(Choice(key, option.id, label, hint, need, optional=optional, enter=not option.standing))
+    return found
+
+
+def action_text(opened: IncidentOpened) -> str:
+    """The exact action in its canonical form; empty if the incident is about none."""
+    return json_text(opened.action) if opened.action else ""
+
+
+def is_whole(opened: IncidentOpened) -> bool:
+    """Whether the gate lets the whole action through, so that an operator can read all of it."""
+    text = action_text(opened)
+    return len(text) < SIZE // 2 and text.count("\n") < LINES - 1
+
+
+def title_line(opened: IncidentOpened, looks: Looks) -> Spans:
+    """What went wrong, and for how long it has been waiting."""
+    return joined(
+        (
+            (looks.sign("waiting"), Span(" "), *what(opened, looks)),
+            span(f"waits {elapsed(opened.ts, None, looks.now)}", "ink-muted"),
+        ),
+    )
+
+
+def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
+    """Who asks, what it was asked to do, what exactly it wants to do."""
+    crumbs = looks.glyphs.crumb.join(looks.line(name, 60) for name in opened.lineage)
+    lines: list[Spans] = []
+    if crumbs:
+        lines.append((Span("who   ", "ink-muted"), Span(crumbs, "ink-strong")))
+    if opened.task:
+        lines.append((Span("task  ", "ink-muted"), Span(looks.line(opened.task, 300))))
+    if opened.question:
+        lines += [(Span("asks  ", "ink-muted"), *marked(text)) for text in looks.block(opened.question)]
+    if text := action_text(opened):
+        first, *rest = looks.block(text)
+        lines.append((Span("does  ", "ink-muted"), *marked(first)))
+        lines += [(Span("      "), *marked(line)) for line in rest]
+    if opened.in_doubt:
+        lines.append(span("Whether it happened is not known: look before you say retry.", "severity-warning"))
+    return lines
+
+
+_MARKS: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩|<U\+[0-9A-F]{4,6}>|⟨\+\d+ marks⟩|[␀-␡⏎]")
+
+
+def marked(text: str) -> Spans:
+    """Cleaned text with the marks of invisible characters made visible."""
+    found: list[Span] = []
+    at = 0
+    for match in _MARKS.finditer(text):
+        if match.start() > at:
+            found.append(Span(text[at : match.start()]))
+        found.append(Span(match.group(), "ink-mark", bold=True))
+        at = match.end()
+    if at < len(text):
+        found.append(Span(text[at:]))
+    return tuple(found)
+
+
+def grant_words(opened: IncidentOpened, lifetime: str) -> str:
+    """What a grant would say: who, what, for how long. The object is the incident's own, nothing wider."""
+    agent = opened.action.get("agent") or (opened.lineage[-2] if len(opened.lineage) > 1 else "")
+    need = next((found.hint for found in opened.options if found.id == "grant" and found.hint), "")
+    how_long = {"once": "this once", **{value: words for value, _, words in LIFETIMES}}.get(lifetime, lifetime)
+    return f"{agent or 'this agent'} may {need or 'do this'}, {how_long}"
+
+
+def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
+    """The parameters of a command that answers with `choice` and what was typed or picked for it.
+
+    Raises:
+        ValueError: the value is not of the kind that the option needs; the message says what is expected.
+    """
+    if choice.option == "grant":
+        return {"for": value if choice.standing else "once"}
+    if not choice.need or (value in (None, "") and choice.optional):
+        return {}
+    return {choice.need: _read(choice.need, str(value))}
+
+
+def _read(need: Need, text: str) -> Any:
+    if not text.strip():
+        raise ValueError(f"something is needed here: {need}")
+    if need in ("seconds", "amount"):
+        try:
+            number = float(text)
+        except ValueError as exc:
+            raise ValueError(f"a number is needed, {text!r} is none") from exc
+        if not 0 < number < float("inf"):
+            raise ValueError("a number above zero is needed")
+        return number
+    if need == "arguments":
+        return _arguments(text)
+    return text.strip() if need == "model" else text
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"the arguments are no JSON: {exc.msg} in line {exc.lineno}, column {exc.colno}") from exc
+    if not isinstance(found, dict):
+        raise ValueError("the arguments are a JSON object, {…}")  # noqa: TRY004 - what is wrong is what was typed
+    return found

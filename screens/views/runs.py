@@ -1,0 +1,104 @@
+"""Runs as rows, from their summaries, and a run's head line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from runtime.record.state import RUN_TERMINAL, RunState, Summary
+from screens.glyphs import state_ink, state_word
+from screens.layout import Column, Row, Span, Spans, joined, span
+from screens.views.looks import Looks
+from screens.words import age, cost, count, duration, elapsed, plural, tokens
+
+COLUMNS: Final = (
+    Column("state", width=13),
+    Column("run", width=16, grow=2),
+    Column("what", width=20, grow=3),
+    Column("tokens", width=6, right=True, drop=2),
+    Column("cost", width=7, right=True, drop=1),
+    Column("age", width=4, right=True),
+)
+
+_SHOWN_COUNTS: Final = ("waiting", "retrying", "running", "failed", "degraded", "succeeded")
+_COUNT_WORDS: Final = {"succeeded": "done"}
+
+
+def title_of(summary: Summary, looks: Looks, limit: int = 120) -> str:
+    """What a run is called: its title, else the end of its reference."""
+    name = summary.title or summary.ref.rpartition("/")[2] or summary.id
+    return looks.line(name, limit)
+
+
+def is_done(summary: Summary) -> bool:
+    return summary.state in RUN_TERMINAL
+
+
+def run_row(summary: Summary, looks: Looks) -> Row:
+    """One run in the list of runs."""
+    done = is_done(summary)
+    detail = (
+        span(looks.line(summary.error, 200), "state-failed") if done and summary.error else progress(summary, looks)
+    )
+    return Row(
+        f"run:{summary.id}",
+        (
+            looks.state(summary.state),
+            span(title_of(summary, looks), "ink" if done else "ink-strong"),
+            detail or span(looks.line(summary.input, 200), "ink-muted"),
+            span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+            span(cost(summary.cost_usd), "ink-muted"),
+            span(age(summary.updated_at if done else summary.created_at, looks.now), "ink-muted"),
+        ),
+    )
+
+
+def progress(summary: Summary, looks: Looks) -> Spans:
+    """Nodes by state, those that need somebody first; what a run waits for, if it waits for a time."""
+    parts = node_counts(summary.nodes)
+    if summary.wake_at is not None and summary.state == "waiting":
+        left = (summary.wake_at - looks.now).total_seconds()
+        parts = (
+            span(f"goes on in {duration(float(int(left) + 1))}" if left > 0 else "goes on now", "state-waiting"),
+            *parts,
+        )
+    return joined(parts, looks.glyphs.dot)
+
+
+def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
+    """`1 waiting`, `3 running`, … for the states that tell something."""
+    return tuple(
+        span(f"{count(nodes[name])} {_COUNT_WORDS.get(name, state_word(name))}", state_ink(name))
+        for name in _SHOWN_COUNTS
+        if nodes.get(name)
+    )
+
+
+def head_line(state: RunState, looks: Looks) -> Spans:
+    """A run in one line: state, time, nodes by state, tokens, cost."""
+    nodes = {name: number for name, number in state.counts.items() if number > 0}
+    parts = (
+        looks.state(state.phase),
+        span(elapsed(state.created_at, state.finished_at, looks.now), "ink"),
+        *node_counts(nodes),
+        _unit(tokens(state.input_tokens, state.output_tokens), "tokens"),
+        span(cost(state.cost_usd), "ink-muted"),
+        span(plural(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
+    )
+    return joined(parts, looks.glyphs.dot)
+
+
+def _unit(number: str, unit: str) -> Spans:
+    return (Span(f"{number} {unit}", "ink-muted"),) if number else ()
+
+
+def outcome_lines(state: RunState, looks: Looks) -> list[Spans]:
+    """What a finished run came to; what an unfinished one was asked."""
+    lines: list[Spans] = [span("Task", "ink-accent", bold=True)]
+    lines += [span(text) for text in looks.block(state.input)]
+    for title, text, ink in (("Error", state.error, "state-failed"), ("Output", state.output, "ink")):
+        if text:
+            lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
+    if state.parked is not None and state.parked.detail and not state.terminal:
+        lines += [(), span("Parked", "ink-accent", bold=True), span(looks.line(state.parked.detail), "state-waiting")]
+    return lines

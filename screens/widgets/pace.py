@@ -1,0 +1,37 @@
+"""From many changes to few drawings: the one place where a screen decides when to look at the state again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from textual.message_pump import MessagePump
+from textual.timer import Timer
+
+FRAME = 0.1
+"""Seconds between two drawings."""
+SHARE = 0.25
+"""The part of the time that may go into drawing: a drawing that took long is followed by a longer pause."""
+
+
+class Pace:
+    """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked."""
+
+    def __init__(self, owner: MessagePump, draw: Callable[[], None], *, clock: Callable[[], float] = monotonic) -> None:
+        self._owner = owner
+        self._draw = draw
+        self._clock = clock
+        self._free_at = 0.0
+        self._timer: Timer | None = None
+
+    def request(self) -> None:
+        """Something changed. Cheap, and may be called for every event."""
+        if self._timer is None:
+            self._timer = self._owner.set_timer(max(0.0, self._free_at - self._clock()), self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        began = self._clock()
+        self._draw()
+        now = self._clock()
+        self._free_at = began + max(FRAME, (now - began) / SHARE)

@@ -1,0 +1,82 @@
+"""Numbers as an operator reads them: durations, ages, tokens, money. Short, and still when nothing moves."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def duration(seconds: float) -> str:
+    """At most six characters: `0.4s`, `12s`, `3m05s`, `2h07m`, `4d03h`, `912d`.
+
+    Less than nothing (a clock was set back) is nothing.
+    """
+    if seconds < 0.05:
+        return "0s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = int(seconds)
+    if whole < MINUTE:
+        return f"{whole}s"
+    if whole < HOUR:
+        return f"{whole // MINUTE}m{whole % MINUTE:02}s"
+    if whole < DAY:
+        return f"{whole // HOUR}h{whole % HOUR // MINUTE:02}m"
+    if whole < 100 * DAY:
+        return f"{whole // DAY}d{whole % DAY // HOUR:02}h"
+    return f"{whole // DAY}d"
+
+
+def age(since: datetime | None, now: datetime) -> str:
+    """How long ago, in its largest unit only: a list of ages changes once a minute. Empty without `since`."""
+    if since is None:
+        return ""
+    seconds = max(0, int((now - since).total_seconds()))
+    if seconds < MINUTE:
+        return "now" if seconds < 10 else f"{seconds // 10 * 10}s"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE}m"
+    if seconds < DAY:
+        return f"{seconds // HOUR}h"
+    return f"{seconds // DAY}d"
+
+
+def elapsed(since: datetime | None, until: datetime | None, now: datetime) -> str:
+    """How long something took, or takes by now: by tenths once it is over, by whole seconds while it goes on."""
+    if since is None:
+        return ""
+    if until is not None:
+        return duration((until - since).total_seconds())
+    return duration(float(max(0, int((now - since).total_seconds()))) or 0.0)
+
+
+def count(number: int) -> str:
+    """At most five characters: `999`, `1.2k`, `34k`, `1.2M`, `1234M`."""
+    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= limit:
+            share = number / limit
+            return f"{share:.1f}{unit}" if share < 9.95 else f"{share:.0f}{unit}"
+    return str(number)
+
+
+def tokens(input_tokens: int, output_tokens: int) -> str:
+    """Both directions added, empty where none were used."""
+    total = input_tokens + output_tokens
+    return count(total) if total else ""
+
+
+def cost(usd: float | None) -> str:
+    """Empty where the price is not known: an unknown price is not free."""
+    if usd is None:
+        return ""
+    if 0 < usd < 0.01:
+        return "<$0.01"
+    return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 way`, `3 ways`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
