@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from runtime.record import events as ev
+from runtime.record import sqlite_doctor
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Refused
-from runtime.record.sqlite_batch import (
+from runtime.record.sqlite_exit import guard, unguard
+from runtime.record.sqlite_ops import (
     DESK_KINDS,
     Answer,
     Append,
@@ -30,7 +32,6 @@ from runtime.record.sqlite_batch import (
     Release,
     Renew,
 )
-from runtime.record.sqlite_exit import guard, unguard
 from runtime.record.sqlite_reader import Reader
 from runtime.record.sqlite_rows import encode
 from runtime.record.sqlite_schema import connect, prepare, touch, translated
@@ -58,13 +59,13 @@ class SqliteJournal:
     ) -> Self:
         """Open the journal, making the file and bringing its schema up to date unless `readonly`.
 
-        `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a tail
-        looks for other processes' writes.
+        `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a
+        tail looks for other processes' writes.
 
         Raises:
             JournalError: the file cannot be opened, is no journal, or is a newer program's.
         """
-        path = Path(path)
+        path = Path(path).absolute()  # noqa: ASYNC240 - no I/O to speak of, and once
         if readonly and not path.exists():
             raise JournalError(
                 f"there is no journal at {path}: nothing has been run here yet, or --state names another place"
@@ -204,12 +205,14 @@ class SqliteJournal:
         return self._tails.tail(run_id, after)
 
     async def position(self) -> int:
-        """The journal's last position: ``tail(after=await position())`` gives what happens from now on."""
+        """The place of the newest event: ``tail(after=await journal.position())`` gives what happens from now on."""
         return await self._reader.position()
 
     def stir(self) -> None:
-        """A hint that another journal object of this process has just written: tails look at once, not at the next poll.
-        Call it on this journal's loop (``loop.call_soon_threadsafe(journal.stir)``)."""
+        """A hint that another journal object of this process has written: tails look now, not at the next poll.
+
+        Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.stir)``.
+        """
         self._tails.stir()
 
     @property
@@ -221,6 +224,28 @@ class SqliteJournal:
     def commits(self) -> int:
         """How many transactions this object has committed: fewer than operations, where they were batched."""
         return self._writer.commits if self._writer is not None else 0
+
+    # -- care --------------------------------------------------------------------------------------------------
+
+    async def check(self) -> list[str]:
+        """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
+        return await sqlite_doctor.check(self._reader)
+
+    async def backup(self, target: str | Path) -> None:
+        """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""
+        await sqlite_doctor.backup(self.path, Path(target).absolute())  # noqa: ASYNC240
+
+    async def rebuild_summaries(self) -> int:
+        """Make every run's summary anew from its events; how many were."""
+        return await sqlite_doctor.rebuild_summaries(self._reader, self._write())
+
+    async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
+        """Forget finished runs untouched for `older_than`, then the oldest until the data fits in `max_bytes`.
+
+        Never a run that is not finished. Gives the ids of those forgotten.
+        """
+        before = self._clock() - older_than if older_than is not None else None
+        return await sqlite_doctor.prune(self._write(), before=before, max_bytes=max_bytes)
 
     def _write(self) -> Writer:
         if self._writer is None:

@@ -1,5 +1,6 @@
 """What is asked of the SQLite journal: events, lists, the inbox. On a connection of its own, so that nobody reads what
-is not committed and no list waits for a write."""
+is not committed and no list waits for a write.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +23,18 @@ CHUNK = 1000
 _SUMMARY = (
     "SELECT id, state, wake_at, updated_at, summary,"
     " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
+)
+_OPEN = (
+    "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident JOIN run ON run.rid = incident.run"
+    " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq WHERE incident.state = 'open'"
+)
+_OPEN_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
+_OPEN += " ORDER BY incident.iid"
+# As `RunRow.leased` and `RunRow.runnable` say.
+_FREE = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + lease_ttl)"
+_RUNNABLE = (
+    "SELECT id FROM run WHERE state IN ('queued', 'running') AND " + _FREE + " UNION ALL"  # noqa: S608 - no input in it
+    " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " LIMIT ?2"
 )
 
 
@@ -55,14 +68,14 @@ class Reader:
         """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`."""
         if run_id is None:
             rows = await self.rows(
-                "SELECT event.pos, run.id, event.seq, event.body, event.blobs FROM event JOIN run ON run.rid = event.run"
-                " WHERE event.pos > ? ORDER BY event.pos LIMIT ?",
+                "SELECT pos, run.id, seq, body, blobs FROM event JOIN run ON run.rid = event.run"
+                " WHERE pos > ? ORDER BY pos LIMIT ?",
                 (cursor, limit),
             )
         else:
             rows = await self.rows(
-                "SELECT seq, ?1, seq, body, blobs FROM event WHERE run = (SELECT rid FROM run WHERE id = ?1) AND seq > ?2"
-                " ORDER BY seq LIMIT ?3",
+                "SELECT seq, ?1, seq, body, blobs FROM event"
+                " WHERE run = (SELECT rid FROM run WHERE id = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
                 (run_id, cursor, limit),
             )
         values = await self._values(row[4] for row in rows if row[4] is not None)
@@ -126,14 +139,7 @@ class Reader:
         )
 
     async def incidents(self, run_id: str | None) -> list[OpenIncident]:
-        where = " AND incident.run = (SELECT rid FROM run WHERE id = ?)" if run_id is not None else ""
-        rows = await self.rows(
-            "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident"
-            " JOIN run ON run.rid = incident.run"
-            " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq"
-            f" WHERE incident.state = 'open'{where} ORDER BY incident.iid",
-            (run_id,) if run_id is not None else (),
-        )
+        rows = await self.rows(_OPEN_OF_RUN if run_id is not None else _OPEN, (run_id,) if run_id is not None else ())
         values = await self._values(row[4] for row in rows if row[4] is not None)
         found: list[OpenIncident] = []
         for run, summary, seq, body, blobs in rows:
@@ -161,13 +167,7 @@ class Reader:
         return run_id, opened, answer
 
     async def runnable(self, now: float, limit: int) -> list[str]:
-        expired = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + lease_ttl)"
-        rows = await self.rows(
-            f"SELECT id FROM run WHERE state IN ('queued', 'running') AND {expired}"
-            f" UNION ALL SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND {expired} LIMIT ?2",
-            (now, limit),
-        )
-        return [row[0] for row in rows]
+        return [row[0] for row in await self.rows(_RUNNABLE, (now, limit))]
 
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))

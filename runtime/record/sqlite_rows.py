@@ -30,7 +30,7 @@ class Draft:
 
 
 def must_sync(event: ev.Record) -> bool:
-    """Whether the event must be on disk before anything follows from it: by its class, or as the start of a side effect."""
+    """Whether the event must be on disk before anything follows: its class says so, or it starts a side effect."""
     return event.durable or (isinstance(event, ev.StepStarted) and event.kind == "tool" and not event.idempotent)
 
 

@@ -25,11 +25,12 @@ BUSY_TIMEOUT_MS = 10_000
 
 _TABLES = (
     # `told_seq`: the last event of the desk that wants the run driven (an answer, an abort request).
-    # `lease_until` in UTC seconds; NULL: nobody holds the run. `lease_ttl` unmasks leases from before a clock was set back.
+    # `lease_until` in UTC seconds; NULL: nobody holds the run. `lease_ttl` unmasks leases older than a clock set back.
     """CREATE TABLE run (
         rid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
-        epoch INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '', lease_until REAL, lease_ttl REAL NOT NULL DEFAULT 0,
-        wake_at REAL, last_seq INTEGER NOT NULL DEFAULT 0, told_seq INTEGER NOT NULL DEFAULT 0,
+        epoch INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
+        lease_until REAL, lease_ttl REAL NOT NULL DEFAULT 0, wake_at REAL,
+        last_seq INTEGER NOT NULL DEFAULT 0, told_seq INTEGER NOT NULL DEFAULT 0,
         summary TEXT, updated_at REAL NOT NULL DEFAULT 0)""",
     "CREATE INDEX run_by_state ON run (state, wake_at)",
     # AUTOINCREMENT: a position is never given twice, even after the newest run was pruned; tails rely on it.
@@ -44,7 +45,7 @@ _TABLES = (
     "CREATE INDEX incident_open ON incident (run) WHERE state = 'open'",
     "CREATE INDEX incident_by_run ON incident (run)",
     "CREATE TABLE command (id TEXT PRIMARY KEY, reply TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID",
-    f"INSERT INTO run (rid, id, state) VALUES (1, '{WORKSPACE}', 'workspace')",
+    "INSERT INTO run (rid, id, state) VALUES (1, '" + WORKSPACE + "', 'workspace')",  # noqa: S608 - a constant
 )
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {}
@@ -77,8 +78,8 @@ _ADVICE = (
 
 
 async def connect(path: Path, *, readonly: bool) -> aiosqlite.Connection:
-    """A connection in autocommit mode: the journal says itself where a transaction begins and ends."""
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if readonly else 'rw'}"
+    """A connection in autocommit mode: the journal says itself where a transaction begins. `path` is absolute."""
+    uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rw'}"
     connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
     try:
         # Where syncing means little more than handing over to the drive (macOS), ask for the real thing.

@@ -67,7 +67,7 @@ class Subscription:
 
 
 class Tails:
-    """All tails of one journal object. `watched` is the connection whose `data_version` changes only by others' commits."""
+    """All tails of one journal object. The `data_version` of `watched` changes only by others' commits."""
 
     def __init__(self, watched: aiosqlite.Connection, fetch: Fetch, poll_s: float = POLL_S) -> None:
         self._watched = watched

@@ -1,7 +1,8 @@
-"""The one task that writes: natural batching, two durability classes, three hops to SQLite's thread per transaction.
+"""The one task that writes: natural batching, two durability classes, four hops to SQLite's thread per transaction.
 
 While a transaction runs, new operations gather; the next transaction takes them all. There is no timer: one lost in
-every measurement. Statements of one hop are queued together; SQLite's thread carries them out in order.
+every measurement. What opens a transaction and only reads is queued together, as one hop; what writes waits for what
+was written before it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from runtime.record.journal import JournalError
-from runtime.record.sqlite_batch import Batch, IncidentRow, Op, RunRow, Written
+from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
+from runtime.record.sqlite_ops import Op
 from runtime.record.sqlite_schema import translated
+from runtime.record.sqlite_sql import COMMANDS, HEADS, INCIDENTS, RUNS, RUNS_OF_INCIDENTS, sql_writes
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -31,18 +34,6 @@ DIE_AFTER = "ORBITER_DIE_AFTER_APPENDS"
 """Test hook, for chaos suites only: with this variable set to n, the process kills itself with SIGKILL right after the
 transaction with the n-th operation that writes events (create, append, answer, post) is committed, before anybody
 learns of it. The n-th operation is then the last of its transaction."""
-
-_RUNS = (
-    "SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at FROM run"
-    " WHERE id IN (SELECT value FROM json_each(?1))"
-)
-_RUNS_OF_INCIDENTS = " OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?2)))"
-_HEADS = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), coalesce((SELECT max(rid) FROM run), 0)"
-_INCIDENTS = (
-    "SELECT id, run, state, revision, opened_seq, answer_seq, closed_seq FROM incident"
-    " WHERE id IN (SELECT value FROM json_each(?))"
-)
-_COMMANDS = "SELECT id, reply FROM command WHERE id IN (SELECT value FROM json_each(?))"
 
 
 class Writer:
@@ -70,7 +61,7 @@ class Writer:
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
     async def do(self, op: Op) -> Any:
-        """The operation's result, once it is committed. A cancelled caller's operation may be carried out all the same."""
+        """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
         return await self._put(op)
 
     async def alone(self, work: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
@@ -176,9 +167,9 @@ class Writer:
                 results.append(op.apply(batch))
             except JournalError as exc:  # this one fails alone: it has changed nothing
                 results.append(exc)
-        statements = list(_statements(batch))
-        if statements:
-            await asyncio.gather(*(self.connection.executemany(sql, rows) for sql, rows in statements))
+        # One after another: a full disk may roll back by itself, and what were queued behind would then stand alone.
+        for sql, rows in sql_writes(batch):
+            await self.connection.executemany(sql, rows)
         await self.connection.execute_fetchall("COMMIT")
         return results, batch.written
 
@@ -192,14 +183,14 @@ class Writer:
         if full != self._full:
             first.append(fetch(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}"))
         first.append(fetch("BEGIN IMMEDIATE"))
-        selects: list[Awaitable[Iterable[Any]]] = [fetch(_HEADS)]
+        selects: list[Awaitable[Iterable[Any]]] = [fetch(HEADS)]
         if incidents:
-            selects.append(fetch(_RUNS + _RUNS_OF_INCIDENTS, (json.dumps(runs), json.dumps(incidents))))
-            selects.append(fetch(_INCIDENTS, (json.dumps(incidents),)))
+            selects.append(fetch(RUNS + RUNS_OF_INCIDENTS, (json.dumps(runs), json.dumps(incidents))))
+            selects.append(fetch(INCIDENTS, (json.dumps(incidents),)))
         else:
-            selects.append(fetch(_RUNS, (json.dumps(runs),)))
+            selects.append(fetch(RUNS, (json.dumps(runs),)))
         if commands:
-            selects.append(fetch(_COMMANDS, (json.dumps(commands),)))
+            selects.append(fetch(COMMANDS, (json.dumps(commands),)))
         self._full = None
         heads, run_rows, *rest = (await asyncio.gather(*first, *selects))[len(first) :]
         self._full = full
@@ -212,8 +203,9 @@ class Writer:
         return batch
 
     async def _roll_back(self) -> None:
-        """After a failure. What failed is reported by the caller; a rollback that fails too leaves nothing half written
-        either, since no commit follows it."""
+        """After a failure, which the caller reports. A rollback that fails too leaves nothing half written either: no
+        commit follows it.
+        """
         self._full = None
         with contextlib.suppress(aiosqlite.Error, ValueError):
             if self.connection.in_transaction:
@@ -228,48 +220,3 @@ class Writer:
             error = JournalError(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
             future.set_exception(error)
-
-
-def _statements(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:
-    """What the batch comes to, in SQL."""
-    if batch.new_runs:
-        yield (
-            "INSERT INTO run (rid, id, state) VALUES (?, ?, ?)",
-            [(run.rid, run.id, run.state) for run in batch.new_runs],
-        )
-    if batch.blobs:
-        yield "INSERT OR IGNORE INTO blob (digest, value) VALUES (?, ?)", list(batch.blobs.items())
-    if batch.rows:
-        yield "INSERT INTO event (pos, run, seq, body, blobs) VALUES (?, ?, ?, ?, ?)", batch.rows
-    if batch.changed:
-        yield (
-            "UPDATE run SET state = ?, epoch = ?, owner = ?, lease_until = ?, lease_ttl = ?, wake_at = ?, last_seq = ?,"
-            " told_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?",
-            [
-                (
-                    run.state, run.epoch, run.owner, run.lease_until, run.lease_ttl, run.wake_at, run.last_seq,
-                    run.told_seq, run.updated_at, run.summary, run.rid,
-                )
-                for run in batch.changed.values()
-            ],
-        )  # fmt: skip
-    if batch.finished:
-        yield (
-            "UPDATE incident SET state = 'closed', closed_seq = ? WHERE run = ? AND state = 'open'",
-            [(seq, rid) for rid, seq in batch.finished.items()],
-        )
-    if batch.changed_incidents:
-        yield (
-            "INSERT INTO incident (id, run, state, revision, opened_seq, answer_seq, closed_seq) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET state = excluded.state, revision = excluded.revision,"
-            " answer_seq = excluded.answer_seq, closed_seq = excluded.closed_seq",
-            [
-                (i.id, i.run, i.state, i.revision, i.opened_seq, i.answer_seq, i.closed_seq)
-                for i in batch.changed_incidents.values()
-            ],
-        )
-    if batch.new_replies:
-        yield (
-            "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)",
-            [(command_id, reply, batch.now) for command_id, reply in batch.new_replies.items()],
-        )

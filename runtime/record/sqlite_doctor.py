@@ -1,0 +1,144 @@
+"""Looking after a SQLite journal: check, back up, make summaries anew, and let old runs go."""
+# ruff: noqa: ASYNC240 - single looks at a local disk, in rare errands
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from runtime.record.journal import JournalError
+from runtime.record.sqlite_ops import Resummarise
+from runtime.record.sqlite_reader import Reader
+from runtime.record.sqlite_schema import connect, translated
+from runtime.record.sqlite_writer import Writer
+from runtime.record.state import RUN_TERMINAL
+
+_GAPS = """
+    SELECT run.id, count(event.seq), coalesce(max(event.seq), 0), run.last_seq
+    FROM run LEFT JOIN event ON event.run = run.rid GROUP BY run.rid
+    HAVING count(event.seq) != run.last_seq OR coalesce(max(event.seq), 0) != run.last_seq"""
+_ORPHANS = "SELECT count(*) FROM event WHERE run NOT IN (SELECT rid FROM run)"
+_BLOBS_IN_USE = """
+    SELECT used.value FROM event, json_each(event.blobs) AS used WHERE event.blobs IS NOT NULL"""
+_MISSING_BLOBS = f"SELECT count(*) FROM ({_BLOBS_IN_USE} EXCEPT SELECT digest FROM blob)"  # noqa: S608 - constants
+_UNOPENED = """
+    SELECT incident.id FROM incident LEFT JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq
+    WHERE event.pos IS NULL"""
+_USED_BYTES = """
+    SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count))
+    * (SELECT page_size FROM pragma_page_size)"""
+_FORGET = (
+    "DELETE FROM event WHERE run = ?",
+    "DELETE FROM incident WHERE run = ?",
+    "DELETE FROM run WHERE rid = ?",
+)
+_FORGET_BLOBS = f"DELETE FROM blob WHERE digest NOT IN ({_BLOBS_IN_USE})"  # noqa: S608 - constants
+_HAS_BLOBS = "SELECT 1 FROM event WHERE run = ? AND blobs IS NOT NULL LIMIT 1"
+_FINISHED = ", ".join(f"'{state}'" for state in sorted(RUN_TERMINAL))
+_OLDEST_FINISHED = f"SELECT rid, id, updated_at FROM run WHERE state IN ({_FINISHED}) ORDER BY updated_at, rid"  # noqa: S608 - constants
+
+
+async def check(reader: Reader) -> list[str]:
+    """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
+    found: list[str] = []
+    try:
+        found += [f"SQLite: {row[0]}" for row in await reader.rows("PRAGMA integrity_check") if row[0] != "ok"]
+        for run_id, count, highest, last in await reader.rows(_GAPS):
+            found.append(f"run {run_id}: {count} events up to seq {highest}, where its row says {last}")
+        for (count,), what in (
+            ((await reader.rows(_ORPHANS))[0], "events belong to no run"),
+            ((await reader.rows(_MISSING_BLOBS))[0], "values that events refer to are missing"),
+        ):
+            if count:
+                found.append(f"{count} {what}")
+        found += [f"incident {row[0]}: the event that opened it is missing" for row in await reader.rows(_UNOPENED)]
+    except JournalError as exc:
+        found.append(str(exc))
+    return found
+
+
+async def backup(path: Path, target: Path) -> None:
+    """Write a consistent copy to `target`, which must not exist. Others may write on in the meantime.
+
+    The copy has its name only once it is whole and on disk.
+    """
+    if target.exists():
+        raise JournalError(f"cannot back up to {target}: it exists")
+    part = target.with_name(f"{target.name}.part")
+    with translated(f"cannot back up to {target}", path):
+        connection = await connect(path, readonly=True)
+        try:
+            part.unlink(missing_ok=True)
+            await connection.execute_fetchall("VACUUM INTO ?", (str(part),))
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        finally:
+            await connection.close()
+    try:
+        _sync(part)
+        part.rename(target)
+        _sync(target.parent)
+    except OSError as exc:
+        raise JournalError(f"cannot back up to {target}: {exc.strerror or exc}") from exc
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def rebuild_summaries(reader: Reader, writer: Writer) -> int:
+    """Make every run's cached summary anew from its events; how many. A run that is written meanwhile is left alone."""
+    done = 0
+    for run_id, _ in await reader.rows("SELECT id, rid FROM run WHERE rid > 1 ORDER BY rid"):
+        state = await reader.fold(run_id)
+        summary = state.summary().model_dump_json(exclude_defaults=True)
+        done += await writer.do(Resummarise(run_id, state.last_seq, summary))
+    return done
+
+
+async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | None) -> list[str]:
+    """Forget finished runs last touched before `before`, then the oldest until the data fits in `max_bytes`.
+
+    Runs that are not finished are never touched, nor is the workspace's stream. Gives the ids of the runs forgotten;
+    the file shrinks by what they took.
+    """
+
+    async def work(connection: aiosqlite.Connection) -> list[str]:
+        gone: list[str] = []
+        for rid, run_id, updated_at in await connection.execute_fetchall(_OLDEST_FINISHED):
+            old = before is not None and updated_at < before.timestamp()
+            if not old and (max_bytes is None or await _used(connection) <= max_bytes):
+                break  # the rest is younger still, and there is room for it
+            forget: list[tuple[str, Sequence[Any]]] = [(statement, (rid,)) for statement in _FORGET]
+            if list(await connection.execute_fetchall(_HAS_BLOBS, (rid,))):
+                forget.append((_FORGET_BLOBS, ()))
+            await _in_one(connection, forget)
+            gone.append(run_id)
+        if before is not None:
+            await _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
+        await connection.execute_fetchall("PRAGMA incremental_vacuum")
+        await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone
+
+    return await writer.alone(work)
+
+
+async def _used(connection: aiosqlite.Connection) -> int:
+    return int(next(iter(await connection.execute_fetchall(_USED_BYTES)))[0])
+
+
+async def _in_one(connection: aiosqlite.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    await connection.execute_fetchall("BEGIN IMMEDIATE")
+    for sql, parameters in statements:
+        await connection.execute_fetchall(sql, parameters)
+    await connection.execute_fetchall("COMMIT")
