@@ -1,0 +1,412 @@
+"""What happened: facts in the past tense, one model each, joined in the `Event` union.
+
+An event is written once and never changed. `seq` counts within a run from 1 without gaps and is given by the
+journal, as is `run_id`'s place in the file; `v` is the version of this vocabulary. A reader ignores fields that
+it does not know and keeps events whose `type` it does not know as `UnknownEvent`, so that a newer program's
+journal can still be looked at.
+
+What belongs to no run (grants, freezes, each operator's last look) stands in the stream of `WORKSPACE`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter
+
+from runtime.record.taxonomy import Classification
+
+VERSION = 1
+WORKSPACE = "@workspace"
+"""The run id under which events stand that belong to no run."""
+
+BLOB_BYTES = 64 * 1024
+"""A JSON value longer than this is kept beside the journal, by digest (DESIGN section 2)."""
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Record(BaseModel):
+    """Common to all events. `node_id` is the node's path; empty for what concerns the run as a whole."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    DURABLE: ClassVar[bool] = False
+
+    v: int = VERSION
+    seq: int = 0
+    run_id: str = ""
+    node_id: str = ""
+    parent_id: str = ""
+    ts: datetime = Field(default_factory=utc_now)
+
+    @property
+    def durable(self) -> bool:
+        """Must be on disk before anything follows from it: decisions, parks, starts of side effects, completions."""
+        return type(self).DURABLE
+
+
+class Actor(BaseModel):
+    """Who did something, and by what way; a rule's `name` is the rule's."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    name: str = ""
+    channel: Literal["console", "cli", "rule", "runtime"] = "runtime"
+
+
+# -- the run ---------------------------------------------------------------------------------------------------
+
+
+class RunCreated(Record):
+    """A run was asked for. `ref` names the swarm (`module:attr`, `/path.py:attr`), `input` is its task."""
+
+    type: Literal["run.created"] = "run.created"
+    DURABLE: ClassVar[bool] = True
+    ref: str
+    title: str = ""
+    input: str = ""
+    options: dict[str, Any] = Field(default_factory=dict)
+    program: str = ""
+    by: Actor = Actor()
+
+
+class RunStarted(Record):
+    """A process began to drive the run: the first time, or again after it parked or its driver died."""
+
+    type: Literal["run.started"] = "run.started"
+    epoch: int
+    owner: str = ""
+    program: str = ""
+
+
+class RunParked(Record):
+    """The drive let go of the run. `waiting`: every open leaf waits; `stop`: the runtime stops."""
+
+    type: Literal["run.parked"] = "run.parked"
+    DURABLE: ClassVar[bool] = True
+    reason: Literal["waiting", "stop"]
+    wake_at: datetime | None = None
+
+
+class RunFinished(Record):
+    type: Literal["run.finished"] = "run.finished"
+    DURABLE: ClassVar[bool] = True
+    state: Literal["completed", "degraded", "failed", "interrupted", "aborted"]
+    output: str = ""
+    error: str = ""
+    by: Actor = Actor()
+
+
+class AbortRequested(Record):
+    """Somebody wants the run to end now. The drive cancels and awaits what runs, then the run is finished as
+    aborted.
+    """
+
+    type: Literal["run.abort_requested"] = "run.abort_requested"
+    DURABLE: ClassVar[bool] = True
+    reason: str = ""
+    by: Actor = Actor()
+
+
+# -- nodes -----------------------------------------------------------------------------------------------------
+
+
+class NodeOpened(Record):
+    type: Literal["node.opened"] = "node.opened"
+    kind: Literal["swarm", "group", "agent", "tool"]
+    name: str
+    info: dict[str, Any] = Field(default_factory=dict)
+
+
+class NodeClosed(Record):
+    type: Literal["node.closed"] = "node.closed"
+    state: Literal["succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"]
+    output: str = ""
+    error: str = ""
+
+
+class Warned(Record):
+    """Something an operator should know that is no fault: a limit reached, a policy that could not be honoured."""
+
+    type: Literal["node.warned"] = "node.warned"
+    text: str
+
+
+# -- steps -----------------------------------------------------------------------------------------------------
+
+
+class StepRecord(Record):
+    """What a step is. `requested` is what the framework asked for, compared when the step is recalled."""
+
+    kind: Literal["llm", "tool", "value"]
+    name: str
+    agent: str
+    requested: dict[str, Any] = Field(default_factory=dict)
+    idempotent: bool = False
+    permissions: tuple[str, ...] = ()
+
+
+class StepRequested(StepRecord):
+    """A step is known but has not begun. Written only where something must be recorded of it before its first
+    attempt.
+    """
+
+    type: Literal["step.requested"] = "step.requested"
+
+
+class StepStarted(StepRecord):
+    """An attempt is about to touch the world. Later attempts leave out `requested`.
+    `effective` is what a decision made of it, if it differs.
+    """
+
+    type: Literal["step.started"] = "step.started"
+    attempt: int
+    epoch: int
+    effective: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def durable(self) -> bool:
+        """Only a start that must not be repeated unasked: the rest may simply be begun again."""
+        return self.kind == "tool" and not self.idempotent
+
+
+class StepEdited(Record):
+    """A PRE hook changed what the step works on; `changes` is put in again when the step is recalled."""
+
+    type: Literal["step.edited"] = "step.edited"
+    changes: dict[str, Any]
+
+
+class StepEnded(Record):
+    """An attempt came to its end: with `result`, or with `fault`. `absorbed`: the fault went to the model as `result`.
+    `settled` is False while POST hooks are still to run.
+    """
+
+    type: Literal["step.ended"] = "step.ended"
+    DURABLE: ClassVar[bool] = True
+    attempt: int
+    result: Any = None
+    fault: Classification | None = None
+    absorbed: bool = False
+    settled: bool = True
+    by: Actor | None = None
+    """Set where a person gave the result in place of the step, or let it be skipped."""
+    skipped: bool = False
+    effect_unknown: bool = False
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class StepSettled(Record):
+    """The POST hooks of a step have run."""
+
+    type: Literal["step.settled"] = "step.settled"
+
+
+class RetryScheduled(Record):
+    """The next attempt of a step waits until `until`."""
+
+    type: Literal["step.retry_scheduled"] = "step.retry_scheduled"
+    attempt: int
+    max_attempts: int
+    delay_s: float
+    until: datetime
+    source: str = ""
+    reason: str = ""
+
+
+class LateResultDropped(Record):
+    """A call that had been given up came back; its result is noted, not used."""
+
+    type: Literal["step.late_result"] = "step.late_result"
+    attempt: int
+    summary: str = ""
+
+
+# -- incidents -------------------------------------------------------------------------------------------------
+
+
+class Option(BaseModel):
+    """One thing an operator may answer. `id` as in DESIGN section 6; `needs` names the parameter it takes, if any."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    id: str
+    label: str
+    needs: Literal["", "text", "arguments", "model", "seconds", "amount"] = ""
+    hint: str = ""
+    standing: bool = False
+    """Has effects beyond this incident (a grant that lasts): asks for a second confirmation."""
+
+
+class IncidentOpened(Record):
+    """A fault waits for a person or a rule. `incident_id` is unique in the workspace."""
+
+    type: Literal["incident.opened"] = "incident.opened"
+    DURABLE: ClassVar[bool] = True
+    incident_id: str
+    revision: int = 1
+    fault: Classification
+    error_type: str = ""
+    message: str = ""
+    traceback: str = ""
+    fingerprint: str = ""
+    options: tuple[Option, ...] = ()
+    safe: str = "abort"
+    """The option that takes effect at the deadline; never a grant."""
+    deadline: datetime | None = None
+    in_doubt: bool = False
+    lineage: tuple[str, ...] = ()
+    """Names from the swarm down to the failing node."""
+    task: str = ""
+    action: dict[str, Any] = Field(default_factory=dict)
+    """What exactly was to be done, in its canonical form: tool and arguments, model, permission with its object."""
+    question: str = ""
+    answer_schema: dict[str, Any] | None = None
+    """JSON schema of the answer to `question`; None: free text."""
+    retryable: bool = True
+
+
+class IncidentAnswered(Record):
+    """The first answer to an incident; later ones are refused."""
+
+    type: Literal["incident.answered"] = "incident.answered"
+    DURABLE: ClassVar[bool] = True
+    incident_id: str
+    revision: int
+    option: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    reach: Literal["attempt", "agent", "run"] = "attempt"
+    reason: str = ""
+    by: Actor = Actor()
+
+
+class IncidentClosed(Record):
+    """An incident that no longer matters, with the reason; it was not answered."""
+
+    type: Literal["incident.closed"] = "incident.closed"
+    incident_id: str
+    reason: str
+
+
+class AnalysisAdded(Record):
+    """A model's view of an incident; a fixed sentence where none could be had."""
+
+    type: Literal["incident.analysed"] = "incident.analysed"
+    incident_id: str
+    text: str
+    model: str = ""
+    fallback: bool = False
+    cost_usd: float | None = None
+
+
+# -- the workspace ---------------------------------------------------------------------------------------------
+
+
+class GrantAdded(Record):
+    """A permission. `subject` is an agent's name, or `*`; it lasts for a run, for a swarm (`ref`), or until revoked."""
+
+    type: Literal["grant.added"] = "grant.added"
+    DURABLE: ClassVar[bool] = True
+    grant_id: str
+    subject: str
+    verb: str
+    pattern: str
+    lifetime: Literal["run", "swarm", "always"]
+    scope: str = ""
+    """The run id or the swarm's reference that the lifetime names."""
+    until: datetime | None = None
+    incident_id: str = ""
+    by: Actor = Actor()
+
+
+class GrantUsed(Record):
+    """A grant let a step pass. Stands in the run's stream, at the step."""
+
+    type: Literal["grant.used"] = "grant.used"
+    grant_id: str
+    need: str
+
+
+class GrantRevoked(Record):
+    type: Literal["grant.revoked"] = "grant.revoked"
+    DURABLE: ClassVar[bool] = True
+    grant_id: str
+    by: Actor = Actor()
+
+
+class UnknownEvent(Record):
+    """An event of a newer program; kept, shown by name, and without effect on state."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    type: str
+
+
+KNOWN: tuple[type[Record], ...] = (
+    RunCreated, RunStarted, RunParked, RunFinished, AbortRequested,
+    NodeOpened, NodeClosed, Warned,
+    StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
+    IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
+    GrantAdded, GrantUsed, GrantRevoked,
+)  # fmt: skip
+_NAMES = frozenset(kind.model_fields["type"].default for kind in KNOWN)
+
+
+def _tag(value: Any) -> str:
+    name = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return name if isinstance(name, str) and name in _NAMES else "unknown"
+
+
+Event = Annotated[
+    Annotated[RunCreated, Tag("run.created")]
+    | Annotated[RunStarted, Tag("run.started")]
+    | Annotated[RunParked, Tag("run.parked")]
+    | Annotated[RunFinished, Tag("run.finished")]
+    | Annotated[AbortRequested, Tag("run.abort_requested")]
+    | Annotated[NodeOpened, Tag("node.opened")]
+    | Annotated[NodeClosed, Tag("node.closed")]
+    | Annotated[Warned, Tag("node.warned")]
+    | Annotated[StepRequested, Tag("step.requested")]
+    | Annotated[StepStarted, Tag("step.started")]
+    | Annotated[StepEdited, Tag("step.edited")]
+    | Annotated[StepEnded, Tag("step.ended")]
+    | Annotated[StepSettled, Tag("step.settled")]
+    | Annotated[RetryScheduled, Tag("step.retry_scheduled")]
+    | Annotated[LateResultDropped, Tag("step.late_result")]
+    | Annotated[IncidentOpened, Tag("incident.opened")]
+    | Annotated[IncidentAnswered, Tag("incident.answered")]
+    | Annotated[IncidentClosed, Tag("incident.closed")]
+    | Annotated[AnalysisAdded, Tag("incident.analysed")]
+    | Annotated[GrantAdded, Tag("grant.added")]
+    | Annotated[GrantUsed, Tag("grant.used")]
+    | Annotated[GrantRevoked, Tag("grant.revoked")]
+    | Annotated[UnknownEvent, Tag("unknown")],
+    Discriminator(_tag),
+]
+
+_adapter: TypeAdapter[Record] = TypeAdapter(Event)
+
+
+def dump(event: Record) -> str:
+    """One line of JSON. Fields at their defaults are left out, `type` never; `seq`, `run_id`, `node_id` and `ts`
+    have columns of their own in a journal but stand here too where they are set, so that a line is whole.
+    """
+    body = event.model_dump_json(exclude_defaults=True)
+    return f'{{"type":"{event.type}"{"," if len(body) > 2 else ""}{body[1:]}'  # type: ignore[attr-defined]
+
+
+def load(body: str | bytes) -> Record:
+    """The event that `dump` wrote.
+
+    Raises:
+        pydantic.ValidationError: the line is no event of ours.
+    """
+    return _adapter.validate_json(body)
+
+
+def load_value(value: Any) -> Record:
+    """As `load`, from parsed JSON."""
+    return _adapter.validate_python(value)

@@ -1,0 +1,165 @@
+"""The journal port: what any journal promises, whatever it keeps its events in.
+
+The journal is append-only and the only truth. It gives `seq`, keeps order within a run (there is none across runs),
+and refuses the writes of whoever no longer holds a run's lease. `facts` of its nine promises: which it keeps and how
+is tested by one suite for every implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from orbiter.errors import OrbiterError
+from runtime.record.events import GrantAdded, IncidentAnswered, IncidentOpened, Record, RunCreated
+from runtime.record.state import Summary
+
+
+class JournalError(OrbiterError):
+    """The journal cannot do what was asked: disk full, read-only, corrupt, newer than this program."""
+
+
+class Fenced(JournalError):
+    """The lease is another's by now; nothing was written."""
+
+
+@dataclass(slots=True, frozen=True)
+class Lease:
+    """The right to write a run, until it expires. `epoch` rises with every claim; `seq` is the run's last event at
+    that moment.
+    """
+
+    run_id: str
+    owner: str
+    epoch: int
+    ttl_s: float
+    seq: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class Accepted:
+    """The answer stands; `seq` is its event's."""
+
+    answer: IncidentAnswered
+
+
+@dataclass(slots=True, frozen=True)
+class Refused:
+    """The answer was not taken: `unknown` incident, `answered` before (`first` says by whom), `closed`, or of an
+    old `revision`.
+    """
+
+    reason: str
+    detail: str = ""
+    first: IncidentAnswered | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class OpenIncident:
+    """A row of the inbox."""
+
+    run_id: str
+    title: str
+    opened: IncidentOpened
+
+
+class Journal(Protocol):
+    """All methods raise `JournalError`, chained from its cause, when the store fails."""
+
+    async def create(self, event: RunCreated, summary: Summary) -> bool:
+        """Add a run, queued. False if its id is there already: creating is idempotent."""
+        ...
+
+    async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
+        """Take the run's lease. None if another's is alive, if the run is finished, or if it is not runnable.
+
+        Runnable: queued; waiting with an answer or an abort request that came after it parked, or with `wake_at` past;
+        or running under an expired lease. A process never reclaims a run whose lease it holds itself under the same
+        `owner`
+        while that lease is alive; an expired lease of the same owner is reclaimed only through `renew`.
+        """
+        ...
+
+    async def renew(self, lease: Lease) -> None:
+        """Prolong the lease by its `ttl_s`. Raises `Fenced`."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back (after parking or finishing). Quiet if it is another's by now."""
+        ...
+
+    async def append(
+        self, lease: Lease, events: Sequence[Record], *, summary: Summary | None = None, seen: int | None = None
+    ) -> Sequence[Record]:
+        """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
+
+        Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
+        A park makes the run `waiting`, but `queued` in the same transaction if an answer or an abort request arrived
+        with
+        a `seq` above `seen`: a decision against a live run never gets lost. `seen`: the caller has folded **every**
+        event of the
+        run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken
+        an answer).
+        Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven once
+        more in vain.
+        """
+        ...
+
+    async def answer(self, answer: IncidentAnswered) -> Accepted | Refused:
+        """Record an answer: compare-and-set on the incident's revision, the first one wins, durable, without a
+        lease.
+        """
+        ...
+
+    async def post(self, run_id: str, event: Record) -> Record:
+        """Append one event without a lease: only the desk's kinds (`AbortRequested`, `AnalysisAdded`, `IncidentClosed`,
+        and everything in the workspace's stream). An abort request makes a waiting run runnable.
+        """
+        ...
+
+    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[Record]:
+        """Events of a run in order, after `seq`."""
+        ...
+
+    def tail(self, run_id: str | None = None, after: int = 0) -> AsyncIterator[list[Record]]:
+        """Events from `after` on, for ever, as they are committed: pushed from this process, polled from others.
+
+        With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning).
+        """
+        ...
+
+    async def position(self) -> int:
+        """The journal's position by now: where a `tail` without a run id starts if only what comes later matters."""
+        ...
+
+    async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
+        """Newest first."""
+        ...
+
+    async def summary(self, run_id: str) -> Summary | None: ...
+
+    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
+        """Open incidents, oldest first."""
+        ...
+
+    async def incident(self, incident_id: str) -> tuple[str, IncidentOpened, IncidentAnswered | None] | None:
+        """An incident by its id (or a unique beginning of it): its run, how it opened, its answer."""
+        ...
+
+    async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
+        """Ids of runs that `claim` would give to somebody."""
+        ...
+
+    async def grants(self) -> list[GrantAdded]:
+        """Grants that are neither revoked nor past their date."""
+        ...
+
+    async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        """The stored reply to a command, or None; with `reply`, store it unless one is there (then that one is
+        returned).
+        """
+        ...
+
+    async def close(self) -> None: ...

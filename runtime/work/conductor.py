@@ -1,0 +1,246 @@
+"""The conductor's scope: the seam of `orbiter.steps`, carried out durably.
+
+A scope's path is its identity over all lives of a run. Nodes and steps that are recorded are recalled: they fire no
+hooks and count nothing. What is left of a failure waits here for a person; nothing is raised at user code but what an
+operator decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from orbiter import steps
+from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segment
+from orbiter.types import Message
+from runtime.judgement.classify import classify
+from runtime.judgement.fingerprint import template
+from runtime.judgement.options import Where
+from runtime.record import events as ev
+from runtime.record.state import Incident
+from runtime.record.taxonomy import Classification, Effect, Origin
+from runtime.work import incidents
+from runtime.work.carry import Carried, carry
+from runtime.work.incidents import Trouble
+from runtime.work.life import Element, Life
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_ORIGINS: dict[str, Origin] = {
+    "swarm": Origin.SWARM,
+    "group": Origin.SWARM,
+    "agent": Origin.AGENT,
+    "tool": Origin.TOOL,
+}
+_OUTPUT_CHARS = 20_000
+"""Of a node's output, kept for the eyes; the whole is in the steps."""
+
+
+class RunScope(steps.Scope):
+    """An open node of a run that is conducted. The root has the empty path and is no node itself."""
+
+    __slots__ = (
+        "_consumed",
+        "_element",
+        "_info",
+        "_kind",
+        "_life",
+        "_name",
+        "_outcome",
+        "_parent",
+        "_skipped",
+        "_visits",
+        "path",
+    )
+
+    def __init__(  # noqa: PLR0917 - called at two places of this module
+        self,
+        life: Life,
+        path: str,
+        kind: ScopeKind | Literal["root"],
+        name: str,
+        parent: RunScope | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self._life = life
+        self._kind = kind
+        self._name = name
+        self._parent = parent
+        self._info = info
+        self._visits: Counter[str] = Counter()
+        self._consumed: set[str] = set()
+        self._outcome: ev.NodeClosed | None = None
+        self._element: Element | None = None
+        self._skipped = False
+
+    # -- scope ---------------------------------------------------------------------------------------------------
+
+    def scope(
+        self, kind: ScopeKind, name: str, place: Place | None = None, info: Mapping[str, Any] | None = None
+    ) -> RunScope:
+        if place is None:
+            place = Place(self._visits[name])
+            self._visits[name] += 1
+        return RunScope(self._life, self._join(segment(name, place)), kind, name, self, info)
+
+    def _join(self, last: str) -> str:
+        return f"{self.path}/{last}" if self.path else last
+
+    async def __aenter__(self) -> Self:
+        self._element = self._life.enter(self._parent._element if self._parent is not None else None)
+        if self._kind != "root" and self.path not in self._life.state.nodes:
+            self._life.note(
+                ev.NodeOpened(
+                    node_id=self.path,
+                    parent_id=self._parent.path if self._parent is not None else "",
+                    kind=self._kind,
+                    name=self._name,
+                    info=dict(self._info or {}),
+                )
+            )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._element is not None:
+            self._life.leave(self._element)
+        if self._kind == "root" or isinstance(exc, asyncio.CancelledError):
+            # Who cancelled closes: an ancestor when it ends, or nobody while the run is only parked.
+            return
+        node = self._life.state.nodes[self.path]
+        if node.terminal:
+            return
+        self._life.note(self._closing(exc))
+
+    def _closing(self, exc: BaseException | None) -> ev.NodeClosed:
+        parent = self._parent.path if self._parent is not None else ""
+        if isinstance(exc, Skipped):
+            return ev.NodeClosed(node_id=self.path, parent_id=parent, state="skipped", output=str(exc.value))
+        if exc is not None:
+            error = str(exc) or type(exc).__name__
+            return ev.NodeClosed(node_id=self.path, parent_id=parent, state="failed", error=error)
+        closed = self._outcome or ev.NodeClosed(node_id=self.path, parent_id=parent, state="succeeded")
+        return closed.model_copy(update={"state": "skipped"}) if self._skipped else closed
+
+    def outcome(
+        self, output: str = "", *, state: Literal["succeeded", "degraded"] = "succeeded", note: str = ""
+    ) -> None:
+        self._outcome = ev.NodeClosed(
+            node_id=self.path,
+            parent_id=self._parent.path if self._parent is not None else "",
+            state=state,
+            output=output[:_OUTPUT_CHARS],
+            error=note,
+        )
+
+    def warn(self, text: str) -> None:
+        node = self._life.state.nodes.get(self.path)
+        if node is None or text not in node.warnings:
+            self._life.note(ev.Warned(node_id=self.path, text=text))
+
+    # -- step ----------------------------------------------------------------------------------------------------
+
+    async def step(self, step: Step[A, R]) -> R:
+        # The path of a model's call does not name the model: another model is a difference to be seen, not another
+        # step.
+        path = self._join(segment("llm" if step.kind == "llm" else step.name, step.place))
+        element = self._life.enter(self._element)
+        inner = RunScope(self._life, path, "tool", step.name, self)
+        inner._element = element
+        try:
+            result: R = await carry(
+                Carried(
+                    life=self._life,
+                    step=step,
+                    node_id=path,
+                    parent_id=self.path,
+                    element=element,
+                    scope=inner,
+                    requested=step.codec.describe(step.arguments),
+                )
+            )
+            return result
+        except Skipped:
+            self._skipped = True
+            raise
+        finally:
+            self._life.leave(element)
+
+    # -- turn ----------------------------------------------------------------------------------------------------
+
+    async def turn(self, number: int, messages: list[Message]) -> None:
+        return None
+
+    # -- fault ---------------------------------------------------------------------------------------------------
+
+    async def fault(self, exc: Exception, *, at: int | None = None) -> Answer:
+        if _decided(exc):
+            raise exc
+        if self._element is None:
+            raise RuntimeError(f"the scope {self.path!r} is not open") from exc
+        fault = classify(exc, origin=_ORIGINS.get(self._kind, Origin.RUNNER), effect=Effect.NONE)
+        known = self._answered_before(fault, exc, at)
+        if known is not None:
+            return self._act(known, exc)
+        where: Where = self._kind if self._kind != "root" else "run"
+        action = {"turn": at} if at is not None else {}
+        trouble = Trouble(fault=fault, where=where, message=str(exc) or type(exc).__name__, error=exc, action=action)
+        answer = await incidents.park(self._life, self._element, self.path, trouble)
+        self._consumed.add(answer.incident_id)
+        return self._act(answer, exc)
+
+    def _answered_before(self, fault: Classification, exc: Exception, at: int | None) -> ev.IncidentAnswered | None:
+        """The answer that this fault got in an earlier life, or earlier in this one where `at` fixes the spot.
+
+        Without a fixed spot each answer is good for one pass: a body that fails again after it is a new incident.
+        """
+        wanted = (fault.cause, template(str(exc)), at)
+        for incident_id, incident in self._own_incidents():
+            if incident.answer is None or (at is None and incident_id in self._consumed):
+                continue
+            opened = incident.opened
+            if (opened.fault.cause, template(opened.message), opened.action.get("turn")) == wanted:
+                self._consumed.add(incident_id)
+                return incident.answer
+        return None
+
+    def _own_incidents(self) -> list[tuple[str, Incident]]:
+        state = self._life.state
+        node = state.nodes.get(self.path)
+        if node is not None:
+            return [(found, state.incidents[found]) for found in node.incidents]
+        return [(key, incident) for key, incident in state.incidents.items() if incident.opened.node_id == self.path]
+
+    def _act(self, answer: ev.IncidentAnswered, exc: Exception) -> Answer:
+        value = answer.params.get("value")
+        if answer.option == "abort":
+            if answer.reach == "run":
+                self._life.end("abort")
+                raise asyncio.CancelledError
+            raise Aborted(f"{answer.by.name or 'an operator'} ended this branch") from exc
+        if answer.option in ("skip", "acknowledge"):
+            self._skipped = True
+            raise Skipped(value if value is not None else "")
+        # The body is done again from the start: its visits count from the start, too.
+        self._visits.clear()
+        return Answer(answer.option, value)
+
+
+def _decided(exc: BaseException) -> bool:
+    """Whether an operator's abort is what this error comes from: it was asked about once already."""
+    seen: set[int] = set()
+    link: BaseException | None = exc
+    while link is not None and id(link) not in seen:
+        if isinstance(link, Aborted):
+            return True
+        if isinstance(link, BaseExceptionGroup) and any(_decided(inner) for inner in link.exceptions):
+            return True
+        seen.add(id(link))
+        link = link.__cause__ or link.__context__
+    return False

@@ -1,0 +1,175 @@
+"""`drive`: the only thing an engine executes. Claim, recall, go on until finished, parked or fenced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from orbiter.runner import run as run_swarm
+from orbiter.steps import Aborted, Skipped, entered
+from runtime.record import events as ev
+from runtime.record.journal import Fenced, Journal, JournalError, Lease
+from runtime.record.state import fold
+from runtime.work import loader
+from runtime.work.conductor import RunScope
+from runtime.work.life import Conditions, Life
+
+log = logging.getLogger("runtime.drive")
+
+Driven = Literal["finished", "parked", "busy", "fenced", "broken"]
+LEASE_S = 10.0
+"""How long a run stays with a process that no longer renews. Three renewals fit in."""
+
+
+async def drive(
+    journal: Journal,
+    run_id: str,
+    owner: str,
+    conditions: Conditions,
+    *,
+    clock: Callable[[], datetime] = ev.utc_now,
+    lease_s: float = LEASE_S,
+    stopping: asyncio.Event | None = None,
+) -> Driven:
+    """Carry a run on from where it is.
+
+    Returns `busy` if it is another's or not runnable, `parked` if it waits (or `stopping` was set), `fenced` if
+    another took it over, `broken` if the journal cannot be written any more; nothing is lost in any of these.
+    """
+    lease = await journal.claim(run_id, owner, lease_s)
+    if lease is None:
+        return "busy"
+    life: Life | None = None
+    try:
+        recorded = await journal.read(run_id)
+        state = fold(recorded)
+        life = Life(journal, lease, state, conditions, clock)
+        await life.record(ev.RunStarted(epoch=lease.epoch, owner=owner, program=conditions.program))
+        return await _live(life, recorded[-1].seq if recorded else 0, stopping)
+    except Fenced:
+        return "fenced"
+    except JournalError:
+        log.exception("run %s: its journal cannot be written; it stays as it was last written", run_id)
+        return "broken"
+    finally:
+        with suppress(JournalError):
+            await journal.release(lease)
+
+
+async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Driven:
+    """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
+    root = asyncio.create_task(_root(life), name=f"run {life.state.id}")
+    life.own(root)
+    attendants = [
+        asyncio.create_task(life.listen(after)),
+        asyncio.create_task(_renew(life, life.lease)),
+        asyncio.create_task(_then_end(life, life.watch_idleness(), "park")),
+    ]
+    if stopping is not None:
+        attendants.append(asyncio.create_task(_then_end(life, stopping.wait(), "stop")))
+    if life.state.abort is not None:
+        life.end("abort")
+    try:
+        await asyncio.wait({root})
+        return await _settle(life, root)
+    finally:
+        for task in attendants:
+            task.cancel()
+        for result in await asyncio.gather(*attendants, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.error("run %s: %r", life.state.id, result)
+        if not root.done():
+            # The drive itself was cancelled: what ran is stopped and awaited, and found in doubt by the next life.
+            life.end("stop")
+            await asyncio.wait({root})
+
+
+async def _then_end(life: Life, awaited: Any, reason: Literal["park", "stop"]) -> None:
+    await awaited
+    life.end(reason)
+
+
+async def _renew(life: Life, lease: Lease) -> None:
+    while True:
+        await asyncio.sleep(lease.ttl_s / 3)
+        try:
+            await life.journal.renew(lease)
+        except Fenced:
+            life.end("fenced")
+            return
+        except JournalError:
+            life.end("broken")
+            return
+
+
+async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
+    """Write how the life ended."""
+    if life.broken is not None and life.ending == "broken":
+        raise life.broken
+    if life.ending == "fenced":
+        return "fenced"
+    if root.cancelled():
+        if life.ending == "abort":
+            await life.record(_aborted(life))
+            return "finished"
+        reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
+        await life.record(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
+        return "parked"
+    finished = root.result()
+    await life.record(finished)
+    return "finished"
+
+
+def _aborted(life: Life) -> ev.RunFinished:
+    asked = life.state.abort
+    if asked is not None:
+        return ev.RunFinished(state="aborted", error=asked.reason, by=asked.by)
+    answers = [found.answer for found in life.state.incidents.values() if found.answer is not None]
+    last = next((found for found in reversed(answers) if found.option == "abort" and found.reach == "run"), None)
+    return ev.RunFinished(
+        state="aborted", error=last.reason if last is not None else "", by=last.by if last is not None else ev.Actor()
+    )
+
+
+def _wake_at(life: Life) -> datetime | None:
+    """When the run must be looked at again though nobody answered: the earliest deadline of what waits."""
+    deadlines = [found.opened.deadline for found in life.state.open_incidents if found.opened.deadline is not None]
+    return min(deadlines, default=None)
+
+
+async def _root(life: Life) -> ev.RunFinished:
+    """The swarm itself, under the root scope. A fault that nothing inside took up parks here."""
+    async with RunScope(life, "", "root", life.state.ref) as root:
+        while True:
+            try:
+                with entered(root):
+                    output = await _swarm(life)
+                return _ended(life, output)
+            except Skipped as skipped:
+                return _ended(life, str(skipped.value))
+            except Exception as exc:
+                try:
+                    await root.fault(exc)
+                except Aborted as aborted:
+                    return ev.RunFinished(state="failed", error=str(aborted))
+                except Skipped as skipped:
+                    return _ended(life, str(skipped.value))
+                except Exception as final:
+                    return ev.RunFinished(state="failed", error=str(final) or type(final).__name__)
+
+
+async def _swarm(life: Life) -> str:
+    swarm = await asyncio.to_thread(loader.load, life.state.ref, Path(life.conditions.workspace))
+    result = await run_swarm(swarm, life.state.input)
+    return str(result.output)
+
+
+def _ended(life: Life, output: str) -> ev.RunFinished:
+    scopes = [node for node in life.state.nodes.values() if not node.is_step]
+    degraded = any(node.phase in ("degraded", "skipped") for node in scopes)
+    return ev.RunFinished(state="degraded" if degraded else "completed", output=output)

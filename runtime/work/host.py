@@ -1,0 +1,101 @@
+"""The driving side on a thread and loop of its own.
+
+Serving (or a console) and driving share no object: they meet in the journal, in hints and in deltas. The host holds
+the workspace's lock for as long as it drives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+from orbiter.errors import OrbiterError
+from runtime.record import lock
+from runtime.record.journal import JournalError
+from runtime.record.sqlite import SqliteJournal
+from runtime.work.life import Conditions
+from runtime.work.supervisor import Supervisor
+
+JOURNAL = "journal.db"
+
+
+class HostError(OrbiterError):
+    """The driving thread could not begin, or ended with an error."""
+
+
+class Host:
+    """A runtime's driving thread for one workspace.
+
+    Args:
+        state_dir: Where journal, lock and log are; made if it is not there.
+        conditions: What every drive is given.
+        program: Who holds the lock, for those who find it held.
+    """
+
+    def __init__(self, state_dir: Path, conditions: Conditions, *, program: str = "orbiter-console") -> None:
+        self._state_dir = state_dir
+        self._conditions = conditions
+        self._program = program
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._supervisor: Supervisor | None = None
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+
+    def start(self) -> None:
+        """Take the lock and begin to drive. Returns once it does.
+
+        Raises:
+            Locked: another process drives this workspace.
+            JournalError: the journal cannot be opened.
+        """
+        held = lock.acquire(self._state_dir, program=self._program)
+        self._thread = threading.Thread(target=self._work, args=(held,), name="orbiter-driving")
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            self._thread.join()
+            if isinstance(self._failed, JournalError):
+                raise self._failed
+            raise HostError(f"the driving thread could not begin: {self._failed}") from self._failed
+
+    def hint(self) -> None:
+        """Something may have become runnable. From any thread."""
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._supervisor.hint)
+
+    def stop(self) -> None:
+        """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+        """
+        if self._thread is None:
+            return
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._supervisor.stop)
+        self._thread.join()
+        self._thread = None
+        if self._failed is not None:
+            raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
+
+    @property
+    def alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _work(self, held: lock.Lock) -> None:
+        try:
+            with held:
+                asyncio.run(self._drive())
+        except BaseException as exc:
+            self._failed = exc
+        finally:
+            self._ready.set()
+
+    async def _drive(self) -> None:
+        async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
+            self._loop = asyncio.get_running_loop()
+            self._supervisor = Supervisor(journal, self._conditions)
+            self._ready.set()
+            await self._supervisor.serve()

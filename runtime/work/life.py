@@ -1,0 +1,246 @@
+"""One life of a run: what a drive holds while it carries the run out.
+
+A life writes events (applied to the state first, then appended: the journal keeps their order), hears what the desk
+writes meanwhile (answers, an abort), and knows which open nodes are at work and which wait, so that a run in which
+everything waits can be let go of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from runtime.judgement.retry import RetryPolicy
+from runtime.record import events as ev
+from runtime.record.journal import Journal, JournalError, Lease
+from runtime.record.state import RunState
+
+Ending = Literal["", "park", "stop", "abort", "fenced", "broken"]
+"""Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
+
+_LINGER_S = 0.02
+"""How long an event that nobody waits for may stay unwritten, so that it travels with the next one."""
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+class Deltas(Protocol):
+    """Where pieces of a reply go while it streams: to the consoles that watch, never to the journal."""
+
+    def wants(self, run_id: str) -> bool: ...
+
+    def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None: ...
+
+
+@dataclass(slots=True, frozen=True)
+class Conditions:
+    """What a drive is given: the workspace's directory, and what is configured."""
+
+    workspace: str
+    policy: RetryPolicy
+    grace_s: float = 60.0
+    """How long everything must have been waiting before the run leaves memory."""
+    deadline_s: float | None = None
+    """How long an incident waits for a person before its safe default takes effect; None: for ever."""
+    deltas: Deltas | None = None
+    program: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """An open node, as far as waiting is concerned."""
+
+    parent: Element | None
+    children: int = 0
+    waiting: bool = False
+    holds: bool = False
+    """A call is under way that must not be begun twice: the run stays in memory even if something inside it waits."""
+
+
+class Life:
+    """See the module. One per drive; all methods are for the drive's loop."""
+
+    def __init__(
+        self, journal: Journal, lease: Lease, state: RunState, conditions: Conditions, clock: Callable[[], datetime]
+    ) -> None:
+        self.journal = journal
+        self.lease = lease
+        self.state = state
+        self.conditions = conditions
+        self.clock = clock
+        self.ending: Ending = ""
+        self.broken: JournalError | None = None
+        self._pending: list[ev.Record] = []
+        self._linger: asyncio.TimerHandle | None = None
+        self._flushing: set[asyncio.Task[None]] = set()
+        self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
+        self._open: set[Element] = set()
+        self._moves = 0
+        self._heard = lease.seq
+        self._somebody_waits = asyncio.Event()
+        self._root: asyncio.Task[Any] | None = None
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def note(self, event: ev.Record) -> None:
+        """Something happened that nobody needs to wait for: it is written with the next event, or shortly."""
+        self.state.apply(event)
+        self._pending.append(event)
+        if self._linger is None:
+            self._linger = asyncio.get_running_loop().call_later(_LINGER_S, self._flush_soon)
+
+    async def record(self, *events: ev.Record) -> None:
+        """Write events, and return when they are as safe as their kind asks for."""
+        for event in events:
+            self.state.apply(event)
+            self._pending.append(event)
+        await self.flush()
+
+    async def flush(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+        if not self._pending:
+            return
+        batch, self._pending = self._pending, []
+        try:
+            await self.journal.append(self.lease, batch, summary=self.state.summary(), seen=self._heard)
+        except JournalError as exc:
+            self.broken = self.broken or exc
+            raise
+
+    def _flush_soon(self) -> None:
+        self._linger = None
+        task = asyncio.get_running_loop().create_task(self._flush_quietly())
+        self._flushing.add(task)
+        task.add_done_callback(self._flushing.discard)
+
+    async def _flush_quietly(self) -> None:
+        try:
+            await self.flush()
+        except JournalError:
+            # Kept in `broken`: the drive reports it, and nothing more is carried out for a run that cannot be written.
+            self.end("broken")
+
+    # -- hearing -------------------------------------------------------------------------------------------------
+
+    async def listen(self, after: int) -> None:
+        """Take in what others write to this run, until cancelled."""
+        async for batch in self.journal.tail(self.lease.run_id, after):
+            for event in batch:
+                self._hear(event)
+
+    def _hear(self, event: ev.Record) -> None:
+        self._heard = event.seq
+        if isinstance(event, ev.IncidentAnswered):
+            self.state.apply(event)
+            waiter = self._answers.pop(event.incident_id, None)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(event)
+        elif isinstance(event, ev.AbortRequested):
+            self.state.apply(event)
+            self.end("abort")
+        elif isinstance(event, ev.AnalysisAdded):
+            self.state.apply(event)
+
+    # -- ending --------------------------------------------------------------------------------------------------
+
+    def own(self, root: asyncio.Task[Any]) -> None:
+        """Name the task that `end` cancels."""
+        self._root = root
+
+    def end(self, reason: Ending) -> None:
+        """Note why, then cancel everything: user code sees only `CancelledError`. The first reason stands."""
+        if self.ending or self._root is None or self._root.done():
+            return
+        self.ending = reason
+        self._root.cancel()
+
+    # -- who works, who waits ------------------------------------------------------------------------------------
+
+    def enter(self, parent: Element | None) -> Element:
+        element = Element(parent)
+        self._open.add(element)
+        if parent is not None:
+            parent.children += 1
+        self._moves += 1
+        return element
+
+    def leave(self, element: Element) -> None:
+        self._open.discard(element)
+        if element.parent is not None:
+            element.parent.children -= 1
+        self._moves += 1
+
+    def idle(self) -> bool:
+        """Whether every open leaf waits and no call is under way that must not be begun twice."""
+        anybody = False
+        for element in self._open:
+            anybody = anybody or element.waiting
+            if element.holds or not (element.waiting or element.children):
+                return False
+        return anybody
+
+    async def watch_idleness(self) -> None:
+        """Return once everything has been waiting for the grace time."""
+        quiet = max(self.conditions.grace_s, _LINGER_S)
+        while True:
+            await self._somebody_waits.wait()
+            moves = self._moves
+            await asyncio.sleep(quiet)
+            if self._moves == moves and self.idle():
+                return
+            if not any(element.waiting for element in self._open):
+                self._somebody_waits.clear()
+
+    async def answer_to(self, incident_id: str, element: Element) -> ev.IncidentAnswered:
+        """Wait for the answer to an open incident. At its deadline the safe default is given, by rule."""
+        incident = self.state.incidents[incident_id]
+        if incident.answer is not None:
+            return incident.answer
+        waiter = self._answers.get(incident_id)
+        if waiter is None:
+            waiter = self._answers[incident_id] = asyncio.get_running_loop().create_future()
+        element.waiting = True
+        self._moves += 1
+        self._somebody_waits.set()
+        try:
+            return await self._until_deadline(incident.opened, waiter)
+        except asyncio.CancelledError:
+            if not self.ending:
+                reason = "withdrawn: nobody waits for it any more"
+                self.note(ev.IncidentClosed(node_id=incident.opened.node_id, incident_id=incident_id, reason=reason))
+            raise
+        finally:
+            element.waiting = False
+            self._moves += 1
+
+    async def _until_deadline(
+        self, opened: ev.IncidentOpened, waiter: asyncio.Future[ev.IncidentAnswered]
+    ) -> ev.IncidentAnswered:
+        if opened.deadline is None:
+            return await asyncio.shield(waiter)
+        left = max(0.0, (opened.deadline - self.clock()).total_seconds())
+        done, _ = await asyncio.wait({waiter}, timeout=left)
+        if not done:
+            await self.journal.answer(
+                ev.IncidentAnswered(
+                    run_id=self.state.id,
+                    node_id=opened.node_id,
+                    incident_id=opened.incident_id,
+                    revision=opened.revision,
+                    option=opened.safe,
+                    reach="attempt",
+                    reason="the deadline passed",
+                    by=ev.Actor(name="deadline", channel="rule"),
+                )
+            )
+        return await asyncio.shield(waiter)
+
+
+def new_id(length: int = 8) -> str:
+    """A short random id without letters that are read as one another."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))

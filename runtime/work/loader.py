@@ -1,0 +1,143 @@
+"""From a reference to the swarm that it names: ``module:attr`` or ``path.py:attr``.
+
+Whatever goes wrong becomes a `LoadError` that says which file, which line, and what to do. A user's module that
+would hide one of this program's packages, or be hidden by one, is refused by name (DESIGN section 1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from orbiter.errors import OrbiterError
+
+OURS = ("orbiter", "runtime", "console", "screens", "themes")
+
+
+class LoadError(OrbiterError):
+    """A swarm's reference does not lead to a swarm."""
+
+
+def absolute(ref: str, root: Path) -> str:
+    """`ref` with a file's path made absolute against `root`; a module's reference stays as it is.
+
+    Raises:
+        LoadError: `ref` has not the form of a reference, or names a file that is not there.
+    """
+    target, _, attribute = ref.rpartition(":")
+    if not target or not attribute:
+        raise LoadError(f"{ref!r} is no reference to a swarm: write path/to/file.py:name or package.module:name")
+    if not _is_path(target):
+        return ref
+    path = Path(target) if Path(target).is_absolute() else root / target
+    if not path.is_file():
+        raise LoadError(f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm")
+    return f"{path.resolve()}:{attribute}"
+
+
+def load(ref: str, root: Path) -> Any:
+    """The agent or swarm that `ref` names; a callable without parameters is called for it.
+
+    Raises:
+        LoadError: with the file, the line and what to do.
+    """
+    ref = absolute(ref, root)
+    target, _, attribute = ref.rpartition(":")
+    module = _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+    found = _attribute(module, attribute, target)
+    if not hasattr(found, "run") and callable(found):
+        found = _call(found, ref)
+    if not callable(getattr(found, "run", None)):
+        raise LoadError(f"{ref} is a {type(found).__name__}, not an agent or a swarm: name the variable that holds one")
+    return found
+
+
+def _is_path(target: str) -> bool:
+    return target.endswith(".py") or "/" in target
+
+
+def _from_file(path: Path) -> ModuleType:
+    if path.stem in OURS:
+        ours = importlib.import_module(path.stem).__file__
+        raise LoadError(f"{path} would hide {ours}, a package of this program: rename the file")
+    # A name that depends on the path: two files of the same name in one runtime do not become each other.
+    name = f"_orbiter_user_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _with_path(path.parent)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as exc:
+        sys.modules.pop(name, None)
+        if not isinstance(exc, Exception | SystemExit):
+            raise
+        raise LoadError(_explain(exc, str(path))) from exc
+    return module
+
+
+def _from_name(name: str, root: Path) -> ModuleType:
+    top = name.partition(".")[0]
+    _with_path(root)
+    if top in OURS:
+        for candidate in (root / f"{top}.py", root / top / "__init__.py"):
+            ours = importlib.import_module(top).__file__
+            if candidate.is_file() and ours is not None and candidate.resolve() != Path(ours).resolve():
+                raise LoadError(f"{candidate} is hidden by {ours}, a package of this program: rename it")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        if exc.name is not None and (name == exc.name or name.startswith(f"{exc.name}.")):
+            raise LoadError(f"there is no module {name!r} (looked in {root} and in this Python's packages)") from exc
+        raise LoadError(_explain(exc, name)) from exc
+    except (Exception, SystemExit) as exc:
+        raise LoadError(_explain(exc, name)) from exc
+
+
+def _with_path(folder: Path) -> None:
+    # Appended, so that a user's file never takes the place of a package of ours.
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = ", ".join(_swarms_in(module)) or "nothing that runs"
+            raise LoadError(f"{target} has no {attribute!r}; it defines: {names}")
+        found = getattr(found, part)
+    return found
+
+
+def _swarms_in(module: ModuleType) -> list[str]:
+    found = vars(module).items()
+    return [name for name, value in found if callable(getattr(value, "run", None)) and not isinstance(value, type)]
+
+
+def _call(factory: Any, ref: str) -> Any:
+    try:
+        return factory()
+    except Exception as exc:
+        raise LoadError(_explain(exc, ref)) from exc
+
+
+def _explain(exc: BaseException, where: str) -> str:
+    if isinstance(exc, SyntaxError):
+        return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]
+    frames = [frame for frame in frames if Path(frame.filename).resolve() != Path(__file__).resolve()]
+    place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
+    what = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
+    missing = isinstance(exc, ImportError)
+    return (
+        f"{place}: {what}: {'install what it needs into this environment' if missing else 'correct it and try again'}"
+    )

@@ -1,0 +1,46 @@
+"""What an earlier life recorded under a path, compared with what the framework asks for now.
+
+No result ever reaches another node: a recorded step that differs in kind, name, agent or requested arguments is not
+handed back; the run parks with the difference shown (DESIGN section 2, rule 7).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from orbiter.steps import Step
+from runtime.record.state import Node
+
+_SHOWN = 160
+
+
+def difference(node: Node, step: Step[Any, Any], requested: dict[str, Any]) -> str:
+    """In what the step differs from its record, in words; empty if in nothing."""
+    found = [
+        f"{what}: recorded {was!r}, now {now!r}"
+        for what, was, now in (
+            ("kind", node.kind, step.kind),
+            ("name", node.name, step.name),
+            ("agent", node.agent, step.agent),
+        )
+        if was != now
+    ]
+    was, now = _plain(node.requested), _plain(requested)
+    found.extend(
+        f"{key}: recorded {_short(was.get(key))}, now {_short(now.get(key))}"
+        for key in sorted(was.keys() | now.keys())
+        if was.get(key) != now.get(key)
+    )
+    return "; ".join(found)
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    # As JSON on both sides: a tuple of today is a list of yesterday's record.
+    plain: dict[str, Any] = json.loads(json.dumps(value, default=str))
+    return plain
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"

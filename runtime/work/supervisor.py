@@ -1,0 +1,122 @@
+"""The supervisor: finds runs that can go on and sees to it that somebody drives them.
+
+`LocalEngine` is tasks of this loop. The reconciler is one query and one submit, by a hint or twice a second: an
+enqueue may happen too often, never too rarely; `claim` is the only gate (facts, engine section 5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from runtime.record.events import utc_now
+from runtime.record.journal import Journal, JournalError
+from runtime.work.drive import LEASE_S, Driven, drive
+from runtime.work.life import Conditions, new_id
+
+log = logging.getLogger("runtime.supervisor")
+
+_PERIOD_S = 0.5
+
+
+class LocalEngine:
+    """Drives runs as tasks of the running loop, at most `slots` at once."""
+
+    def __init__(self, carry_on: Callable[[str], Awaitable[Driven]], *, slots: int = 64) -> None:
+        self._carry_on = carry_on
+        self._slots = slots
+        self._driving: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def driving(self) -> list[str]:
+        return list(self._driving)
+
+    def submit(self, run_id: str) -> None:
+        """Drive a run, unless it is being driven here. May be called too often."""
+        if run_id in self._driving or len(self._driving) >= self._slots:
+            return
+        task = asyncio.create_task(self._drive(run_id), name=f"drive {run_id}")
+        self._driving[run_id] = task
+        task.add_done_callback(lambda _: self._driving.pop(run_id, None))
+
+    async def _drive(self, run_id: str) -> None:
+        try:
+            outcome = await self._carry_on(run_id)
+            log.info("run %s: %s", run_id, outcome)
+        except Exception:
+            log.exception("run %s: its drive failed; it is tried again when its lease has run out", run_id)
+
+    async def join(self) -> None:
+        """Wait until nothing is driven any more."""
+        while self._driving:
+            await asyncio.gather(*self._driving.values(), return_exceptions=True)
+
+
+class Supervisor:
+    """The driving side of a runtime. One per process; `serve` runs until `stop`."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        conditions: Conditions,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        lease_s: float = LEASE_S,
+        slots: int = 64,
+    ) -> None:
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{new_id(6)}"
+        self._journal = journal
+        self._conditions = conditions
+        self._clock = clock
+        self._lease_s = lease_s
+        self._stopping = asyncio.Event()
+        self._hint = asyncio.Event()
+        self._engine = LocalEngine(self._carry_on, slots=slots)
+
+    @property
+    def driving(self) -> list[str]:
+        """Ids of the runs that are driven here now."""
+        return self._engine.driving
+
+    async def serve(self) -> None:
+        """Drive what is runnable until `stop`; then stop what runs (it is found as it was) and return."""
+        while not self._stopping.is_set():
+            self._hint.clear()
+            await self._reconcile()
+            try:
+                async with asyncio.timeout(_PERIOD_S):
+                    await self._hint.wait()
+            except TimeoutError:
+                continue
+        await self._engine.join()
+
+    def hint(self) -> None:
+        """Something may have become runnable."""
+        self._hint.set()
+
+    def stop(self) -> None:
+        """Let go of everything. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`."""
+        self._stopping.set()
+        self._hint.set()
+
+    async def _reconcile(self) -> None:
+        try:
+            for run_id in await self._journal.runnable(self._clock()):
+                self._engine.submit(run_id)
+        except JournalError:
+            log.exception("the journal cannot be read")
+
+    async def _carry_on(self, run_id: str) -> Driven:
+        return await drive(
+            self._journal,
+            run_id,
+            self.owner,
+            self._conditions,
+            clock=self._clock,
+            lease_s=self._lease_s,
+            stopping=self._stopping,
+        )
