@@ -1,0 +1,275 @@
+"""One agent run with its record: state, transcript, summed usage, loop detection (seed 001, "Full Execution Trace").
+
+The outermost try/except around an agent: what escapes from it is a `CallRunnerError`, and of the cause's class too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from asyncio import CancelledError
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+from orbiter._internal.agent_run import AgentRun, prepared
+from orbiter._internal.causes import joined, sole
+from orbiter._internal.repeats import Repeats
+from orbiter._internal.state import RunNode, RunState
+from orbiter.agent import Agent
+from orbiter.errors import CallRunnerError, LoopDetectedError
+from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, Usage, UserMessage
+
+__all__ = ["CallRunnerError", "call_runner"]
+
+_NOTHING: Mapping[str, Any] = {}
+
+async def call_runner(
+    agent: Any,
+    input: str,
+    *,
+    state: RunState | None = None,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> RunResult:
+    """Run one agent and say what it came to.
+
+    `agent` is an `Agent`, or anything with a `name` and ``async run(input, *, messages, provider, max_retries)`` that
+    returns something with `text` and `usage`. A `state` that earlier calls have used goes on: usage adds up, and equal
+    tool calls in a row are counted over all of them. `loop_threshold` 0 or less: no loop check.
+
+    Raises:
+        CallRunnerError: Whatever failed, as its cause; it is also an instance of the cause's class.
+        LoopDetectedError: The same tool calls `loop_threshold` times in a row. Also a `CallRunnerError`.
+        asyncio.CancelledError: State and node are terminal then.
+    """
+    return await run_agent(
+        agent,
+        input,
+        state=state,
+        messages=messages,
+        provider=provider,
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+    )
+
+
+async def run_agent(
+    agent: Any,
+    input: str,
+    *,
+    state: RunState | None = None,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+    delegates: Mapping[str, Any] = _NOTHING,
+    peers: Mapping[str, str] = _NOTHING,
+    resolve: Callable[[Any], Any] | None = None,
+) -> RunResult:
+    """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
+    node = state.new_node(agent.name) if state is not None else None
+    if state is not None and node is not None:
+        state.start()
+        node.start()
+    repeats = _repeats(state, loop_threshold)
+    try:
+        return await _run(agent, input, state, node, messages, provider, max_retries, repeats, delegates, peers, resolve)
+    except CancelledError:
+        if state is not None:
+            state.cancel()
+        raise
+    except LoopDetectedError as exc:
+        _fail(state, node, exc, "Endless loop detected")
+        raise
+    except Exception as exc:
+        cause = sole(exc)
+        _fail(state, node, cause, str(cause))
+        error = wrapped(agent.name, cause)
+        if error is exc:
+            raise
+        raise error
+
+
+async def _run(
+    agent: Any,
+    input: str,
+    state: RunState | None,
+    node: RunNode | None,
+    messages: list[Message] | None,
+    provider: Any,
+    max_retries: int,
+    repeats: Repeats,
+    delegates: Mapping[str, Any],
+    peers: Mapping[str, str],
+    resolve: Callable[[Any], Any] | None,
+) -> RunResult:
+    if not isinstance(agent, Agent):
+        if provider is None and resolve is not None:
+            provider = resolve(agent)
+        return await _run_foreign(agent, input, state, node, messages, provider, max_retries, repeats, delegates)
+    run = AgentRun(
+        agent,
+        history=messages,
+        provider=provider,
+        max_retries=max_retries,
+        repeats=repeats,
+        delegates=delegates,
+        peers=peers,
+        node=node,
+        resolve=resolve,
+    )
+    if type(agent).run is Agent.run and "run" not in vars(agent):
+        output = await run.run(input)
+    else:
+        token = prepared.set(run)
+        try:
+            given = provider if provider is not None or resolve is None else resolve(agent)
+            output = await agent.run(input, messages=messages, provider=given, max_retries=max_retries)
+        finally:
+            prepared.reset(token)
+        if not run.messages:
+            return _foreign_result(agent, input, output, state, node, messages, repeats)
+    usage = total(run.usage)
+    if repeats.signature is not None and node is not None:
+        node.metadata["tool_signature"] = repeats.signature
+        node.metadata["tool_repeats"] = repeats.count
+    return _result(agent, output, run.messages, usage, state, node, run)
+
+
+async def _run_foreign(
+    agent: Any,
+    input: str,
+    state: RunState | None,
+    node: RunNode | None,
+    messages: list[Message] | None,
+    provider: Any,
+    max_retries: int,
+    repeats: Repeats,
+    delegates: Mapping[str, Any],
+) -> RunResult:
+    """An agent that is not ours: its output is all we see of it. Tools of this run alone go into a copy of it."""
+    if delegates:
+        agent = copy(agent)
+        agent.tools = {**agent.tools, **delegates}
+    output = await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
+    return _foreign_result(agent, input, output, state, node, messages, repeats)
+
+
+def _foreign_result(
+    agent: Any,
+    input: str,
+    output: Any,
+    state: RunState | None,
+    node: RunNode | None,
+    messages: list[Message] | None,
+    repeats: Repeats,
+) -> RunResult:
+    if isinstance(output, RunResult):
+        usage, transcript = output.usage, list(output.messages)
+        output = AgentOutput(text=output.output, usage=usage, parsed=output.parsed)
+    else:
+        usage = getattr(output, "usage", None) or NO_USAGE
+        text = output if isinstance(output, str) else output.text
+        calls = list(getattr(output, "tool_calls", None) or ())
+        output = AgentOutput(text=text, tool_calls=calls, usage=usage)
+        transcript = [
+            *(messages or ()),
+            UserMessage(content=input),
+            AssistantMessage(content=text, tool_calls=calls),
+        ]
+    _check_last_calls(output, node, repeats)
+    return _result(agent, output, transcript, usage, state, node, None)
+
+
+def _check_last_calls(output: AgentOutput, node: RunNode | None, repeats: Repeats) -> None:
+    """Loop check over what an agent that is not ours leaves open: its last tool calls."""
+    if not output.tool_calls:
+        return
+    loop = repeats.add_calls([(call.name, _arguments(call.arguments)) for call in output.tool_calls])
+    if node is not None:
+        node.metadata["tool_signature"] = repeats.signature
+        node.metadata["tool_repeats"] = repeats.count
+    if loop is not None:
+        raise loop
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text) if text else {}
+    except ValueError:
+        return text
+
+
+def _result(
+    agent: Any,
+    output: AgentOutput,
+    transcript: list[Message],
+    usage: Usage,
+    state: RunState | None,
+    node: RunNode | None,
+    run: AgentRun | None,
+) -> RunResult:
+    steps = 1
+    if state is not None and node is not None:
+        node.tool_calls = [call for message in transcript if isinstance(message, AssistantMessage) for call in message.tool_calls]
+        node.succeed(usage)
+        state.messages = list(transcript)
+        state.record_usage(usage)
+        state.succeed()
+        usage, steps = state.total_usage, len(state.nodes)
+    exhausted = run is not None and run.exhausted
+    stop = "max_steps" if exhausted else (run.reply.finish_reason if run is not None and run.reply is not None else "")
+    return RunResult(
+        output=output.text,
+        messages=transcript,
+        usage=usage,
+        steps=steps,
+        parsed=output.parsed,
+        agent=agent.name,
+        stop_reason=stop or "stop",
+        state="completed",
+        warnings=run.warnings if run is not None else [],
+    )
+
+
+def wrapped(name: str, cause: BaseException) -> BaseException:
+    """`cause` as a `CallRunnerError`; one that is so already stays as it is."""
+    if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
+        return cause
+    return joined(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)
+
+
+def total(parts: list[Usage]) -> Usage:
+    """The sum of what several calls used."""
+    if len(parts) == 1:
+        return parts[0]
+    summed = NO_USAGE
+    for part in parts:
+        summed = summed + part
+    return summed
+
+
+def _repeats(state: RunState | None, threshold: int) -> Repeats:
+    """A counter that goes on from where the state's last node stands."""
+    last: str | None = None
+    count = 0
+    for node in state.nodes[:-1] if state is not None else ():
+        said = node.metadata.get("tool_signature")
+        if said is None or said != last:
+            last, count = said, 0
+        count += node.metadata.get("tool_repeats", 1) if said is not None else 0
+    return Repeats(threshold, last=last, count=count)
+
+
+def _fail(state: RunState | None, node: RunNode | None, exc: BaseException, text: str) -> None:
+    if state is None or node is None:
+        return
+    if isinstance(exc, builtins.TimeoutError):
+        node.timeout(text)
+        state.timeout(text)
+    else:
+        node.fail(text)
+        state.fail(text)

@@ -1,0 +1,125 @@
+"""Running whatever stands in a swarm or group: an agent, a group, a nested swarm, or something that quacks like one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.call_runner import run_agent
+from orbiter.steps import Place, Scope
+from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all members of one swarm run came to together."""
+
+    usage: Usage = NO_USAGE
+    steps: int = 0
+    outputs: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    degraded: bool = False
+
+    def add(self, name: str, result: RunResult) -> None:
+        """Book a member's result."""
+        self.usage = self.usage + (result.total_usage if result.total_usage is not None else result.usage)
+        self.steps += result.total_steps or result.steps
+        self.outputs[name] = result.output
+        self.warnings.extend(result.warnings)
+        self.degraded = self.degraded or result.state == "degraded"
+
+    def on(self, result: RunResult) -> RunResult:
+        """The last member's result with the swarm's totals in their own fields."""
+        return result.model_copy(
+            update={
+                "total_usage": self.usage,
+                "total_steps": self.steps,
+                "outputs": dict(self.outputs),
+                "warnings": list(self.warnings),
+                "state": "degraded" if self.degraded else "completed",
+            }
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class RunSettings:
+    """What `run` was told, for every member alike. `provider` None: each member's own model decides."""
+
+    provider: Any = None
+    max_retries: int = 3
+    loop_threshold: int = 3
+
+
+def is_container(member: Any) -> bool:
+    """Whether a member's own `run` takes care of its agents: a group, a nested swarm, a swarm."""
+    return (
+        getattr(member, "is_group", False) is True
+        or getattr(member, "is_swarm", False) is True
+        or isinstance(getattr(member, "flow_order", None), list)
+    )
+
+
+async def run_member(
+    member: Any,
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    delegates: Mapping[str, Any] = _NOTHING,
+    peers: Mapping[str, str] = _NOTHING,
+) -> RunResult:
+    """Run one member where its container placed it."""
+    with steps.at(scope, place):
+        if is_container(member):
+            return await run_container(member, input, settings, messages)
+        return await run_agent(
+            member,
+            input,
+            messages=messages,
+            provider=settings.provider,
+            max_retries=settings.max_retries,
+            loop_threshold=settings.loop_threshold,
+            delegates=delegates,
+            peers=peers,
+            resolve=_provider_for,
+        )
+
+
+async def run_container(
+    member: Any, input: str, settings: RunSettings, messages: list[Message] | None = None
+) -> RunResult:
+    """Run a group or swarm. `loop_threshold` is for ours alone: others need not know it."""
+    extra = {"loop_threshold": settings.loop_threshold} if getattr(type(member), "takes_loop_threshold", False) else {}
+    result = await member.run(
+        input, messages=messages, provider=settings.provider, max_retries=settings.max_retries, **extra
+    )
+    return as_result(result, member.name)
+
+
+def _provider_for(member: Any) -> Any:
+    from orbiter import runner
+
+    return runner.provider_for(member)
+
+
+def as_result(value: Any, name: str) -> RunResult:
+    """What a member that is not ours returned, as a `RunResult`."""
+    if isinstance(value, RunResult):
+        return value
+    if isinstance(value, AgentOutput):
+        return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
+    text = value if isinstance(value, str) else getattr(value, "output", None)
+    if text is None:
+        text = value.text
+    return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
+
+
+def conversation(result: RunResult) -> list[Message]:
+    """What was said, without anybody's instructions: history for the next agent."""
+    return [message for message in result.messages if not isinstance(message, SystemMessage)]

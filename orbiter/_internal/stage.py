@@ -1,0 +1,124 @@
+"""Members side by side: what parallel groups and the parallel stages of a flow share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orbiter._internal.concurrent import stop
+from orbiter._internal.members import RunSettings, Totals, run_member
+from orbiter.policy import JoinPolicy
+from orbiter.steps import Place, Scope
+from orbiter.types import Message, RunResult, SystemMessage
+
+ALL_REQUIRED = JoinPolicy()
+
+
+@dataclass(slots=True)
+class Joined:
+    """What came of members side by side, by name in the order of declaration; `failed` has the errors themselves."""
+
+    results: dict[str, RunResult] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    degraded: bool = False
+
+
+async def run_stage(
+    members: Sequence[Any],
+    input: str,
+    scope: Scope,
+    places: Sequence[Place],
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    join: JoinPolicy = ALL_REQUIRED,
+    peers: Mapping[str, Mapping[str, str]] | None = None,
+) -> Joined:
+    """Run the members at the same time, each on the same input, until the join policy is met.
+
+    Raises:
+        JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
+    """
+    tasks = {
+        asyncio.create_task(
+            _member(member, input, scope, place, settings, messages, (peers or {}).get(member.name, {}))
+        ): member.name
+        for member, place in zip(members, places, strict=True)
+    }
+    order = list(tasks.values())
+    joined = Joined()
+    done: dict[str, RunResult] = {}
+    pending = set(tasks)
+    try:
+        while pending:
+            finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(finished, key=lambda each: order.index(tasks[each])):
+                _settle(task, tasks[task], done, joined.failed)
+            verdict = join.verdict(order, done.keys(), joined.failed.keys())
+            if verdict == "violated" or (verdict == "met" and join.kind in ("first_success", "quorum")):
+                break
+    finally:
+        await stop(list(tasks))
+    joined.results = {name: done[name] for name in order if name in done}
+    verdict = join.verdict(order, done.keys(), joined.failed.keys())
+    if verdict == "violated":
+        _raise(join, order, joined)
+    joined.degraded = bool(joined.failed)
+    return joined
+
+
+def _settle(task: asyncio.Task[RunResult], name: str, done: dict[str, RunResult], failed: dict[str, Exception]) -> None:
+    error = task.exception()
+    if error is None:
+        done[name] = task.result()
+    elif isinstance(error, Exception):
+        failed[name] = error
+    else:
+        raise error
+
+
+def _raise(join: JoinPolicy, order: list[str], joined: Joined) -> None:
+    failed = {name: joined.failed[name] for name in order if name in joined.failed}
+    first = next(iter(failed.values()))
+    if join.kind == "all_required":
+        for name, other in failed.items():
+            if other is not first:
+                first.add_note(f"At the same time '{name}' failed: {other}")
+        raise first
+    texts = {name: str(error) for name, error in failed.items()}
+    raise join.violation("Parallel members", joined.results, texts) from first
+
+
+async def _member(
+    member: Any,
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    messages: list[Message] | None,
+    peers: Mapping[str, str],
+) -> RunResult:
+    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers)
+
+
+def merged(name: str, output: str, joined: Joined) -> RunResult:
+    """Several results as one: the given output, the members' conversations one after another, sums of usage and steps."""
+    totals = Totals()
+    messages: list[Message] = []
+    for member, result in joined.results.items():
+        totals.add(member, result)
+        messages.extend(message for message in result.messages if not isinstance(message, SystemMessage))
+    degraded = joined.degraded or totals.degraded
+    return RunResult(
+        output=output,
+        messages=messages,
+        usage=totals.usage,
+        steps=totals.steps,
+        agent=name,
+        stop_reason="stop",
+        state="degraded" if degraded else "completed",
+        warnings=[*totals.warnings, *(f"'{member}' failed: {error}" for member, error in joined.failed.items())],
+        outputs=totals.outputs,
+    )

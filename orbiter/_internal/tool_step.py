@@ -1,0 +1,130 @@
+"""The step that calls a tool: its arguments, its result, how both are written down, and the one call.
+
+A failure is a result: `ToolResult(error=…)` goes to the model, which is often better at recovering than we are
+(seed 000, "Tool Errors Are Captured, Not Propagated"). A tool whose author declared ``failure="fail"`` is the exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orbiter import steps
+from orbiter.errors import ToolCallError
+from orbiter.steps import NO_TRAITS, Codec, Traits
+from orbiter.tool import Tool, ToolContext, result_content, tool_context
+from orbiter.types import ToolResult, content_text
+
+# A call that is refused before it runs touches nothing, so it may be refused again.
+REFUSED_TRAITS = Traits(idempotent=True)
+_EMPTY: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True, eq=False)
+class ToolInvocation:
+    """One call of a tool. `problem` says, for the model, why it cannot be made; then `tool` is not run."""
+
+    tool: Any
+    tool_name: str
+    arguments: dict[str, Any]
+    tool_call_id: str
+    agent: Any = None
+    problem: str | None = None
+    malformed: bool = False
+    """The arguments are not a JSON object: the model's mistake, counted against `max_retries`."""
+
+
+def traits_of(tool: Any) -> Traits:
+    """What the tool's author declared; nothing for a tool that knows no traits."""
+    traits = getattr(tool, "traits", None)
+    return traits if isinstance(traits, Traits) else NO_TRAITS
+
+
+def as_text(value: Any) -> str:
+    """A value that somebody gave in place of text: text as it is, everything else as `result_content` writes it."""
+    if isinstance(value, str):
+        return value
+    return content_text(result_content(value))
+
+
+def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
+    """What a tool returned as the message that the model gets."""
+    return ToolResult(
+        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=result_content(value)
+    )
+
+
+def error_of(invocation: ToolInvocation, error: str) -> ToolResult:
+    """What went wrong as the message that the model gets."""
+    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=error)
+
+
+async def invoke(invocation: ToolInvocation) -> ToolResult:
+    """Validate the arguments and run the tool once. What it raises passes; `TOOL_CODEC.absorb` makes a result of it."""
+    if invocation.problem is not None:
+        return error_of(invocation, invocation.problem)
+    return result_of(invocation, await run_tool(invocation))
+
+
+async def run_tool(invocation: ToolInvocation) -> Any:
+    """What the tool returns. A tool that is not ours is simply executed."""
+    tool = invocation.tool
+    if not isinstance(tool, Tool):
+        return await tool.execute(**invocation.arguments)
+    scope = steps.current()
+    context = ToolContext(
+        getattr(invocation.agent, "name", ""),
+        invocation.tool_name,
+        invocation.tool_call_id,
+        scope=scope,
+        metadata=_metadata(invocation.agent),
+    )
+    with tool_context(context):
+        return await tool.invoke(invocation.arguments)
+
+
+def _metadata(agent: Any) -> Mapping[str, Any]:
+    context = getattr(agent, "context", None)
+    if isinstance(context, Mapping):
+        return context
+    return _EMPTY if context is None else {"context": context}
+
+
+class ToolCodec(Codec[ToolInvocation, ToolResult]):
+    """Arguments are recorded with the call's id, results as content or error."""
+
+    def describe(self, arguments: ToolInvocation) -> dict[str, Any]:
+        return {"id": arguments.tool_call_id, "arguments": arguments.arguments}
+
+    def dump(self, result: ToolResult) -> Any:
+        return result.model_dump(mode="json")
+
+    def load(self, value: Any) -> ToolResult:
+        return ToolResult.model_validate(value)
+
+    def editable(self, arguments: ToolInvocation) -> dict[str, Any] | None:
+        """The arguments: a PRE_TOOL_CALL hook may edit the dict."""
+        return {"arguments": arguments.arguments}
+
+    def replace(self, arguments: ToolInvocation, changes: Mapping[str, Any]) -> ToolInvocation:
+        """Other arguments; they heal a call that could not be made, if the tool exists."""
+        unknown = set(changes) - {"arguments", "id"}
+        if unknown:
+            raise ValueError(f"A tool step takes 'arguments', not {', '.join(map(repr, sorted(unknown)))}")
+        if "arguments" not in changes:
+            return arguments
+        problem = arguments.problem if arguments.tool is None else None
+        return replace(arguments, arguments=dict(changes["arguments"]), problem=problem)
+
+    def absorb(self, arguments: ToolInvocation, exc: Exception) -> ToolResult | None:
+        """The error for the model; None where the tool's author wants its failure to fail the agent."""
+        if traits_of(arguments.tool).failure == "fail" and not isinstance(exc, ToolCallError):
+            return None
+        return error_of(arguments, str(exc) or type(exc).__name__)
+
+    def by_hand(self, arguments: ToolInvocation, value: Any) -> ToolResult:
+        return result_of(arguments, value)
+
+
+TOOL_CODEC = ToolCodec()

@@ -1,0 +1,195 @@
+"""Agents: what somebody is told, may use and may hand over to (seeds 000 and 001).
+
+An `Agent` is a declaration. What happens while it runs stands in an `AgentRun` of its own, so one agent can be run any
+number of times at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from orbiter._internal.agent_run import AgentRun, prepared
+from orbiter._internal.serialise import agent_from_dict, agent_to_dict
+from orbiter.config import parse_model_string
+from orbiter.errors import AgentError
+from orbiter.hooks import Hook, HookManager, HookPoint
+from orbiter.policy import FailurePolicy, fallback_chain
+from orbiter.steps import Traits
+from orbiter.tool import FunctionTool, Tool
+from orbiter.types import AgentOutput, Message
+
+__all__ = ["Agent", "AgentError"]
+
+Instructions = str | Callable[[str], str | Awaitable[str]]
+
+
+class Agent:
+    """An agent, declared by keywords.
+
+    Args:
+        name: Unique within a swarm.
+        model: ``provider:model``; without a colon the provider is ``openai``.
+        instructions: The system message, or a callable (also async) that gets the agent's name and returns it.
+        tools: Tools; plain functions become tools.
+        handoffs: Agents to which this one may hand over in handoff mode.
+        hooks: Pairs of `HookPoint` and hook.
+        output_type: A pydantic model that the final answer must fit; what does not goes back to the model.
+        max_steps: Replies with tool calls before the agent stops with what it has.
+        temperature: For the model.
+        max_tokens: For the model's reply.
+        memory: Kept for its owner; not read here.
+        context: Handed to tools in their `ToolContext.metadata`.
+        fallbacks: Model strings for a runtime to try in turn where this agent's model fails.
+        failure: What a failure means once retries are spent: a `FailurePolicy`, one word for all places, or a mapping.
+        classify_error: ``(exception, context) -> classification`` for a runtime; a subclass may define it as a method.
+        get_retry_policy: Gives the retry settings for this agent's model calls; a subclass may define it as a method.
+
+    Raises:
+        AgentError: Two tools or two handoffs of one name, or `max_steps` below 1.
+    """
+
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
+    get_retry_policy: Callable[[], Mapping[str, Any]] | None = None
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        model: str = "openai:gpt-4o",
+        instructions: Instructions = "",
+        tools: Iterable[Tool | Callable[..., Any]] | None = None,
+        handoffs: Iterable[Agent] | None = None,
+        hooks: Iterable[tuple[HookPoint, Hook]] | None = None,
+        output_type: type[BaseModel] | None = None,
+        max_steps: int = 10,
+        temperature: float = 1.0,
+        max_tokens: int | None = None,
+        memory: Any = None,
+        context: Any = None,
+        fallbacks: Iterable[str] | str | None = None,
+        failure: FailurePolicy | Mapping[str, Any] | str | None = None,
+        classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
+        get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        if max_steps < 1:
+            raise AgentError(
+                f"Agent '{name}': max_steps must be at least 1, got {max_steps}", suggestion="One step is one model call."
+            )
+        self.name = name
+        self.model = model
+        self.provider_name, self.model_name = parse_model_string(model)
+        self.instructions = instructions
+        self.output_type = output_type
+        self.max_steps = max_steps
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self.memory = memory
+        self.context = context
+        self.fallbacks = fallback_chain(fallbacks, model)
+        self.failure = FailurePolicy.of(failure)
+        self.tools: dict[str, Any] = {}
+        for tool in tools or ():
+            self._add_tool(tool)
+        self.handoffs: dict[str, Agent] = {}
+        for agent in handoffs or ():
+            self._add_handoff(agent)
+        self.hook_manager = HookManager()
+        for point, hook in hooks or ():
+            self.hook_manager.add(point, hook)
+        if classify_error is not None:
+            self.classify_error = classify_error
+        if get_retry_policy is not None:
+            self.get_retry_policy = get_retry_policy
+
+    @property
+    def traits(self) -> Traits:
+        """What a runtime must know of this agent's model calls."""
+        return Traits(
+            idempotent=True,
+            failure=self.failure.model,
+            fallbacks=self.fallbacks,
+            classify_error=self.classify_error,
+            retry_policy=self.get_retry_policy,
+        )
+
+    def _add_tool(self, tool: Tool | Callable[..., Any]) -> None:
+        made: Any = tool
+        if not isinstance(tool, Tool) and not hasattr(tool, "execute"):
+            made = FunctionTool(tool)
+        if made.name in self.tools:
+            raise AgentError(
+                f"Duplicate tool name '{made.name}' on agent '{self.name}'", suggestion="Give one of them another name=."
+            )
+        self.tools[made.name] = made
+
+    def _add_handoff(self, agent: Agent) -> None:
+        if agent.name in self.handoffs:
+            raise AgentError(
+                f"Duplicate handoff agent '{agent.name}' on agent '{self.name}'", suggestion="Name each agent once."
+            )
+        self.handoffs[agent.name] = agent
+
+    async def run(
+        self, input: str, *, messages: list[Message] | None = None, provider: Any = None, max_retries: int = 3
+    ) -> AgentOutput:
+        """Run the tool loop until the model answers without a tool call. No loop check: `run()` has it.
+
+        Args:
+            input: What the user says.
+            messages: The conversation before.
+            provider: Who answers: anything with ``async complete(messages, *, tools, temperature, max_tokens)``.
+            max_retries: Attempts for each model call, 1, 2, 4 … s apart; also how many replies in a row a model may
+                spoil (malformed arguments, invalid structured output) before the run fails.
+
+        Returns:
+            The last reply; its `usage` is that of the last call alone.
+
+        Raises:
+            AgentError: No provider, attempts spent, or the conversation is too long for the model.
+            OutputParseError: The model spoiled `max_retries` replies in a row.
+            Exception: Whatever a hook raises.
+        """
+        run = prepared.get()
+        if run is not None and run.agent is self and not run.messages:
+            run.history, run.provider = messages, provider
+        else:
+            run = AgentRun(self, history=messages, provider=provider, max_retries=max_retries)
+        return await run.run(input)
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        """The tools in OpenAI's function-calling form."""
+        return [tool.to_schema() for tool in self.tools.values()]
+
+    def describe(self) -> dict[str, Any]:
+        """The agent in a few words, JSON-able."""
+        return {
+            "name": self.name,
+            "model": self.model,
+            "tools": list(self.tools),
+            "handoffs": list(self.handoffs),
+            "max_steps": self.max_steps,
+            "output_type": self.output_type.__name__ if self.output_type is not None else None,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agent as JSON; tools and output type as dotted paths, handoffs as agents.
+
+        Raises:
+            SerialisationError: Something has no importable name: callable instructions, hooks, closures, lambdas.
+        """
+        return agent_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The agent that `to_dict` described.
+
+        Raises:
+            SerialisationError: A dotted path leads nowhere, or a key is unknown.
+        """
+        return agent_from_dict(cls, data)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, model={self.model!r})"

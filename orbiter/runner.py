@@ -1,0 +1,211 @@
+"""`run`, `run.sync` and `run.stream`: how agents and swarms are run (seed 001, "Entry Points")."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from orbiter._internal.call_runner import CallRunnerError, run_agent
+from orbiter._internal.members import RunSettings, is_container, run_container
+from orbiter._internal.threads import awaiting_loop, pool
+from orbiter.errors import AgentError, ExecutionError, OrbiterError
+from orbiter.types import Message, RunResult
+
+__all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
+
+
+class NestedLoopError(ExecutionError, RuntimeError):
+    """`run.sync` was called in the thread of a running event loop, which it would block for ever."""
+
+
+def _resolve_provider(agent: Any) -> Any:
+    """A provider for the agent's model string; None where none can be built. Looked up here at each run."""
+    try:
+        return _build(agent)
+    except OrbiterError:
+        return None
+
+
+def _build(agent: Any) -> Any:
+    model = getattr(agent, "model", None)
+    if not isinstance(model, str) or not model:
+        return None
+    from orbiter.models.provider import get_provider
+
+    return get_provider(model)
+
+
+def why_no_provider(agent: Any) -> OrbiterError | None:
+    """What keeps a provider from being built; None where nothing does, or the agent has no model to build one from."""
+    try:
+        _build(agent)
+    except OrbiterError as exc:
+        return exc
+    return None
+
+
+def provider_for(agent: Any) -> Any:
+    """The provider of the agent's own model, checked for what can be known offline; None where it names no model.
+
+    Raises:
+        AgentError: No such provider, or its key is missing; the text names the variable.
+    """
+    provider = _resolve_provider(agent)
+    reason = why_no_provider(agent) if provider is None else _unusable(provider)
+    if reason is not None:
+        raise AgentError(
+            f"Agent '{agent.name}' requires a provider for run(): {reason}", suggestion=reason.suggestion
+        ) from reason
+    return provider
+
+
+def _unusable(provider: Any) -> OrbiterError | None:
+    from orbiter.models.provider import ModelProvider
+
+    if not isinstance(provider, ModelProvider):
+        return None
+    try:
+        provider.check()
+    except OrbiterError as exc:
+        return exc
+    return None
+
+
+async def _run(
+    agent: Any,
+    input: str,
+    *,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> RunResult:
+    settings = RunSettings(provider, max_retries, loop_threshold)
+    if is_container(agent):
+        return await run_container(agent, input, _for_foreign(agent, settings), messages)
+    return await run_agent(
+        agent,
+        input,
+        messages=messages,
+        provider=provider,
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+        resolve=provider_for,
+    )
+
+
+def _for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
+    """A swarm that is not ours gets the provider of its first agent; ours look up each agent's own."""
+    if settings.provider is not None or getattr(type(swarm), "takes_loop_threshold", False):
+        return settings
+    agents = getattr(swarm, "agents", None)
+    if not isinstance(agents, dict) or not agents:
+        return settings
+    first = agents.get(swarm.flow_order[0]) if swarm.flow_order else next(iter(agents.values()))
+    return RunSettings(_resolve_provider(first), settings.max_retries, settings.loop_threshold)
+
+
+def _sync(
+    agent: Any,
+    input: str,
+    *,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> RunResult:
+    """`run` for code that is not asynchronous.
+
+    Inside a tool that runs in a thread, the run is handed to the event loop that waits for the tool, as part of the
+    run that the tool serves.
+
+    Raises:
+        NestedLoopError: Called in an event loop's own thread.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise NestedLoopError(
+            "run.sync() cannot be called from a running event loop", suggestion="Use 'await run(…)' there."
+        )
+    work = _run(
+        agent,
+        input,
+        messages=messages,
+        provider=provider,
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+    )
+    loop = awaiting_loop()
+    if loop is None:
+        return asyncio.run(work)
+    with pool.waiting():
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+class Run(Protocol):
+    """What `run` is: a coroutine function with two more entry points on it."""
+
+    async def __call__(
+        self,
+        agent: Any,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: Any = None,
+        max_retries: int = 3,
+        loop_threshold: int = 3,
+    ) -> RunResult:
+        """Run an agent or swarm."""
+        ...
+
+    def sync(
+        self,
+        agent: Any,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: Any = None,
+        max_retries: int = 3,
+        loop_threshold: int = 3,
+    ) -> RunResult:
+        """`run` for code that is not asynchronous."""
+        ...
+
+
+async def run(
+    agent: Any,
+    input: str,
+    *,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> RunResult:
+    """Run an agent, a swarm or a group, and say what it came to.
+
+    Args:
+        agent: Who runs.
+        input: What the user says.
+        messages: The conversation before.
+        provider: Who answers; None: each agent's own model string decides.
+        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
+        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
+
+    Raises:
+        CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
+        SwarmError: A swarm cannot be run, or handed over too often.
+    """
+    return await _run(
+        agent,
+        input,
+        messages=messages,
+        provider=provider,
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+    )
+
+
+run.sync = _sync  # type: ignore[attr-defined]

@@ -1,0 +1,312 @@
+"""Swarms: agents and how they hand work on (seed 001, "Swarm Execution Modes")."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
+from typing import Any, Self
+
+from orbiter._internal.agent_group import ParallelGroup, SerialGroup
+from orbiter._internal.agent_run import delegate_pattern, handoff_pattern
+from orbiter._internal.container import Container
+from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topological_sort
+from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
+from orbiter._internal.nested import SwarmNode
+from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
+from orbiter._internal.stage import Joined, merged, run_stage
+from orbiter._internal.team import _DelegateTool, judge
+from orbiter.errors import HandoffLimitError, SwarmError
+from orbiter.policy import FailurePolicy, JoinPolicy
+from orbiter.steps import Aborted, Place, Scope, ScopeKind
+from orbiter.types import Message, RunResult
+
+__all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
+
+logger = logging.getLogger("orbiter")
+
+MODES = ("workflow", "handoff", "team")
+
+
+class Swarm(Container):
+    """Several agents as one.
+
+    Args:
+        agents: Agents, groups or nested swarms, each with a name of its own.
+        flow: Order in the flow DSL, such as ``"a >> (b | c) >> d"``: b and c at the same time, d gets both outputs.
+            Without it the order of `agents`.
+        mode: ``workflow`` (each output is the next one's input), ``handoff`` (an agent whose output is the name of one
+            of its handoffs hands the conversation over) or ``team`` (the first agent leads and delegates to the others).
+        max_handoffs: Transitions between agents that a handoff swarm may make.
+        join: When a parallel stage, or a team's delegated work, has succeeded: a `JoinPolicy` or its word.
+        failure: What an agent's failure means to a workflow: with ``degrade`` or ``continue`` the next stage gets the
+            input that the failed one had.
+
+    Raises:
+        SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names strangers, or leaves
+            agents out. An unknown mode is refused by `run`.
+    """
+
+    _kind: ScopeKind = "swarm"
+
+    def __init__(
+        self,
+        *,
+        agents: Iterable[Any],
+        flow: str | None = None,
+        mode: str = "workflow",
+        max_handoffs: int = 10,
+        join: JoinPolicy | str | None = None,
+        failure: FailurePolicy | Mapping[str, Any] | str | None = None,
+    ) -> None:
+        self.agents: dict[str, Any] = _by_name(agents)
+        self.flow = flow
+        self.mode = mode
+        self.max_handoffs = max_handoffs
+        self.join = JoinPolicy.of(join)
+        self.failure = FailurePolicy.of(failure)
+        self.name = f"swarm({next(iter(self.agents))}...)"
+        if flow is None:
+            self.flow_order = list(self.agents)
+            self.stages = [(name,) for name in self.agents]
+        else:
+            self.flow_order, self.stages = _ordered(flow, self.agents, mode)
+
+    def _members(self) -> list[str]:
+        return list(self.flow_order)
+
+    def _info(self, input: str) -> dict[str, Any]:
+        return {**super()._info(input), "mode": self.mode}
+
+    async def _carry_out(
+        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+    ) -> RunResult:
+        if self.mode == "workflow":
+            return await self._workflow(input, scope, settings, messages)
+        if self.mode == "handoff":
+            return await self._handoff(input, scope, settings, messages)
+        if self.mode == "team":
+            return await self._team(input, scope, settings, messages)
+        raise SwarmError(f"Unsupported swarm mode: '{self.mode}'", suggestion=f"Use one of {', '.join(MODES)}.")
+
+    # --- workflow -----------------------------------------------------------------------------------------------------
+
+    async def _workflow(
+        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+    ) -> RunResult:
+        totals = Totals()
+        text = input
+        result = RunResult(output=input)
+        for index, stage in enumerate(self.stages):
+            try:
+                result = await self._stage(index, stage, text, scope, settings, messages, totals)
+            except Aborted:
+                raise
+            except Exception as exc:
+                if self.failure.agent == "fail":
+                    raise
+                result = self._passed_over(stage, text, exc, scope, totals)
+            text = result.output
+        return totals.on(result)
+
+    async def _stage(
+        self,
+        index: int,
+        stage: tuple[str, ...],
+        text: str,
+        scope: Scope,
+        settings: RunSettings,
+        messages: list[Message] | None,
+        totals: Totals,
+    ) -> RunResult:
+        if len(stage) == 1:
+            name = stage[0]
+            peers = self._peers(name, _workflow_pattern)
+            result = await run_member(
+                self.agents[name], text, scope, Place(index), settings, messages=messages, peers=peers
+            )
+            totals.add(name, result)
+            return result
+        joined: Joined = await run_stage(
+            [self.agents[name] for name in stage],
+            text,
+            scope,
+            [Place(index, member) for member in range(len(stage))],
+            settings,
+            messages=messages,
+            join=self.join,
+            peers={name: self._peers(name, _workflow_pattern) for name in stage},
+        )
+        for name, each in joined.results.items():
+            totals.add(name, each)
+        totals.degraded = totals.degraded or joined.degraded
+        totals.warnings.extend(f"'{name}' failed: {error}" for name, error in joined.failed.items())
+        output = "\n\n".join(each.output for each in joined.results.values())
+        return merged(f"({' | '.join(stage)})", output, joined)
+
+    def _passed_over(
+        self, stage: tuple[str, ...], text: str, exc: Exception, scope: Scope, totals: Totals
+    ) -> RunResult:
+        """A stage that failed under a policy that goes on: its input stands for its output."""
+        names = " | ".join(stage)
+        warning = f"'{names}' failed and was passed over: {exc}"
+        logger.warning("Swarm '%s': %s", self.name, warning)
+        scope.warn(warning)
+        totals.warnings.append(warning)
+        totals.degraded = totals.degraded or self.failure.agent == "degrade"
+        return RunResult(output=text, agent=names, error=str(exc))
+
+    # --- handoff ------------------------------------------------------------------------------------------------------
+
+    async def _handoff(
+        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+    ) -> RunResult:
+        totals = Totals()
+        name, text, history = self.flow_order[0], input, messages
+        for hop in count():
+            agent = self.agents[name]
+            targets = [target for target in getattr(agent, "handoffs", ()) if target in self.agents]
+            result = await run_member(
+                agent,
+                text,
+                scope,
+                Place(hop),
+                settings,
+                messages=history,
+                peers={target: handoff_pattern(target) for target in targets},
+            )
+            totals.add(name, result)
+            target = result.output.strip()
+            if target not in targets:
+                break
+            if hop >= self.max_handoffs:
+                raise HandoffLimitError(
+                    f"Max handoffs ({self.max_handoffs}) exceeded in swarm",
+                    max_handoffs=self.max_handoffs,
+                    context={"from": name, "to": target},
+                    suggestion="Raise max_handoffs, or tell the agents when to stop handing over.",
+                )
+            name, text, history = target, target, conversation(result)
+        return totals.on(result)
+
+    # --- team ---------------------------------------------------------------------------------------------------------
+
+    async def _team(
+        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+    ) -> RunResult:
+        if len(self.flow_order) < 2:
+            raise SwarmError("Team mode requires at least two agents (lead + workers)")
+        lead, *workers = (self.agents[name] for name in self.flow_order)
+        if is_container(lead):
+            raise SwarmError(
+                f"Team mode requires an agent as its lead, and '{lead.name}' is a {type(lead).__name__}",
+                suggestion="Put an agent first.",
+            )
+        totals = Totals()
+        failed: dict[str, str] = {}
+        tools = [
+            _DelegateTool(
+                worker=worker,
+                provider=settings.provider,
+                max_retries=settings.max_retries,
+                loop_threshold=settings.loop_threshold,
+                totals=totals,
+                failed=failed,
+                taken=getattr(lead, "tools", ()),
+            )
+            for worker in workers
+        ]
+        result = await run_member(
+            lead,
+            input,
+            scope,
+            Place(0),
+            settings,
+            messages=messages,
+            delegates={tool.name: tool for tool in tools},
+            peers=self._peers(lead.name, delegate_pattern),
+        )
+        judge(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
+        totals.add(lead.name, result)
+        return totals.on(result)
+
+    def _peers(self, name: str, pattern: Any) -> dict[str, str]:
+        return {other: pattern(other) for other in self.flow_order if other != name}
+
+    # --- the rest -----------------------------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """The swarm in a few words, JSON-able."""
+        return {
+            "name": self.name,
+            "mode": self.mode,
+            "flow": self.flow,
+            "flow_order": list(self.flow_order),
+            "max_handoffs": self.max_handoffs,
+            "agents": {name: _described(agent) for name, agent in self.agents.items()},
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The swarm as JSON; see `Agent.to_dict`.
+
+        Raises:
+            SerialisationError: A member cannot be written.
+        """
+        return swarm_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The swarm that `to_dict` described.
+
+        Raises:
+            SerialisationError: A member cannot be read, or a key is unknown.
+        """
+        return swarm_from_dict(cls, data)
+
+    def __repr__(self) -> str:
+        return f"Swarm(mode={self.mode!r}, agents={self.flow_order!r})"
+
+
+def _workflow_pattern(name: str) -> str:
+    return f"It works on its own stage of this workflow. Answer in text: your answer is handed on; '{name}' cannot be called."
+
+
+def _described(agent: Any) -> Any:
+    describe = getattr(agent, "describe", None)
+    return describe() if callable(describe) else {"name": agent.name}
+
+
+def _by_name(agents: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for agent in agents:
+        if agent.name in found:
+            raise SwarmError(f"Duplicate agent name '{agent.name}' in swarm", suggestion="Give each agent its own name.")
+        found[agent.name] = agent
+    if not found:
+        raise SwarmError("Swarm requires at least one agent")
+    return found
+
+
+def _ordered(flow: str, agents: Collection[str], mode: str) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The order of a flow and its stages, checked against the agents."""
+    try:
+        graph: Graph = parse_flow_dsl(flow)
+    except GraphError as exc:
+        raise SwarmError(f"Invalid flow DSL: {exc}", suggestion=exc.hint or None) from exc
+    for name in graph.nodes:
+        if name not in agents:
+            raise SwarmError(
+                f"Flow references unknown agent '{name}'", suggestion=f"The swarm's agents are {', '.join(agents)}."
+            )
+    try:
+        order = topological_sort(graph)
+    except GraphError as exc:
+        raise SwarmError(f"Cycle in flow DSL: {exc}", suggestion=exc.hint or None) from exc
+    left_out = [name for name in agents if name not in order]
+    # In handoff mode the flow only says who starts; the others are reached by name.
+    if left_out and mode != "handoff":
+        raise SwarmError(
+            f"Flow leaves out agents: {', '.join(repr(name) for name in left_out)}",
+            suggestion="Put them into the flow, or take them out of the swarm.",
+        )
+    return order, list(graph.stages)
