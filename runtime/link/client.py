@@ -1,0 +1,467 @@
+"""The console's end of the link: keeps a connection to a runtime and what it tells, for screens to read.
+
+    client = LinkClient(UnixTransport(state_dir))
+    client.subscribe(on_dirty)
+    client.start()
+
+Runs on the loop of whoever reads it, and touches nothing else. Screens read `summaries`, `incidents`, `grants`,
+`run(run_id)` and `status`; one signal says that something changed, at most once per turn of the loop. A cut
+connection comes back by itself and goes on where it was; a runtime that is gone is not started: `revive` is for a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from runtime.link import protocol as p
+from runtime.link.lines import Assembler, FramingError, LineReader, in_parts
+from runtime.link.transport import READ_BYTES, Streams, Transport, Unreachable
+from runtime.link.view import Gap, StreamedText, View, WatchedView
+from runtime.record.events import GrantAdded
+from runtime.record.state import RunState, Summary
+
+log = logging.getLogger(__name__)
+
+NOISE_BYTES = 64 * 1024
+"""What the far side may print before its first message (rc files of a login shell do)."""
+BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+class LinkError(Exception):
+    """Something that was asked of the runtime did not happen."""
+
+
+class LinkLost(LinkError):
+    """There is no runtime to ask, or it went before it answered."""
+
+
+class CommandRefused(LinkError):
+    """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, where somebody was."""
+
+    def __init__(self, reply: p.Reply) -> None:
+        super().__init__(reply.message or reply.error)
+        self.error = reply.error
+        self.detail = reply.detail
+        self.repeated = reply.repeated
+
+
+@dataclass(slots=True, frozen=True)
+class Status:
+    """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line."""
+
+    phase: Literal["connecting", "connected", "lost", "closed"]
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Pending:
+    """A command that was sent and has no reply yet."""
+
+    id: str
+    verb: str
+    args: Mapping[str, Any]
+    line: bytes
+    done: asyncio.Future[p.Reply]
+
+
+@dataclass(slots=True)
+class _Session:
+    """One connection."""
+
+    writer: asyncio.StreamWriter
+    hello: p.Hello
+    taken: int = 0
+    acked: int = 0
+    key: int = 0
+    parts: Assembler = field(default_factory=Assembler)
+
+    def send(self, line: bytes) -> None:
+        self.key += 1
+        for piece in in_parts(line, self.key):
+            self.writer.write(piece)
+
+    def acknowledge(self) -> None:
+        if self.taken > self.acked:
+            self.acked = self.taken
+            self.send(p.Ack(taken=self.taken).line())
+
+
+class _Incompatible(Exception):
+    """The runtime is of another version; trying again does not help until it is another one."""
+
+
+class LinkClient:
+    """See the module.
+
+    Args:
+        transport: the way to the runtime.
+        program: what the runtime's log calls us.
+        channel: `cli` marks what is asked as coming from the command line.
+        hold: keep commands that wait for their reply when the runtime is lost, and send them again when one is back
+            (their ids make that safe). Without it they raise `LinkLost`.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        program: str = "",
+        channel: Literal["console", "cli"] = "console",
+        hold: bool = True,
+    ) -> None:
+        self.transport = transport
+        self.status = Status("connecting")
+        self.hello: p.Hello | None = None
+        self.pending: dict[str, Pending] = {}
+        self._program = program
+        self._channel: Literal["console", "cli"] = channel
+        self._hold = hold
+        self._view = View()
+        self._session: _Session | None = None
+        self._watching: dict[str, int] = {}
+        self._pings: dict[int, asyncio.Future[None]] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._told = False
+        self._again = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # -- what screens read -------------------------------------------------------------------------------------
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]:
+        """All runs that lists show, by id, oldest first."""
+        return self._view.summaries
+
+    @property
+    def incidents(self) -> Mapping[str, p.Inboxed]:
+        """The inbox: open incidents of all runs, by id, oldest first."""
+        return self._view.incidents
+
+    @property
+    def grants(self) -> Mapping[str, GrantAdded]:
+        """Grants in force."""
+        return self._view.grants
+
+    @property
+    def ready(self) -> bool:
+        """Whether the picture was told at all."""
+        return bool(self._view.epoch)
+
+    @property
+    def snapshots(self) -> list[p.Why]:
+        """Why the picture was told as a whole, each time; ``slow`` means that we fell behind."""
+        return self._view.snapshots
+
+    def run(self, run_id: str) -> RunState | None:
+        """State of a watched run; None if it is not watched or was not told yet."""
+        found = self._view.runs.get(run_id)
+        return found.state if found is not None else None
+
+    def problem(self, run_id: str) -> str:
+        """Why a watched run cannot be shown; empty if it can."""
+        found = self._view.runs.get(run_id)
+        return found.problem if found is not None else ""
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        """The reply that a node of a watched run is streaming, as far as it is."""
+        found = self._view.runs.get(run_id)
+        return found.texts.get(node_id) if found is not None else None
+
+    # -- what screens do ---------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when anything changed; the result ends it."""
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    def watch(self, run_id: str) -> None:
+        """Be told of this run. Counted: it ends with as many `unwatch`."""
+        self._watching[run_id] = self._watching.get(run_id, 0) + 1
+        if self._watching[run_id] == 1:
+            self._view.runs[run_id] = WatchedView()
+            self._send(p.Watch(run_id=run_id))
+
+    def unwatch(self, run_id: str) -> None:
+        count = self._watching.get(run_id, 0)
+        if count > 1:
+            self._watching[run_id] = count - 1
+        elif count == 1:
+            del self._watching[run_id], self._view.runs[run_id]
+            self._send(p.Unwatch(run_id=run_id))
+
+    async def command(self, verb: str, /, *, command_id: str = "", **args: Any) -> Any:
+        """Ask the runtime to do something; its answer, as JSON. Applied once, however often the link is cut meanwhile.
+
+        Raises:
+            CommandRefused: it said no.
+            LinkLost: there is no runtime to ask.
+        """
+        if self.status.phase in {"lost", "closed"}:
+            raise LinkLost(self.status.reason or "the link is closed")
+        command = p.Command(id=command_id or secrets.token_hex(16), verb=verb, args=args, channel=self._channel)
+        done: asyncio.Future[p.Reply] = asyncio.get_running_loop().create_future()
+        self.pending[command.id] = Pending(command.id, verb, args, command.line(), done)
+        self._mark()
+        if self._session is not None:
+            self._session.send(self.pending[command.id].line)
+        try:
+            reply = await done
+        finally:
+            self.pending.pop(command.id, None)
+            self._mark()
+        if not reply.ok:
+            raise CommandRefused(reply)
+        return reply.result
+
+    async def ping(self) -> float:
+        """Seconds to the runtime and back. Raises `LinkLost`."""
+        if self._session is None:
+            raise LinkLost(self.status.reason or "not connected")
+        loop = asyncio.get_running_loop()
+        number, began = secrets.randbits(48), loop.time()
+        self._pings[number] = loop.create_future()
+        self._session.send(p.Ping(id=number).line())
+        try:
+            await self._pings[number]
+        finally:
+            self._pings.pop(number, None)
+        return loop.time() - began
+
+    async def revive(self) -> None:
+        """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""
+        try:
+            await self.transport.revive()
+        except Unreachable as exc:
+            raise LinkLost(str(exc)) from exc
+        self._again.set()
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until `true()` holds of what is known."""
+        changed = asyncio.Event()
+        end = self.subscribe(changed.set)
+        try:
+            while not true():
+                changed.clear()
+                await changed.wait()
+        finally:
+            end()
+
+    def start(self) -> None:
+        """Begin to connect."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="link")
+
+    async def close(self) -> None:
+        """End it. Commands without a reply raise `LinkLost`."""
+        self._set(Status("closed", "the link is closed"))
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._fail_pending("the link was closed before the runtime answered")
+        await self.transport.close()
+
+    # -- the connection ----------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            try:
+                streams = await self.transport.connect()
+                failures = 0 if await self._converse(streams) else failures
+            except (Unreachable, _Incompatible) as exc:
+                if isinstance(exc, _Incompatible) or exc.gone:
+                    self._lose(str(exc))
+                else:
+                    self._set(Status("connecting", str(exc)))
+            except Gap as exc:
+                log.warning("the picture has a gap and is asked for anew: %s", exc)
+                self._view.epoch = ""
+            self._again.clear()
+            try:
+                await asyncio.wait_for(self._again.wait(), BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+            except TimeoutError:
+                failures += 1
+
+    def _lose(self, reason: str) -> None:
+        self._set(Status("lost", reason))
+        if not self._hold:
+            self._fail_pending(reason)
+
+    async def _converse(self, streams: Streams) -> bool:
+        """One connection, to its end. True if the runtime spoke to us at all."""
+        reader, writer = streams
+        reason = "the connection was cut"
+        try:
+            lines = LineReader()
+            hello, rest = await self._greeting(reader, lines)
+            self._begin(_Session(writer, hello))
+            await self._listen(reader, lines, rest)
+        except (ConnectionError, FramingError, p.BadMessage) as exc:
+            if isinstance(exc, Unreachable):
+                raise
+            reason = f"the connection was cut: {exc}"
+        finally:
+            self._session = None
+            self._view.cut()
+            for ping in self._pings.values():
+                if not ping.done():
+                    ping.set_exception(LinkLost(reason))
+            writer.transport.abort()
+        self._set(Status("connecting", reason))
+        return True
+
+    async def _greeting(self, reader: asyncio.StreamReader, lines: LineReader) -> tuple[p.Hello, list[bytes]]:
+        """Read up to the runtime's first message, past whatever is printed before it."""
+        noise: list[bytes] = []
+        while True:
+            data = await reader.read(READ_BYTES)
+            found = lines.feed(data) if data else []
+            for number, line in enumerate(found):
+                try:
+                    message = p.from_runtime(line)
+                except p.BadMessage:
+                    noise.append(line)
+                    continue
+                if isinstance(message, p.Hello):
+                    return _compatible(message), found[number + 1 :]
+                noise.append(line)
+            if not data or sum(map(len, noise)) > NOISE_BYTES:
+                raise Unreachable(_no_hello(noise))
+
+    def _begin(self, session: _Session) -> None:
+        self._session, self.hello = session, session.hello
+        session.send(p.Attach(epoch=self._view.epoch, position=self._view.position, program=self._program).line())
+        for run_id in self._watching:
+            session.send(p.Watch(run_id=run_id, after=self._view.last_seq(run_id)).line())
+        for pending in self.pending.values():
+            session.send(pending.line)
+        self._set(Status("connected"))
+
+    async def _listen(self, reader: asyncio.StreamReader, lines: LineReader, rest: list[bytes]) -> None:
+        session = self._session
+        assert session is not None
+        while True:
+            for line in rest:
+                self._take(session, line)
+            session.acknowledge()
+            await session.writer.drain()
+            await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
+            data = await reader.read(READ_BYTES)
+            if not data:
+                return
+            rest = lines.feed(data)
+
+    def _take(self, session: _Session, line: bytes) -> None:
+        try:
+            message = p.from_runtime(line)
+            if isinstance(message, p.Part):
+                whole = session.parts.add(message.key, message.data, last=message.last)
+                if whole is None:
+                    return
+                message = p.from_runtime(whole)
+        except p.BadMessage as exc:
+            if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
+                session.taken += 1
+                return
+            if exc.error == "bad_message":
+                raise _Incompatible(
+                    f"this console cannot read what the runtime says ({exc}): are both of one version?"
+                ) from exc
+            raise
+        if message.t in p.STREAM:
+            session.taken += 1
+            self._shown(session, message)
+        else:
+            self._told_apart(message)
+        self._mark()
+
+    def _shown(self, session: _Session, message: p.FromRuntime) -> None:
+        match message:
+            case p.Snapshot():
+                self._view.snapshot(message, session.hello.epoch)
+            case p.Changed():
+                self._view.changed(message)
+            case p.RunSnapshot():
+                self._view.run_snapshot(message)
+            case p.RunEvent():
+                if not self._view.event(message):
+                    log.warning("run %s has a gap and is asked for anew", message.run_id)
+                    session.send(p.Watch(run_id=message.run_id).line())
+            case p.Delta():
+                self._view.delta(message)
+
+    def _told_apart(self, message: p.FromRuntime) -> None:
+        match message:
+            case p.Reply():
+                self._replied(message)
+            case p.Refused():
+                self._refused(message)
+            case p.Pong():
+                ping = self._pings.get(message.id)
+                if ping is not None and not ping.done():
+                    ping.set_result(None)
+
+    def _replied(self, message: p.Reply) -> None:
+        pending = self.pending.get(message.id)
+        if pending is not None and not pending.done.done():
+            pending.done.set_result(message)
+
+    def _refused(self, message: p.Refused) -> None:
+        if message.error == "proto":
+            raise _Incompatible(message.message)
+        run = self._view.runs.get(message.run_id)
+        if run is not None:
+            run.problem = message.message
+        log.warning("the runtime refused: %s", message.message)
+
+    def _send(self, message: p.Message) -> None:
+        if self._session is not None:
+            self._session.send(message.line())
+
+    def _fail_pending(self, reason: str) -> None:
+        for pending in self.pending.values():
+            if not pending.done.done():
+                pending.done.set_exception(LinkLost(reason))
+
+    # -- the one signal ----------------------------------------------------------------------------------------
+
+    def _set(self, status: Status) -> None:
+        if status != self.status and self.status.phase != "closed":
+            self.status = status
+            self._mark()
+
+    def _mark(self) -> None:
+        if not self._told:
+            self._told = True
+            asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._told = False
+        for listener in list(self._listeners):
+            listener()
+
+
+def _compatible(hello: p.Hello) -> p.Hello:
+    if hello.proto != p.PROTO:
+        raise _Incompatible(
+            f"the runtime ({hello.program or 'of another version'}) speaks protocol {hello.proto}, this console "
+            f"{p.PROTO}: stop it (orbiter-console stop) and open the console again"
+        )
+    return hello
+
+
+def _no_hello(noise: list[bytes]) -> str:
+    if not noise:
+        return "the runtime hung up before it said a word"
+    said = b" / ".join(noise)[:300].decode(errors="replace")
+    return f"the far side said no hello; it printed: {said}"

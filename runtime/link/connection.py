@@ -1,0 +1,139 @@
+"""One console at the serving end: reads its messages, keeps its place, writes what its lane holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from runtime.link import protocol as p
+from runtime.link.lane import Lane
+from runtime.link.lines import Assembler, FramingError, LineReader, in_parts
+from runtime.record.events import Actor
+
+if TYPE_CHECKING:
+    from runtime.link.server import LinkServer
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 64 * 1024
+MESSAGE_BYTES = 16 * 1024 * 1024
+"""The longest message taken from a console: a corrected input may be long, a journal it is not."""
+FLUSH_S = 1.0
+"""For the last replies to a console that is being sent away."""
+
+
+class Connection:
+    """A console that dialled one of our sockets. `role` comes from which one, never from a message."""
+
+    def __init__(
+        self, server: LinkServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role, account: str
+    ) -> None:
+        self.role: p.Role = role
+        self.name = account
+        self.attached = False
+        self.watching: set[str] = set()
+        self.lane = Lane(lambda: server.refill(self), window=server.window, capacity=server.capacity)
+        self._server = server
+        self._reader = reader
+        self._writer = writer
+        self._account = account
+        self._heard = False
+        self._parts = Assembler(MESSAGE_BYTES)
+
+    async def run(self) -> None:
+        """Serve the console until it goes or is sent away."""
+        writing = asyncio.create_task(self._write())
+        try:
+            self.lane.reply(self._server.hello(self).line())
+            await self._read()
+        except (ConnectionError, FramingError) as exc:
+            log.info("console %s: %s", self.name, exc)
+            if isinstance(exc, FramingError):
+                self.refuse("too_long", str(exc))
+        finally:
+            self._server.leave(self)
+            self.lane.close()
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                await asyncio.wait_for(writing, FLUSH_S)
+            self._writer.close()
+            with contextlib.suppress(ConnectionError):
+                await self._writer.wait_closed()
+
+    def refuse(self, error: str, message: str, run_id: str = "") -> None:
+        """Tell the console that something is not understood or not allowed."""
+        self.lane.reply(p.Refused(error=error, message=message, run_id=run_id).line())
+
+    async def _write(self) -> None:
+        key = 0
+        try:
+            while (line := await self.lane.next()) is not None:
+                key += 1
+                for piece in in_parts(line, key):
+                    self._writer.write(piece)
+                    await self._writer.drain()
+        except ConnectionError as exc:
+            log.info("console %s went: %s", self.name, exc)
+            self._reader.feed_eof()
+
+    async def _read(self) -> None:
+        lines = LineReader()
+        while data := await self._reader.read(READ_BYTES):
+            for line in lines.feed(data):
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = p.from_console(line)
+            if isinstance(message, p.Part):
+                whole = self._parts.add(message.key, message.data, last=message.last)
+                if whole is None:
+                    return
+                message = p.from_console(whole)
+        except p.BadMessage as exc:
+            self.refuse(exc.error, str(exc))
+            return
+        first, self._heard = not self._heard, True
+        match message:
+            case p.As():
+                self._call(message.name, first=first)
+            case p.Attach():
+                self._attach(message)
+            case p.Watch():
+                self._watch(message)
+            case p.Unwatch():
+                self._server.unwatch(self, message.run_id)
+            case p.Command():
+                self._server.obey(self, message, Actor(name=self.name, channel=message.channel))
+            case p.Ack():
+                self.lane.acknowledge(message.taken)
+            case p.Ping():
+                self.lane.reply(p.Pong(id=message.id).line())
+            case p.Part():
+                self.refuse("bad_message", "a part holds a part")
+
+    def _call(self, name: str, *, first: bool) -> None:
+        if not first:
+            self.refuse("too_late", "only the first message may say who is there")
+            return
+        self.name = f"{name} ({self._account})"
+
+    def _attach(self, message: p.Attach) -> None:
+        if message.proto != p.PROTO:
+            self.refuse(
+                "proto",
+                f"this runtime speaks protocol {p.PROTO}, the console {message.proto}: "
+                "stop the runtime (orbiter-console stop) and open the console again, so that both are of one version",
+            )
+            return
+        if self.attached:
+            self.refuse("too_late", "the console is attached already")
+            return
+        self._server.join(self, message.epoch, message.position)
+
+    def _watch(self, message: p.Watch) -> None:
+        if not self.attached:
+            self.refuse("too_early", "attach first, then watch", message.run_id)
+            return
+        self._server.watch(self, message.run_id, message.after)

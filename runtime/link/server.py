@@ -1,0 +1,410 @@
+"""The serving end of the link: tells consoles what the journal says, and hands their commands to the desk.
+
+Lives on a loop of its own and shares no object with what drives the runs: both meet in the journal, and in `publish`,
+which takes pieces of streamed replies from any thread. The picture and the runs that are watched follow the journal's
+tail, so that runs which another process drives are shown as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import logging
+import os
+import pwd
+import socket
+import struct
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
+
+from runtime.link import protocol as p
+from runtime.link.commands import Commands
+from runtime.link.connection import READ_BYTES, Connection
+from runtime.link.picture import FINISHED, Picture
+from runtime.link.streams import Piece, Streams
+from runtime.link.verbs import Verb
+from runtime.link.watched import WatchedRun
+from runtime.record import events as ev
+from runtime.record.journal import Journal, JournalError
+from runtime.record.state import RUN_TERMINAL
+
+log = logging.getLogger(__name__)
+
+WINDOW = 500
+"""Messages under way to a console that it has not acknowledged."""
+CAPACITY = 2000
+"""Messages that wait for a console before it counts as slow."""
+IDLE_RUNS = 8
+"""Runs kept folded though nobody watches them any more: consoles come back."""
+ALL = 1_000_000
+ACTIVE = ("queued", "running", "waiting", "frozen")
+
+
+class LinkServer:
+    """Serves consoles: `start`, then `listen` or `adopt`; `close` at the end. Only `publish` is thread-safe."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        verbs: Mapping[str, Verb],
+        *,
+        program: str = "",
+        workspace: str = "",
+        keys: Sequence[str] = (),
+        window: int = WINDOW,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self.window = window
+        self.capacity = capacity
+        self.picture = Picture()
+        self._journal = journal
+        self._commands = Commands(journal, verbs)
+        self._program, self._workspace, self._keys = program, workspace, tuple(keys)
+        self._streams = Streams(self._tell_delta)
+        self._runs: dict[str, WatchedRun] = {}
+        self._loading: dict[str, list[ev.Record]] = {}
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._obeying: set[asyncio.Task[Any]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._at = 0
+        self._due: set[str] = set()
+        self._ended: set[str] = set()
+        self._grants_due = False
+        self._due_wake = asyncio.Event()
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Load the picture and begin to follow the journal. Raises `JournalError`."""
+        self._streams.bind(asyncio.get_running_loop())
+        await self._load()
+        self._spawn(self._follow())
+        self._spawn(self._refresh())
+
+    async def listen(self, sock: socket.socket, role: p.Role) -> None:
+        """Accept consoles on a listening Unix socket, all with `role`."""
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._serve(reader, writer, role)
+
+        self._servers.append(await asyncio.start_unix_server(accept, sock=sock, limit=READ_BYTES))
+
+    async def adopt(self, sock: socket.socket, role: p.Role = "operator") -> None:
+        """Serve a console over a connected Unix socket, one end of a pair."""
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=READ_BYTES)
+        self._serve(reader, writer, role)
+
+    async def close(self) -> None:
+        """Send the consoles away, after what they asked for is done and answered."""
+        for server in self._servers:
+            server.close()
+        while self._obeying:
+            await asyncio.wait(self._obeying)
+        for connection in list(self._connections):
+            connection.lane.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for server in self._servers:
+            await server.wait_closed()
+        self._streams.close()
+
+    @property
+    def consoles(self) -> int:
+        """How many are connected."""
+        return len(self._connections)
+
+    def publish(  # noqa: PLR0917
+        self, run_id: str, node_id: str, attempt: int, offset: int, text: str, kind: p.DeltaKind = "text"
+    ) -> None:
+        """A piece of a reply that is being streamed. Thread-safe, never blocks, quiet after `close`."""
+        self._streams.publish(Piece(run_id, node_id, attempt, offset, text, kind))
+
+    # -- what connections call ---------------------------------------------------------------------------------
+
+    def hello(self, connection: Connection) -> p.Hello:
+        return p.Hello(
+            epoch=self.picture.epoch,
+            position=self.picture.position,
+            role=connection.role,
+            peer=connection.name,
+            program=self._program,
+            pid=os.getpid(),
+            workspace=self._workspace,
+            keys=self._keys,
+            window=self.window,
+        )
+
+    def join(self, connection: Connection, epoch: str, position: int) -> None:
+        """From here on the console is told every change. No await between taking the snapshot and joining."""
+        found = self.picture.since(epoch, position)
+        connection.lane.bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
+        connection.attached = True
+
+    def watch(self, connection: Connection, run_id: str, after: int) -> None:
+        """Tell the console of a run, once it is loaded."""
+        connection.watching.add(run_id)
+        run = self._runs.get(run_id)
+        if run is not None:
+            self._show(connection, run, after)
+        else:
+            self._spawn(self._show_later(connection, run_id, after))
+
+    def unwatch(self, connection: Connection, run_id: str) -> None:
+        connection.watching.discard(run_id)
+        self._trim()
+
+    def leave(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        connection.attached = False
+        connection.watching.clear()
+        self._trim()
+
+    def refill(self, connection: Connection) -> list[bytes]:
+        """A fresh snapshot of all that the console is told of."""
+        lines = self.picture.snapshot("slow")
+        for run_id in connection.watching:
+            if (run := self._runs.get(run_id)) is not None:
+                lines += run.snapshot("slow")
+                self._streams.repeat(run_id, connection.lane)
+        return lines
+
+    def obey(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
+        """Carry out a command; the reply goes its own way when it is there."""
+
+        async def work() -> None:
+            reply = await self._commands.carry_out(command, by, connection.role)
+            connection.lane.reply(reply.line())
+
+        task = self._spawn(work())
+        self._obeying.add(task)
+        task.add_done_callback(self._obeying.discard)
+
+    # -- following the journal ---------------------------------------------------------------------------------
+
+    async def _load(self) -> None:
+        self._at = await self._journal.position()
+        newest = await self._journal.runs(FINISHED)
+        known = {found.id for found in newest}
+        active = [found for found in await self._journal.runs(ALL, states=ACTIVE) if found.id not in known]
+        self.picture.load([*newest, *active], await self._journal.incidents(), await self._journal.grants())
+
+    async def _follow(self) -> None:
+        while True:
+            tail = self._journal.tail(None, self._at)
+            try:
+                async for batch in tail:
+                    self._take(batch)
+                return  # the journal was closed
+            except JournalError:
+                log.exception("cannot read the journal; trying again")
+                await asyncio.sleep(1)
+                await self._begin_anew()
+            finally:
+                if isinstance(tail, AsyncGenerator):
+                    await tail.aclose()
+
+    async def _begin_anew(self) -> None:
+        """What happened meanwhile is not known: everybody gets a snapshot."""
+        try:
+            await self._load()
+        except JournalError:
+            log.exception("cannot load the picture")
+            return
+        self._runs.clear()
+        for connection in self._connections:
+            if connection.attached:
+                connection.lane.bulk(self.picture.snapshot("gap"))
+                for run_id in list(connection.watching):
+                    self.watch(connection, run_id, 0)
+
+    def _take(self, batch: Iterable[ev.Record]) -> None:
+        for event in batch:
+            if event.run_id == ev.WORKSPACE:
+                self._grants_due = True
+                continue
+            self._due.add(event.run_id)
+            self._tell_event(event)
+            match event:
+                case ev.IncidentOpened():
+                    found = self.picture.summaries.get(event.run_id)
+                    title = found.title if found is not None else ""
+                    self._tell(self.picture.open(p.Inboxed(run_id=event.run_id, title=title, opened=event)))
+                case ev.IncidentAnswered() | ev.IncidentClosed():
+                    self._tell(self.picture.close(event.incident_id))
+                case ev.StepEnded():
+                    self._end_stream(event.run_id, event.node_id)
+                case ev.RunFinished() | ev.RunParked():
+                    self._streams.end_run(event.run_id)
+                    self._ended.add(event.run_id)
+        self._due_wake.set()
+
+    async def _refresh(self) -> None:
+        """Keep summaries up to date: those of all runs that moved while the last ones were being read."""
+        while True:
+            await self._due_wake.wait()
+            self._due_wake.clear()
+            due, self._due = self._due, set()
+            ended, self._ended = self._ended, set()
+            grants, self._grants_due = self._grants_due, False
+            try:
+                await self._refresh_grants(due=grants)
+                for run_id in due:
+                    await self._refresh_run(run_id, ended=run_id in ended)
+            except JournalError:
+                log.exception("cannot read summaries; trying again")
+                self._due |= due
+                self._ended |= ended
+                self._grants_due |= grants
+                await asyncio.sleep(1)
+                self._due_wake.set()
+
+    async def _refresh_grants(self, *, due: bool) -> None:
+        if due:
+            self._tell(self.picture.grant(await self._journal.grants()))
+
+    async def _refresh_run(self, run_id: str, *, ended: bool) -> None:
+        summary = await self._journal.summary(run_id)
+        if summary is None:
+            return
+        self._tell(self.picture.summarise(summary))
+        if ended and summary.state in RUN_TERMINAL:
+            for incident_id in [key for key, row in self.picture.incidents.items() if row.run_id == run_id]:
+                self._tell(self.picture.close(incident_id))
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def _tell(self, line: bytes | None) -> None:
+        if line is not None:
+            for connection in self._connections:
+                if connection.attached:
+                    connection.lane.offer(line)
+
+    def _tell_event(self, event: ev.Record) -> None:
+        if (waiting := self._loading.get(event.run_id)) is not None:
+            waiting.append(event)
+        run = self._runs.get(event.run_id)
+        if run is None:
+            return
+        try:
+            line = run.feed(event)
+        except LookupError:
+            log.exception("loading the run again")
+            del self._runs[event.run_id]
+            for connection in self._watchers(event.run_id):
+                self.watch(connection, event.run_id, 0)
+            return
+        if line is not None:
+            for connection in self._watchers(event.run_id):
+                connection.lane.offer(line)
+
+    def _tell_delta(self, piece: Piece) -> None:
+        for connection in self._watchers(piece.run_id):
+            key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
+            connection.lane.delta(key, piece.offset, piece.text)
+
+    def _end_stream(self, run_id: str, node_id: str) -> None:
+        self._streams.end(run_id, node_id)
+        for connection in self._watchers(run_id):
+            connection.lane.forget(run_id, node_id)
+
+    def _watchers(self, run_id: str) -> list[Connection]:
+        return [found for found in self._connections if run_id in found.watching]
+
+    # -- watched runs ------------------------------------------------------------------------------------------
+
+    def _show(self, connection: Connection, run: WatchedRun, after: int) -> None:
+        lines = run.since(after)
+        if lines is None:
+            lines = run.snapshot("first" if after <= 0 else "gap")
+        connection.lane.bulk(lines)
+        self._streams.repeat(run.run_id, connection.lane)
+
+    async def _show_later(self, connection: Connection, run_id: str, after: int) -> None:
+        try:
+            run = await self._load_run(run_id)
+        except JournalError as exc:
+            log.exception("cannot read run %s", run_id)
+            connection.refuse("journal", str(exc), run_id)
+            connection.watching.discard(run_id)
+            return
+        if run_id not in connection.watching:
+            return
+        if run.seq == 0:
+            connection.watching.discard(run_id)
+            connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
+            return
+        self._show(connection, run, after)
+
+    async def _load_run(self, run_id: str) -> WatchedRun:
+        """Fold a run from the journal. What the tail brings meanwhile is kept and taken in at the end."""
+        run = WatchedRun(run_id)
+        waiting = self._loading.setdefault(run_id, [])
+        try:
+            while events := await self._journal.read(run_id, run.seq, 1000):
+                for event in events:
+                    run.feed(event)
+        finally:
+            self._loading.pop(run_id, None)
+        known = self._runs.get(run_id)
+        if known is not None:
+            return known
+        for event in waiting:
+            run.feed(event)
+        if run.seq:
+            self._runs[run_id] = run
+            self._trim(keep=run_id)
+        return run
+
+    def _trim(self, keep: str = "") -> None:
+        watched = {run_id for connection in self._connections for run_id in connection.watching} | {keep}
+        idle = [run_id for run_id in self._runs if run_id not in watched]
+        for run_id in idle[: max(0, len(idle) - IDLE_RUNS)]:
+            del self._runs[run_id]
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role) -> None:
+        uid = peer_uid(writer.get_extra_info("socket"))
+        if uid != os.getuid():
+            log.warning("a process of uid %d dialled our socket and was sent away", uid)
+            writer.close()
+            return
+        writer.transport.set_write_buffer_limits(high=READ_BYTES)
+        connection = Connection(self, reader, writer, role, account(uid))
+        self._connections.add(connection)
+        self._spawn(connection.run())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        with contextlib.suppress(asyncio.CancelledError):
+            if (exc := task.exception()) is not None:
+                log.error("a task of the link failed", exc_info=exc)
+
+
+def peer_uid(sock: Any) -> int:
+    """Whose process is at the other end of a Unix socket.
+
+    Where the system cannot tell, our own: the socket's directory lets nobody else in.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return os.getuid()
+    _pid, uid, _gid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return int(uid)
+
+
+def account(uid: int) -> str:
+    """The name of an account, for the audit; its number where it has none (containers)."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return getpass.getuser() if os.environ.get("USER") else f"uid {uid}"

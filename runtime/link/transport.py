@@ -1,0 +1,99 @@
+"""Ways to a runtime: a Unix socket on this machine, or one end of a pair within this process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+from runtime.work import sockets
+
+READ_BYTES = 64 * 1024
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Unreachable(ConnectionError):
+    """No connection now. `gone`: there is no runtime, and there will be none until somebody starts one."""
+
+    def __init__(self, reason: str, *, gone: bool = False) -> None:
+        super().__init__(reason)
+        self.gone = gone
+
+
+class Transport(Protocol):
+    """A way to one runtime. `where` names it in the words of the operator."""
+
+    where: str
+
+    async def connect(self) -> Streams:
+        """A fresh connection. Raises `Unreachable`."""
+        ...
+
+    async def revive(self) -> None:
+        """Start the runtime if there is none. Raises `Unreachable` with the reason why it cannot be."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class UnixTransport:
+    """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
+
+    def __init__(
+        self,
+        state_dir: str | Path,
+        *,
+        role: sockets.Role = "operator",
+        reviver: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self.where = str(state_dir)
+        self._state_dir = state_dir
+        self._role: sockets.Role = role
+        self._reviver = reviver
+
+    async def connect(self) -> Streams:
+        try:
+            sock = await asyncio.to_thread(sockets.dial, self._state_dir, self._role)
+        except sockets.NoRuntime as exc:
+            raise Unreachable(exc.strerror or str(exc), gone=True) from exc
+        except OSError as exc:
+            raise Unreachable(str(exc)) from exc
+        return await asyncio.open_unix_connection(sock=sock, limit=READ_BYTES)
+
+    async def revive(self) -> None:
+        if self._reviver is None:
+            raise Unreachable("start a runtime with: orbiter-console serve", gone=True)
+        try:
+            await self._reviver()
+        except OSError as exc:
+            raise Unreachable(str(exc), gone=True) from exc
+
+    async def close(self) -> None:
+        return None
+
+
+class PairTransport:
+    """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
+
+    def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:
+        self.where = where
+        self._adopt = adopt
+
+    async def connect(self) -> Streams:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            await self._adopt(theirs)
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
+        return await asyncio.open_unix_connection(sock=ours, limit=READ_BYTES)
+
+    async def revive(self) -> None:
+        raise Unreachable("the runtime lived in this console: open the console again", gone=True)
+
+    async def close(self) -> None:
+        return None

@@ -1,0 +1,181 @@
+"""Where a workspace's runtime listens: two Unix sockets in a directory that only we can enter.
+
+`operator.sock` may act, `viewer.sock` may look: the role comes from which one is dialled. The directory is in the
+state directory, or, where that path is too long for a socket or its file system knows none, in a place of ours named
+by the state directory's digest; who dials looks in all of them, since `$XDG_RUNTIME_DIR` is set in one login and not in
+another. Standard library only: `dial-stdio` must start fast.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+import stat
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Role = Literal["operator", "viewer"]
+ROLES: tuple[Role, ...] = ("operator", "viewer")
+
+PATH_BYTES = 107 if sys.platform == "linux" else 103
+"""The longest path of a Unix socket, without its end (measured: `facts/remote.md` section 3)."""
+DIAL_S = 5.0
+
+
+class SocketError(OSError):
+    """The sockets cannot be made or must not be trusted; the message says what to do about it."""
+
+
+class NoRuntime(SocketError):
+    """Nobody listens: no runtime works on this workspace."""
+
+
+@dataclass(slots=True)
+class Sockets:
+    """Listening sockets, by role. `close` takes their files away."""
+
+    directory: Path
+    by_role: dict[Role, socket.socket]
+
+    def close(self) -> None:
+        for role, sock in self.by_role.items():
+            sock.close()
+            with suppress(FileNotFoundError):
+                path_of(self.directory, role).unlink()
+
+
+def path_of(directory: Path, role: Role) -> Path:
+    return directory / f"{role}.sock"
+
+
+def places(state_dir: str | Path) -> list[Path]:
+    """Directories in which the runtime's sockets may be, best first."""
+    state = Path(os.path.realpath(state_dir))
+    name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+    found = [state / "run"]
+    if runtime_dir := os.environ.get("XDG_RUNTIME_DIR"):
+        found.append(Path(runtime_dir) / "orbiter" / name)
+    with suppress(RuntimeError):  # an account without a home
+        found.append(Path.home() / ".local" / "state" / "orbiter" / "run" / name)
+    found.append(Path("/tmp") / f"orbiter-{os.getuid()}" / name)  # noqa: S108 - checked to be ours before use
+    return [place for place in found if len(os.fsencode(path_of(place, "operator"))) <= PATH_BYTES]
+
+
+def listen(state_dir: str | Path) -> Sockets:
+    """Bind both sockets in the first place that takes them. The caller holds the workspace's lock.
+
+    Raises:
+        SocketError: no place takes them, or one of ours is not ours alone.
+    """
+    refusals: list[str] = []
+    for place in places(state_dir):
+        try:
+            make_private(place, Path(os.path.realpath(state_dir)))
+            return _bind(place)
+        except SocketError:
+            raise
+        except OSError as exc:  # a file system without sockets, a home that cannot be written, …
+            refusals.append(f"{place}: {exc.strerror or exc}")
+    raise SocketError(f"no place for the runtime's sockets: {'; '.join(refusals)}. Choose another one with --state")
+
+
+def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
+    """A connection to the workspace's runtime.
+
+    Raises:
+        NoRuntime: nobody listens.
+        SocketError: the socket's directory is not ours alone, or it does not answer.
+    """
+    for place in places(state_dir):
+        path = path_of(place, role)
+        if not os.path.lexists(path):
+            continue
+        check_private(place)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(DIAL_S)
+        try:
+            sock.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            sock.close()
+            continue
+        except OSError as exc:
+            sock.close()
+            raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
+        sock.settimeout(None)
+        return sock
+    raise NoRuntime(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
+
+
+def make_private(directory: Path, state: Path) -> None:
+    """Make `directory` with mode 0700, and those above it that are ours, and check it. `state` may be as it is.
+
+    Raises:
+        SocketError: it is there and is not ours alone.
+    """
+    if directory.parent == state:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    else:
+        directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_private(directory.parent)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    check_private(directory)
+
+
+def check_private(directory: Path) -> None:
+    """Raise `SocketError` unless `directory` is a real directory that belongs to us and that nobody else can enter."""
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no directory"
+        raise SocketError(f"{directory} is {kind}: remove it, the runtime's sockets need a directory of their own")
+    if found.st_uid != os.getuid():
+        raise SocketError(f"{directory} belongs to uid {found.st_uid}, not to you: nothing in it can be trusted")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        raise SocketError(f"{directory} is open to others (mode {mode:04o}): look who made it so, then chmod 700 it")
+
+
+def _bind(directory: Path) -> Sockets:
+    sockets = Sockets(directory, {})
+    try:
+        for role in ROLES:
+            sockets.by_role[role] = _bind_one(path_of(directory, role))
+    except BaseException:
+        sockets.close()
+        raise
+    return sockets
+
+
+def _bind_one(path: Path) -> socket.socket:
+    if os.path.lexists(path):
+        _remove_stale(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(os.fspath(path))
+        path.chmod(0o600)
+        sock.listen(64)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _remove_stale(path: Path) -> None:
+    """Take away the socket file of a runtime that died; `connect` tells it from a live one's."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(DIAL_S)
+        try:
+            probe.connect(os.fspath(path))
+        except FileNotFoundError:
+            return
+        except OSError as exc:
+            if exc.errno not in {errno.ECONNREFUSED, errno.ENOTSOCK, errno.EPROTOTYPE}:
+                raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
+        else:
+            raise SocketError(f"another runtime listens on {path}: attach to it, or stop it (orbiter-console stop)")
+    path.unlink(missing_ok=True)
