@@ -79,8 +79,8 @@ def canonical(verb: str, target: str, *, root: str) -> str:
 
 
 def _host(target: str) -> str:
-    parts = urlsplit(target if "//" in target else f"//{target}")
     try:
+        parts = urlsplit(target if "//" in target else f"//{target}")
         host = (parts.hostname or "").rstrip(".").encode("idna").decode("ascii")
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
     except (UnicodeError, ValueError) as exc:

@@ -166,7 +166,11 @@ class RunState:
         self.last_seq = max(self.last_seq, event.seq)
         self.updated_at = event.ts
         handler = _HANDLERS.get(type(event))
-        if handler is not None and not handler(self, event):
+        if handler is None:
+            return
+        # After the end nothing happens any more but that a late analysis comes in.
+        late = self.terminal and not isinstance(event, ev.AnalysisAdded)
+        if late or not handler(self, event):
             self.anomalies += 1
 
     def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:

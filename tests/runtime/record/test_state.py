@@ -1,0 +1,154 @@
+"""State is a fold: any prefix of any journal, sensible or not, gives a legal state."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.record import events as ev
+from runtime.record.state import NODE_TERMINAL, RUN_TERMINAL, RunState, fold
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+
+FAULT = Classification(origin=Origin.MODEL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
+PATHS = ("a~0", "a~0/b~0", "a~0/b~0/llm~0", "a~0/c~1.0", "a~0/c~1.0/t~0.0")
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+paths = st.sampled_from(PATHS)
+ids = st.sampled_from(("i-1", "i-2"))
+
+
+@st.composite
+def events(draw: st.DrawFn) -> ev.Record:
+    path = draw(paths)
+    at: dict[str, Any] = {"node_id": path, "parent_id": _parent(path), "run_id": "r"}
+    spec: dict[str, Any] = at | {"kind": "tool", "name": "t", "agent": "a", "requested": {"x": 1}}
+    makers = {
+        "created": lambda: ev.RunCreated(run_id="r", ref="x:y"),
+        "started": lambda: ev.RunStarted(epoch=draw(st.integers(1, 3))),
+        "parked": lambda: ev.RunParked(reason=draw(st.sampled_from(("waiting", "stop")))),
+        "finished": lambda: ev.RunFinished(state=draw(st.sampled_from(("completed", "failed", "aborted")))),
+        "abort": lambda: ev.AbortRequested(),
+        "opened": lambda: ev.NodeOpened(**at, kind="agent", name="n"),
+        "closed": lambda: ev.NodeClosed(**at, state=draw(st.sampled_from(("succeeded", "failed", "skipped")))),
+        "requested": lambda: ev.StepRequested(**spec),
+        "begun": lambda: ev.StepStarted(**spec, attempt=1, epoch=1),
+        "ended": lambda: ev.StepEnded(
+            **at,
+            attempt=1,
+            result=1,
+            fault=draw(st.sampled_from((None, FAULT))),
+            absorbed=draw(st.booleans()),
+            settled=draw(st.booleans()),
+            input_tokens=3,
+        ),
+        "settled": lambda: ev.StepSettled(**at),
+        "edited": lambda: ev.StepEdited(**at, changes={"arguments": {}}),
+        "retry": lambda: ev.RetryScheduled(**at, attempt=2, max_attempts=4, delay_s=1, until=T0),
+        "incident": lambda: ev.IncidentOpened(**at, incident_id=draw(ids), fault=FAULT),
+        "answer": lambda: ev.IncidentAnswered(**at, incident_id=draw(ids), revision=1, option="retry"),
+        "moot": lambda: ev.IncidentClosed(**at, incident_id=draw(ids), reason="moot"),
+    }
+    return makers[draw(st.sampled_from(sorted(makers)))]()
+
+
+def _numbered(found: list[ev.Record]) -> list[ev.Record]:
+    return [
+        event.model_copy(update={"seq": number, "ts": T0 + timedelta(seconds=number)})
+        for number, event in enumerate(found, 1)
+    ]
+
+
+def _check(state: RunState) -> None:
+    assert sum(state.counts.values()) == len(state.nodes)
+    assert all(count >= 0 for count in state.counts.values())
+    reached = {node.id for _, node in state.walk()}
+    assert reached == set(state.nodes)
+    if state.terminal:
+        assert not state.open_incidents
+        assert all(node.terminal for node in state.nodes.values())
+    for node in state.nodes.values():
+        if node.recorded:
+            assert node.is_step
+            assert node.terminal
+        assert not (node.recorded and node.hooks_due)
+
+
+@given(st.lists(events(), max_size=40))
+@settings(max_examples=300)
+def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.Record]) -> None:
+    state = RunState()
+    for event in _numbered(found):
+        run_before = state.phase
+        nodes_before = {node.id: node.phase for node in state.nodes.values()}
+        recorded_before = {node.id: node.result for node in state.nodes.values() if node.recorded}
+        state.apply(event)
+        _check(state)
+        if run_before in RUN_TERMINAL:
+            assert state.phase == run_before, "a terminal state of a run was left"
+        for node_id, phase in nodes_before.items():
+            if phase in NODE_TERMINAL:
+                assert state.nodes[node_id].phase == phase, "a terminal state of a node was left"
+        for node_id, result in recorded_before.items():
+            assert state.nodes[node_id].result == result, "a recorded result was replaced"
+
+
+@given(st.lists(events(), max_size=25))
+def test_events_survive_being_written_and_read(found: list[ev.Record]) -> None:
+    numbered = _numbered(found)
+    read = [ev.load(ev.dump(event)) for event in numbered]
+    assert read == numbered
+    assert fold(read) == fold(numbered)
+
+
+def test_an_event_of_a_newer_program_is_kept_and_changes_nothing() -> None:
+    event = ev.load('{"type":"run.teleported","seq":7,"run_id":"r","where":"moon"}')
+    assert isinstance(event, ev.UnknownEvent)
+    assert event.type == "run.teleported"
+    assert event.model_extra == {"where": "moon"}
+    state = fold([ev.RunCreated(run_id="r", ref="x:y", seq=1), event])
+    assert (state.phase, state.anomalies, state.last_seq) == ("queued", 0, 7)
+
+
+def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() -> None:
+    at: dict[str, Any] = {"node_id": "a~0/llm~0", "parent_id": "a~0"}
+    state = fold(
+        _numbered([
+            ev.RunCreated(run_id="r", ref="x:y"),
+            ev.RunStarted(epoch=1),
+            ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
+            ev.StepStarted(**at, kind="llm", name="m", agent="a", attempt=1, epoch=1),
+            ev.StepEnded(**at, attempt=1, fault=FAULT),
+            ev.IncidentOpened(**at, incident_id="i-1", fault=FAULT),
+            ev.RunParked(reason="waiting"),
+        ])
+    )
+    assert (state.phase, state.nodes["a~0/llm~0"].phase) == ("waiting", "waiting")
+    state.apply(ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", seq=8))
+    assert (state.phase, state.nodes["a~0/llm~0"].phase) == ("queued", "running")
+    assert (state.nodes["a~0/llm~0"].round, state.nodes["a~0/llm~0"].attempts) == (0, 1)
+
+
+def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
+    state = fold(
+        _numbered([
+            ev.RunCreated(run_id="r", ref="x:y"),
+            ev.NodeOpened(node_id="g~0", kind="group", name="g"),
+            ev.NodeOpened(node_id="g~0/a~0.0", parent_id="g~0", kind="agent", name="a"),
+            ev.NodeOpened(node_id="g~0/b~0.1", parent_id="g~0", kind="agent", name="b"),
+            ev.NodeClosed(node_id="g~0/a~0.0", state="succeeded"),
+            ev.NodeClosed(node_id="g~0", state="succeeded"),
+        ])
+    )
+    assert {node.id: node.phase for node in state.nodes.values()} == {
+        "g~0": "succeeded",
+        "g~0/a~0.0": "succeeded",
+        "g~0/b~0.1": "cancelled",
+    }
