@@ -1,0 +1,298 @@
+"""When a server says to come back: every form of that hint, as seconds from a given moment.
+
+Forms and where they come from:
+
+- ``retry-after`` in seconds (also fractions) or as an HTTP date (RFC 9110 section 10.2.3), ``retry-after-ms``
+  (Azure, OpenAI; wins over ``retry-after``), ``x-should-retry`` (Anthropic and OpenAI SDKs);
+- ``retryDelay`` in Google's JSON bodies (google.rpc.RetryInfo), ``retry_after`` and its spellings,
+  ``estimated_time`` (Hugging Face), ``resets_in_seconds``/``resets_at`` (ChatGPT plans);
+- words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01";
+- ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
+  epoch seconds or milliseconds, RFC 3339 times. These stand on every answer, so they count only for rate limits.
+
+A span is taken exactly; a point in time is rounded up to the next whole second. What is zero, negative, past or
+further away than `LONGEST_S` (a span) or `FARTHEST_S` (a date) says nothing and is ignored, as both vendor SDKs do. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, NamedTuple
+
+LONGEST_S = 366 * 86400.0
+"""A year. A longer span is a mistake, such as milliseconds given for seconds."""
+
+FARTHEST_S = 100 * 366 * 86400.0
+"""A century. A date spelled out is believed up to here: parking too long can be undone, repeating early cannot."""
+
+_EPOCH_S = 1e9  # 2001: smaller numbers are spans
+_EPOCH_MS = 1e11  # year 5138 in seconds: larger numbers are milliseconds
+_EPOCH_MAX = 1e14
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
+_PART = rf"\d{{1,12}}(?:\.\d{{1,12}})?\s?{_UNIT}(?![a-z])|\d{{1,12}}(?:\.\d{{1,12}})?{_UNIT}(?=\d)"
+_SPAN = rf"(?:{_PART})(?:(?:,?\s?(?:and\s)?)(?:{_PART})){{0,5}}"
+_ONE_PART = re.compile(rf"(\d{{1,12}}(?:\.\d{{1,12}})?)\s?({_UNIT})(?![a-z])", re.IGNORECASE)
+_WHOLE_SPAN = re.compile(rf"\s*{_SPAN}\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*\+?(\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
+
+_TEXT_SPAN = re.compile(
+    r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|resets?|come\sback)\b"
+    rf"[^\d\n.;]{{0,40}}?\b(?:in|after|for|wait|at\sleast|about)?:?\s*(?<![\d.])({_SPAN})",
+    re.IGNORECASE,
+)
+_TEXT_BARE = re.compile(
+    r"\b(?:retry|try\sagain)[\s_-](?:in|after)[\"']?\s*[:=]?\s*[\"']?(\d{1,9}(?:\.\d{1,9})?)(?![\w.]*\d|\s?[a-z%])",
+    re.IGNORECASE,
+)
+_TEXT_FIELD = re.compile(
+    rf"\b(retry_?delay|retry[_-]after(?:_seconds|_s)?|retryAfter(?:Seconds)?)[\"']\s*[:=]\s*[\"']?({_SPAN}|\d{{1,9}}(?:\.\d{{1,9}})?)[\"',\s}}]",
+    re.IGNORECASE,
+)
+_TEXT_DATE = re.compile(
+    r"\b(?:regain\saccess|try\sagain|retry|resets?|available|until|wait|renews?|resume[sd]?)\b[^\n]{0,40}?"
+    r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?\s?(Z|UTC|GMT|[+-]\d{2}:?\d{2})?",
+    re.IGNORECASE,
+)
+
+_BODY_SPANS = {
+    "retrydelay": 1.0,
+    "retryafter": 1.0,
+    "retryafters": 1.0,
+    "retryaftersec": 1.0,
+    "retryafterseconds": 1.0,
+    "retryafterms": 0.001,
+    "retryinseconds": 1.0,
+    "estimatedtime": 1.0,
+    "resetsinseconds": 1.0,
+    "resetseconds": 1.0,
+    "waitseconds": 1.0,
+}
+_BODY_TIMES = frozenset({"resetsat", "resetat", "resettime", "retryat"})
+_RESET = re.compile(r"rate-?limit.*reset")
+_TOKENS_WORDS = re.compile(r"\b(?:tokens?|TPM|TPD|ITPM|OTPM)\b", re.IGNORECASE)
+
+
+Resets = Literal["none", "used_up", "any"]
+
+
+class Hint(NamedTuple):
+    """Seconds to wait, and where that was read."""
+
+    seconds: float
+    source: str
+
+
+def span(text: str) -> float | None:
+    """A duration with units in seconds: "6m0s", "120ms", "1 hour 5 minutes", "9m38.016s"; None if it is none."""
+    if not _WHOLE_SPAN.fullmatch(text):
+        return None
+    total = 0.0
+    for number, unit in _ONE_PART.findall(_spaced(text)):
+        name = unit.lower()
+        total += float(number) * (_UNITS["ms"] if name.startswith(("ms", "milli")) else _UNITS[name[0]])
+    return _sane(total)
+
+
+def moment(value: str, now: float) -> float | None:
+    """Seconds from `now` (epoch) for a header's value in any form; None if it is none or out of bounds, 0 if it is past."""
+    found = _NUMBER.fullmatch(value)
+    if found:
+        number = float(found[1])
+        if number < _EPOCH_S:
+            return _sane(number)
+        if number >= _EPOCH_MAX:
+            return None
+        return _until(number / 1000 if number >= _EPOCH_MS else number, now)
+    spoken = span(value)
+    return spoken if spoken is not None else _until(_timestamp(value), now)
+
+
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in lower case."""
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+
+
+def find(
+    headers: Mapping[str, str], body: Any, text: str, *, now: float, resets: Resets = "none"
+) -> Hint | None:
+    """The server's hint, most direct form first.
+
+    Args:
+        headers: Response headers, names in lower case.
+        body: The parsed JSON body, or None.
+        text: The error's words.
+        now: The present moment, epoch seconds; a ``date`` header of the same answer is preferred.
+        resets: Which rate-limit reset headers count: none; those whose limit is used up (``remaining`` is 0); any.
+    """
+    at = _until_reference(headers, now)
+    return (
+        _from_headers(headers, at)
+        or _from_body(body, at, resets=resets)
+        or _from_text(text, now)
+        or _from_resets(headers, text, at, resets)
+    )
+
+
+def text_hint(text: str, *, now: float) -> Hint | None:
+    """The hint in words alone."""
+    return _from_text(text, now)
+
+
+def _from_headers(headers: Mapping[str, str], at: float) -> Hint | None:
+    millis = _NUMBER.fullmatch(headers.get("retry-after-ms", ""))
+    if millis:
+        seconds = _sane(float(millis[1]) / 1000)
+        if seconds is not None:
+            return Hint(seconds, "retry-after-ms header")
+    for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after", "x-ratelimit-reset-after"):
+        seconds = moment(headers.get(name, ""), at)
+        if seconds is not None:
+            return Hint(seconds, f"{name} header")
+    return None
+
+
+def _from_body(body: Any, at: float, *, resets: Resets) -> Hint | None:
+    for key, value in _pairs(body):
+        name = re.sub(r"[^a-z]", "", key.lower())
+        if name in _BODY_SPANS:
+            seconds = _body_span(value, _BODY_SPANS[name], at)
+        elif name in _BODY_TIMES and isinstance(value, str | int | float):
+            seconds = moment(str(value), at)
+        elif name == "headers" and isinstance(value, dict):
+            nested = {str(k).lower(): str(v) for k, v in value.items()}
+            inner = _from_headers(nested, at) or _from_resets(nested, "", at, resets)
+            seconds = inner.seconds if inner else None
+        else:
+            continue
+        if seconds is not None:
+            return Hint(seconds, f"{key} in body")
+    return None
+
+
+def _body_span(value: Any, unit: float, at: float) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _sane(value * unit) if unit != 1.0 else moment(str(value), at)
+    if isinstance(value, str):
+        return moment(value, at)
+    if isinstance(value, dict):  # protobuf's Duration, spelled out
+        parts = [value.get("seconds", 0), value.get("nanos", 0)]
+        numbers = [float(p) for p in parts if _NUMBER.fullmatch(str(p))]
+        return _sane(numbers[0] + numbers[1] / 1e9) if len(numbers) == 2 else None
+    return None
+
+
+def _from_text(text: str, now: float) -> Hint | None:
+    field = _TEXT_FIELD.search(f"{text} ")
+    if field:
+        seconds = moment(field[2], now)
+        if seconds is not None:
+            return Hint(seconds, f"{field[1]} in body")
+    said = _TEXT_SPAN.search(text)
+    if said:
+        seconds = span(said[1])
+        if seconds is not None:
+            return Hint(seconds, "message")
+    dated = _TEXT_DATE.search(text)
+    if dated:
+        zone = (dated[3] or "").upper()
+        clock = dated[2] or "00:00"
+        seconds = _until(_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now)
+        if seconds is not None:
+            return Hint(seconds, "message")
+    bare = _TEXT_BARE.search(text)
+    if bare:
+        seconds = _sane(float(bare[1]))
+        if seconds is not None:
+            return Hint(seconds, "message")
+    return None
+
+
+def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Resets) -> Hint | None:
+    """The reset header that matters: of what is used up the latest; else the one the words name; else the nearest."""
+    if resets == "none":
+        return None
+    open_: list[Hint] = []
+    used_up: list[Hint] = []
+    for name, value in headers.items():
+        if not _RESET.search(name):
+            continue
+        seconds = moment(value, at)
+        if not seconds:
+            continue
+        hint = Hint(seconds, f"{name} header")
+        left = _NUMBER.fullmatch(headers.get(name.replace("reset", "remaining"), ""))
+        (used_up if left and float(left[1]) == 0 else open_).append(hint)
+    if used_up or resets == "used_up":
+        return max(used_up, default=None)
+    wanted = [h for h in open_ if "token" in h.source] if _TOKENS_WORDS.search(text) else []
+    return min(wanted or open_, default=None)
+
+
+def _pairs(value: Any, depth: int = 0, budget: list[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """Keys and values of a JSON document, outer before inner, bounded."""
+    left = [500] if budget is None else budget
+    left[0] -= 1
+    if depth > 8 or left[0] <= 0:
+        return
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return
+    if isinstance(value, dict):
+        yield from ((str(k), v) for k, v in value.items())
+        for item in value.values():
+            yield from _pairs(item, depth + 1, left)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _pairs(item, depth + 1, left)
+
+
+def _until_reference(headers: Mapping[str, str], now: float) -> float:
+    """The server's own clock where it gives it, so that its dates do not depend on ours (or on when a log is read)."""
+    theirs = _timestamp(headers.get("date", ""))
+    return now if theirs is None else theirs
+
+
+def _timestamp(value: str) -> float | None:
+    text = value.strip()
+    if not text or len(text) > 64:
+        return None
+    for parse in (_iso, parsedate_to_datetime):
+        try:
+            when = parse(text)
+            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, TypeError, OverflowError, OSError, IndexError):
+            continue
+    return None
+
+
+def _iso(text: str) -> datetime:
+    if not re.match(r"\d{4}-\d{2}-\d{2}", text):
+        raise ValueError(f"not an ISO time: {text!r}")
+    # Before 3.11's parser: nanoseconds are cut to microseconds.
+    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+
+
+def _until(timestamp: float | None, now: float) -> float | None:
+    if timestamp is None or not math.isfinite(timestamp - now):
+        return None
+    return max(0.0, float(math.ceil(timestamp - now))) if timestamp - now <= FARTHEST_S else None
+
+
+def _sane(seconds: float) -> float | None:
+    return round(seconds, 9) if math.isfinite(seconds) and 0 <= seconds <= LONGEST_S else None
+
+
+def _spaced(text: str) -> str:
+    """A blank between a unit and the next number, so that "1m6s" reads as two parts."""
+    return re.sub(r"(?<=[a-z])(?=\d)", " ", text, flags=re.IGNORECASE)
