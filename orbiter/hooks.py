@@ -20,6 +20,9 @@ __all__ = ["EXTRA_KEYWORDS", "Hook", "HookError", "HookManager", "HookPoint", "r
 class HookPoint(Enum):
     """Where a hook can stand."""
 
+    # Members are unique objects; Enum's own hash is a Python function and is taken several times in each step.
+    __hash__ = object.__hash__
+
     START = "start"
     FINISHED = "finished"
     ERROR = "error"

@@ -274,6 +274,11 @@ def current() -> Scope:
     return found.parent if isinstance(found, _Slot) else found
 
 
+def inside() -> bool:
+    """Whether any runtime carries this task's run; False is plain `run`."""
+    return _current.get() is not None
+
+
 @contextmanager
 def entered(scope: Scope) -> Iterator[Scope]:
     """Make `scope` the current one for what runs inside.

@@ -68,7 +68,7 @@ class Swarm(Container):
         self.name = f"swarm({next(iter(self.agents))}...)"
         if flow is None:
             self.flow_order = list(self.agents)
-            self.stages = [(name,) for name in self.agents]
+            self.stages: list[tuple[str, ...]] = [(name,) for name in self.agents]
         else:
             self.flow_order, self.stages = _ordered(flow, self.agents, mode)
 

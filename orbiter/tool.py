@@ -60,7 +60,9 @@ _context: ContextVar[ToolContext] = ContextVar("orbiter_tool_context", default=_
 
 def current_tool_context() -> ToolContext:
     """The context of the tool call that this code serves; an empty one outside any."""
-    return _context.get()
+    found = _context.get()
+    # An agent sets what makes the context, since most tools never ask for it.
+    return found if isinstance(found, ToolContext) else found()
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import from_json
+
 from orbiter import steps
 from orbiter._internal.composite import call_composite
 from orbiter._internal.concurrent import side_by_side
@@ -72,6 +74,7 @@ class AgentRun:
         "scope",
         "spent",
         "spoiled",
+        "traits",
         "tries",
         "turn",
         "usage",
@@ -109,6 +112,7 @@ class AgentRun:
         """Back to the beginning: a body that is done again counts anew."""
         self.messages: list[Message] = []
         self.schemas: list[dict[str, Any]] | None = None
+        self.traits = steps.NO_TRAITS
         self.usage: list[Any] = []
         self.warnings: list[str] = []
         self.turn = 0
@@ -125,19 +129,23 @@ class AgentRun:
             OutputParseError: The model spoiled arguments or structured output `max_retries` times in a row.
             LoopDetectedError: The same tool calls too often in a row, where somebody counts.
         """
+        if not steps.inside():
+            return await self._attempts(input)
         agent = self.agent
         async with steps.opening("agent", agent.name, {"task": as_text(input), "model": agent.model}) as scope:
             self.scope = scope
-            while True:
-                try:
-                    output = await self._body(input)
-                except Skipped as skipped:
-                    output = AgentOutput(text=as_text(skipped.value))
-                except Exception as exc:
-                    input = await self._failed(exc, input)
-                    continue
-                scope.outcome(output.text)
-                return output
+            output = await self._attempts(input)
+            scope.outcome(output.text)
+            return output
+
+    async def _attempts(self, input: str) -> AgentOutput:
+        while True:
+            try:
+                return await self._body(input)
+            except Skipped as skipped:
+                return AgentOutput(text=as_text(skipped.value))
+            except Exception as exc:
+                input = await self._failed(exc, input)
 
     async def _failed(self, exc: Exception, input: str) -> str:
         """The input with which to do the body again; raises what is not to be healed."""
@@ -196,6 +204,7 @@ class AgentRun:
             instructions = format_instructions(instructions, agent.output_type)
         self.messages = build_messages(instructions, self._history_without(instructions))
         self.messages.append(UserMessage(content=input))
+        self.traits = agent.traits
         self.schemas = agent.get_tool_schemas()
         if self.delegates:
             self.schemas = [*self.schemas, *(tool.to_schema() for tool in self.delegates.values())]
@@ -254,7 +263,7 @@ class AgentRun:
             call,
             complete,
             LLM_CODEC,
-            agent.traits,
+            self.traits,
             self.before_llm if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
             self.after_llm if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
             stream if getattr(type(self.provider), "streams", False) else None,
@@ -416,9 +425,15 @@ class AgentRun:
         tool = self.delegates.get(name) or self.agent.tools.get(name)
         problem = None if tool is not None else self._unknown(name)
         try:
-            arguments = parse_tool_call(call).arguments
-        except OutputParseError as exc:
-            return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), malformed=problem is None)
+            arguments = from_json(call.arguments)
+        except ValueError:
+            arguments = None
+        if type(arguments) is not dict:
+            # Slower, and with the words of seed 000 for what is wrong.
+            try:
+                arguments = parse_tool_call(call).arguments
+            except OutputParseError as exc:
+                return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), problem is None)
         return ToolInvocation(tool, name, arguments, call.id, self.agent, problem)
 
     def _unknown(self, name: str) -> str:

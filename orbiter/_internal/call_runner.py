@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import json
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -23,6 +23,7 @@ from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunR
 __all__ = ["CallRunnerError", "call_runner"]
 
 _NOTHING: Mapping[str, Any] = {}
+_COUNTS = tuple(Usage.model_fields)
 
 async def call_runner(
     agent: Any,
@@ -222,6 +223,7 @@ def _result(
         usage, steps = state.total_usage, len(state.nodes)
     exhausted = run is not None and run.exhausted
     stop = "max_steps" if exhausted else (run.reply.finish_reason if run is not None and run.reply is not None else "")
+    warnings = run.warnings if run is not None else []
     return RunResult(
         output=output.text,
         messages=transcript,
@@ -231,7 +233,7 @@ def _result(
         agent=agent.name,
         stop_reason=stop or "stop",
         state="completed",
-        warnings=run.warnings if run is not None else [],
+        warnings=warnings,
     )
 
 
@@ -242,14 +244,11 @@ def wrapped(name: str, cause: BaseException) -> BaseException:
     return joined(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)
 
 
-def total(parts: list[Usage]) -> Usage:
+def total(parts: Sequence[Usage]) -> Usage:
     """The sum of what several calls used."""
     if len(parts) == 1:
         return parts[0]
-    summed = NO_USAGE
-    for part in parts:
-        summed = summed + part
-    return summed
+    return Usage(**{name: sum([getattr(part, name) for part in parts]) for name in _COUNTS})
 
 
 def _repeats(state: RunState | None, threshold: int) -> Repeats:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.call_runner import run_agent
-from orbiter.steps import Place, Scope
+from orbiter._internal.call_runner import run_agent, total
+from orbiter.agent import Agent
+from orbiter.steps import DIRECT, Place, Scope
 from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
 
 _NOTHING: Mapping[str, Any] = {}
@@ -18,7 +19,7 @@ _NOTHING: Mapping[str, Any] = {}
 class Totals:
     """What all members of one swarm run came to together."""
 
-    usage: Usage = NO_USAGE
+    used: list[Usage] = field(default_factory=list)
     steps: int = 0
     outputs: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -26,11 +27,16 @@ class Totals:
 
     def add(self, name: str, result: RunResult) -> None:
         """Book a member's result."""
-        self.usage = self.usage + (result.total_usage if result.total_usage is not None else result.usage)
+        self.used.append(result.total_usage if result.total_usage is not None else result.usage)
         self.steps += result.total_steps or result.steps
         self.outputs[name] = result.output
         self.warnings.extend(result.warnings)
         self.degraded = self.degraded or result.state == "degraded"
+
+    @property
+    def usage(self) -> Usage:
+        """The sum."""
+        return total(self.used)
 
     def on(self, result: RunResult) -> RunResult:
         """The last member's result with the swarm's totals in their own fields."""
@@ -75,20 +81,33 @@ async def run_member(
     peers: Mapping[str, str] = _NOTHING,
 ) -> RunResult:
     """Run one member where its container placed it."""
+    if scope is DIRECT:
+        return await _run(member, input, settings, messages, delegates, peers)
     with steps.at(scope, place):
-        if is_container(member):
-            return await run_container(member, input, settings, messages)
-        return await run_agent(
-            member,
-            input,
-            messages=messages,
-            provider=settings.provider,
-            max_retries=settings.max_retries,
-            loop_threshold=settings.loop_threshold,
-            delegates=delegates,
-            peers=peers,
-            resolve=_provider_for,
-        )
+        return await _run(member, input, settings, messages, delegates, peers)
+
+
+async def _run(
+    member: Any,
+    input: str,
+    settings: RunSettings,
+    messages: list[Message] | None,
+    delegates: Mapping[str, Any],
+    peers: Mapping[str, str],
+) -> RunResult:
+    if not isinstance(member, Agent) and is_container(member):
+        return await run_container(member, input, settings, messages)
+    return await run_agent(
+        member,
+        input,
+        messages=messages,
+        provider=settings.provider,
+        max_retries=settings.max_retries,
+        loop_threshold=settings.loop_threshold,
+        delegates=delegates,
+        peers=peers,
+        resolve=_provider_for,
+    )
 
 
 async def run_container(

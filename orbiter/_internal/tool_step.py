@@ -13,7 +13,7 @@ from typing import Any
 from orbiter import steps
 from orbiter.errors import ToolCallError
 from orbiter.steps import NO_TRAITS, Codec, Traits
-from orbiter.tool import Tool, ToolContext, result_content, tool_context
+from orbiter.tool import Tool, ToolContext, _context, result_content
 from orbiter.types import ToolResult, content_text
 
 # A call that is refused before it runs touches nothing, so it may be refused again.
@@ -33,6 +33,17 @@ class ToolInvocation:
     problem: str | None = None
     malformed: bool = False
     """The arguments are not a JSON object: the model's mistake, counted against `max_retries`."""
+
+    def context(self) -> ToolContext:
+        """What the tool may know of this call."""
+        scope = steps.current()
+        return ToolContext(
+            getattr(self.agent, "name", ""),
+            self.tool_name,
+            self.tool_call_id,
+            scope=scope,
+            metadata=_metadata(self.agent),
+        )
 
 
 def traits_of(tool: Any) -> Traits:
@@ -72,16 +83,11 @@ async def run_tool(invocation: ToolInvocation) -> Any:
     tool = invocation.tool
     if not isinstance(tool, Tool):
         return await tool.execute(**invocation.arguments)
-    scope = steps.current()
-    context = ToolContext(
-        getattr(invocation.agent, "name", ""),
-        invocation.tool_name,
-        invocation.tool_call_id,
-        scope=scope,
-        metadata=_metadata(invocation.agent),
-    )
-    with tool_context(context):
+    token = _context.set(invocation.context)
+    try:
         return await tool.invoke(invocation.arguments)
+    finally:
+        _context.reset(token)
 
 
 def _metadata(agent: Any) -> Mapping[str, Any]:
