@@ -172,7 +172,11 @@ def wrap(spans: Spans, width: int) -> list[Spans]:
                 lines.append(tuple(line))
                 line, room = [Span(" " * indent)] if indent else [], width - indent
             while length > room:
-                head = set_cell_size(word, room).rstrip(" ") or word[0]
+                head = set_cell_size(word, room).rstrip(" ")
+                if not head and room < width:  # not even one wide character fits behind the indent
+                    line, room = [], width
+                    continue
+                head = head or word[0]
                 lines.append((*line, piece._replace(text=head)))
                 word = word[len(head) :]  # noqa: PLW2901 - a word too long for a line is used up piece by piece
                 line, room = [Span(" " * indent)] if indent else [], width - indent

@@ -50,7 +50,13 @@ def elapsed(since: datetime | None, until: datetime | None, now: datetime) -> st
         return ""
     if until is not None:
         return duration((until - since).total_seconds())
-    return duration(float(max(0, int((now - since).total_seconds()))) or 0.0)
+    return whole_seconds((now - since).total_seconds())
+
+
+def whole_seconds(seconds: float) -> str:
+    """As `duration`, without tenths: for what is shown while it counts."""
+    whole = max(0, int(seconds))
+    return f"{whole}s" if whole < MINUTE else duration(whole)
 
 
 def count(number: int) -> str:

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, span
 from screens.text import LINES, SIZE
@@ -86,8 +85,8 @@ def choices(opened: IncidentOpened, looks: Looks) -> list[Choice]:
                 )
             )
             continue
-        optional = option.id in OPTIONAL_TEXT
         need: Need = "text" if option.id == "deny" else option.needs
+        optional = option.id == "deny"  # a word to the agent
         found.append(Choice(key, option.id, label, hint, need, optional=optional, enter=not option.standing))
     return found
 
@@ -151,14 +150,14 @@ def marked(text: str) -> Spans:
 
 def grant_words(opened: IncidentOpened, lifetime: str) -> str:
     """What a grant would say: who, what, for how long. The object is the incident's own, nothing wider."""
-    agent = opened.action.get("agent") or (opened.lineage[-2] if len(opened.lineage) > 1 else "")
-    need = next((found.hint for found in opened.options if found.id == "grant" and found.hint), "")
+    agent = opened.lineage[-2] if len(opened.lineage) > 1 else ""
+    need = str(opened.action.get("permission", ""))
     how_long = {"once": "this once", **{value: words for value, _, words in LIFETIMES}}.get(lifetime, lifetime)
     return f"{agent or 'this agent'} may {need or 'do this'}, {how_long}"
 
 
 def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
-    """The parameters of a command that answers with `choice` and what was typed or picked for it.
+    """The parameters of the `answer` verb for `choice` and what was typed or picked for it.
 
     Raises:
         ValueError: the value is not of the kind that the option needs; the message says what is expected.
@@ -167,10 +166,13 @@ def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
         return {"for": value if choice.standing else "once"}
     if not choice.need or (value in (None, "") and choice.optional):
         return {}
-    return {choice.need: _read(choice.need, str(value))}
+    name = "message" if choice.option == "deny" else "value" if choice.need == "text" else choice.need
+    return {name: _read(choice.need, str(value))}
 
 
 def _read(need: Need, text: str) -> Any:
+    if need == "text":
+        return text
     if not text.strip():
         raise ValueError(f"something is needed here: {need}")
     if need in ("seconds", "amount"):
@@ -183,7 +185,7 @@ def _read(need: Need, text: str) -> Any:
         return number
     if need == "arguments":
         return _arguments(text)
-    return text.strip() if need == "model" else text
+    return text.strip()
 
 
 def _arguments(text: str) -> dict[str, Any]:

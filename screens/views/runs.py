@@ -9,7 +9,7 @@ from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from screens.glyphs import state_ink, state_word
 from screens.layout import Column, Row, Span, Spans, joined, span
 from screens.views.looks import Looks
-from screens.words import age, cost, count, duration, elapsed, plural, tokens
+from screens.words import age, cost, count, elapsed, plural, tokens, whole_seconds
 
 COLUMNS: Final = (
     Column("state", width=13),
@@ -59,7 +59,7 @@ def progress(summary: Summary, looks: Looks) -> Spans:
     if summary.wake_at is not None and summary.state == "waiting":
         left = (summary.wake_at - looks.now).total_seconds()
         parts = (
-            span(f"goes on in {duration(float(int(left) + 1))}" if left > 0 else "goes on now", "state-waiting"),
+            span(f"goes on in {whole_seconds(left + 1)}" if left > 0 else "goes on now", "state-waiting"),
             *parts,
         )
     return joined(parts, looks.glyphs.dot)
@@ -99,6 +99,4 @@ def outcome_lines(state: RunState, looks: Looks) -> list[Spans]:
     for title, text, ink in (("Error", state.error, "state-failed"), ("Output", state.output, "ink")):
         if text:
             lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
-    if state.parked is not None and state.parked.detail and not state.terminal:
-        lines += [(), span("Parked", "ink-accent", bold=True), span(looks.line(state.parked.detail), "state-waiting")]
     return lines

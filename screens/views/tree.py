@@ -12,7 +12,7 @@ from screens.glyphs import state_ink, state_word
 from screens.layout import Column, Row, Span, Spans, span
 from screens.views.looks import Looks
 from screens.views.values import json_lines
-from screens.words import duration, elapsed, plural, tokens
+from screens.words import elapsed, plural, tokens, whole_seconds
 
 COLUMNS: Final = (
     Column("node", width=24, grow=1),
@@ -95,7 +95,7 @@ def _state(node: Node, tree: RunTree) -> Spans:
     word = state_word(node.phase)
     if node.phase == "retrying" and node.retry is not None:
         left = (node.retry.until - looks.now).total_seconds()
-        word = f"retries in {duration(float(int(left) + 1))}" if left > 0 else "retries now"
+        word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
     elif node.phase == "waiting" and (since := _waiting_since(node, tree.state)):
         word = f"waits {elapsed(since, None, looks.now)}"
     return span(word, state_ink(node.phase))

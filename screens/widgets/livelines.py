@@ -1,9 +1,4 @@
-"""What live list and live tree have in common: keyed lines, a cursor, and repainting only what changed.
-
-Textual's own DataTable and OptionList repaint themselves whole for one changed cell, which is too much for a terminal
-at the far end of a slow line. This one compares what it would paint with what it painted, line by line, and only for
-lines in sight; so the number of lines does not matter, and nothing is sent when nothing changed.
-"""
+"""What live list and live tree have in common: lines with keys, and a cursor that keeps to its key."""
 
 from __future__ import annotations
 
@@ -13,30 +8,14 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from screens.layout import Spans, span
-from screens.widgets.inks import Inks
+from screens.widgets.lineview import LineView
 
 
-class LiveLines(ScrollView, can_focus=True):
+class LiveLines(LineView, can_focus=True):
     """Lines with stable keys. The cursor belongs to a key, not to a position: lines that come and go do not move it."""
-
-    DEFAULT_CSS = """
-    LiveLines {
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        background: $surface;
-    }
-    """
-
-    GROUND: ClassVar[str] = "surface"
-    """The token of what lines without the cursor are written on; as `background` in the style sheet."""
 
     BINDING_GROUP_TITLE = "List"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,14 +56,12 @@ class LiveLines(ScrollView, can_focus=True):
         self._keys: list[str] = []
         self._places: dict[str, int] | None = None
         self._cursor = -1
-        self._painted: dict[int, tuple[Spans, str]] = {}
-        self._inks: Inks | None = None
         self._empty = empty
 
     # -- what a kind of list says ----------------------------------------------------------------------------
 
-    def line_at(self, index: int, width: int) -> Spans:
-        """What stands on a line."""
+    def spans_at(self, index: int, width: int) -> Spans:
+        """What stands on the line of a key."""
         raise NotImplementedError
 
     def selectable(self, index: int) -> bool:
@@ -133,7 +110,7 @@ class LiveLines(ScrollView, can_focus=True):
                 index = self._nearest(0)
             moved = index - self._cursor if self._cursor >= 0 else 0
             self._cursor = index
-            self.virtual_size = Size(0, len(self._keys))
+            self.set_line_count(len(self._keys))
             if moved and self._in_view(height) and self.scroll_offset.y + moved >= 0 and self.scroll_offset.y > 0:
                 self.scroll_to(y=self.scroll_offset.y + moved, animate=False, force=True)
         self.repaint_changed()
@@ -141,7 +118,7 @@ class LiveLines(ScrollView, can_focus=True):
             self.post_message(self.Moved(self, self.cursor_key))
 
     def _in_view(self, height: int) -> bool:
-        return 0 <= height < max(1, self.size.height)
+        return 0 <= height < max(1, self.room.height)
 
     def _nearest(self, index: int) -> int:
         """The selectable line nearest to `index`, downwards first; -1 if there is none."""
@@ -159,7 +136,7 @@ class LiveLines(ScrollView, can_focus=True):
 
     def _bring_into_sight(self, index: int) -> None:
         """Scroll as little as needed; the first selectable line takes the heading above it along."""
-        height = self.size.height
+        height = self.room.height
         top = self.scroll_offset.y
         if not height:
             return
@@ -173,42 +150,12 @@ class LiveLines(ScrollView, can_focus=True):
 
     # -- painting --------------------------------------------------------------------------------------------
 
-    def repaint_changed(self) -> None:
-        """Compare the lines in sight with what was painted, and repaint those that differ."""
-        width, height = self.size
-        if not self.is_mounted or not width:
-            return
-        top = self.scroll_offset.y
-        for index in range(top, top + height):
-            if self._painted.get(index) != self._wanted(index, width):
-                self.refresh(Region(0, index - top, width, 1))
-
-    def _wanted(self, index: int, width: int) -> tuple[Spans, str]:
+    def line_at(self, index: int, width: int) -> tuple[Spans, str]:
+        """The line of a key, on the ground of the cursor where that stands."""
         if index >= len(self._keys):
             return (span(f" {self._empty}", "ink-muted") if not self._keys and not index else (), self.GROUND)
         ground = self.GROUND if index != self._cursor else "row-cursor" if self.has_focus else "row-cursor-idle"
-        return (self.line_at(index, width), ground)
-
-    def render_line(self, y: int) -> Strip:
-        """One line of the visible part, as Textual's line API wants it."""
-        width = self.size.width
-        index = y + self.scroll_offset.y
-        inks = self._get_inks()
-        if len(self._painted) > 4 * max(50, self.size.height):
-            self._painted.clear()
-        spans, ground = self._painted[index] = self._wanted(index, width)
-        return inks.strip(spans, width, ground)
-
-    def _get_inks(self) -> Inks:
-        if self._inks is None:
-            self._inks = Inks(self.app.theme_variables)
-        return self._inks
-
-    def notify_style_update(self) -> None:
-        """The theme changed."""
-        self._inks = None
-        self._painted.clear()
-        super().notify_style_update()
+        return (self.spans_at(index, width), ground)
 
     # -- keys and mouse --------------------------------------------------------------------------------------
 
@@ -223,7 +170,7 @@ class LiveLines(ScrollView, can_focus=True):
 
     def action_page(self, direction: int) -> None:
         if self._keys:
-            step = max(1, self.size.height - 1) * direction
+            step = max(1, self.room.height - 1) * direction
             self._put_cursor(self._nearest(max(0, min(len(self._keys) - 1, self._cursor + step))))
 
     def action_edge(self, direction: int) -> None:
@@ -246,13 +193,6 @@ class LiveLines(ScrollView, can_focus=True):
         else:
             self._put_cursor(index)
 
-    def on_focus(self) -> None:
-        self.repaint_changed()
-
-    def on_blur(self) -> None:
-        self.repaint_changed()
-
     def on_resize(self) -> None:
-        self._painted.clear()
         if self._cursor >= 0:
             self._bring_into_sight(self._cursor)

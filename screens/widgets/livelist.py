@@ -41,7 +41,7 @@ class LiveList(LiveLines):
     def selectable(self, index: int) -> bool:
         return super().selectable(index) and not self._rows[self.keys[index]].heading
 
-    def line_at(self, index: int, width: int) -> Spans:
+    def spans_at(self, index: int, width: int) -> Spans:
         row = self._rows[self.keys[index]]
         if row.heading:
             return tuple(piece for cell in row.cells for piece in cell)

@@ -7,28 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from screens.layout import Span, Spans, wrap
-from screens.widgets.inks import Inks
+from screens.widgets.lineview import LineView
 
 
-class LivePage(ScrollView, can_focus=True):
+class LivePage(LineView, can_focus=True):
     """Lines of a report or an action. Not a widget for each paragraph: one widget, whatever it holds."""
-
-    DEFAULT_CSS = """
-    LivePage {
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-size-vertical: 1;
-        background: $surface;
-    }
-    """
-
-    GROUND: ClassVar[str] = "surface"
 
     BINDING_GROUP_TITLE = "Page"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,8 +38,6 @@ class LivePage(ScrollView, can_focus=True):
         self._source: Sequence[Spans] = ()
         self._shown_name = ""
         self._lines: list[Spans] = []
-        self._painted: dict[int, Spans] = {}
-        self._inks: Inks | None = None
         self._width = 0
         self.seen_whole = False
         """Whether the reader could have seen the last line of what is shown under this name."""
@@ -71,7 +55,7 @@ class LivePage(ScrollView, can_focus=True):
     @property
     def below(self) -> int:
         """Lines that are still below what is in sight."""
-        return max(0, len(self._lines) - self.scroll_offset.y - self.size.height)
+        return max(0, len(self._lines) - self.scroll_offset.y - self.room.height)
 
     @property
     def lines_needed(self) -> int:
@@ -79,45 +63,24 @@ class LivePage(ScrollView, can_focus=True):
         return len(self._lines)
 
     def _lay_out(self) -> None:
-        width = self.size.width
+        width = self.room.width
         if not width:
             return
         self._width = width
         self._lines = [line for source in self._source for line in wrap(source, width - 2)]
-        self.virtual_size = Size(0, len(self._lines))
-        self._repaint_changed()
+        self.set_line_count(len(self._lines))
+        self.repaint_changed()
         self._look()
 
-    def _repaint_changed(self) -> None:
-        top = self.scroll_offset.y
-        for index in range(top, top + self.size.height):
-            if self._painted.get(index) != self._wanted(index):
-                self.refresh(Region(0, index - top, self.size.width, 1))
-
-    def _wanted(self, index: int) -> Spans:
-        return (Span(" "), *self._lines[index]) if index < len(self._lines) else ()
+    def line_at(self, index: int, width: int) -> tuple[Spans, str]:
+        """A line of the wrapped text."""
+        return ((Span(" "), *self._lines[index]) if index < len(self._lines) else (), self.GROUND)
 
     def _look(self) -> None:
         """Note whether the end has come into sight."""
-        if self.size.height and not self.below:
+        if self.room.height and not self.below:
             self.seen_whole = True
         self.post_message(self.Seen(self, self.seen_whole))
-
-    def render_line(self, y: int) -> Strip:
-        """One line of the visible part, as Textual's line API wants it."""
-        if self._inks is None:
-            self._inks = Inks(self.app.theme_variables)
-        index = y + self.scroll_offset.y
-        if len(self._painted) > 4 * max(50, self.size.height):
-            self._painted.clear()
-        spans = self._painted[index] = self._wanted(index)
-        return self._inks.strip(spans, self.size.width, self.GROUND)
-
-    def notify_style_update(self) -> None:
-        """The theme changed."""
-        self._inks = None
-        self._painted.clear()
-        super().notify_style_update()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolled, by whatever way."""
@@ -125,8 +88,7 @@ class LivePage(ScrollView, can_focus=True):
         self._look()
 
     def on_resize(self) -> None:
-        self._painted.clear()
-        if self.size.width != self._width:
+        if self.room.width != self._width:
             self._lay_out()
         else:
             self._look()
@@ -135,7 +97,7 @@ class LivePage(ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_offset.y + step, animate=False)
 
     def action_page(self, direction: int) -> None:
-        self.scroll_to(y=self.scroll_offset.y + direction * max(1, self.size.height - 1), animate=False)
+        self.scroll_to(y=self.scroll_offset.y + direction * max(1, self.room.height - 1), animate=False)
 
     def action_edge(self, direction: int) -> None:
         self.scroll_to(y=0 if direction < 0 else self.virtual_size.height, animate=False)

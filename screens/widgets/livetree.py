@@ -73,7 +73,7 @@ class LiveTree(LiveLines):
         target = here if here in self._lines else next((key for key in above if key in self._lines), "")
         self.replace_lines([line.key for line in lines], target)
 
-    def line_at(self, index: int, width: int) -> Spans:
+    def spans_at(self, index: int, width: int) -> Spans:
         key = self.keys[index]
         line = self._lines[key]
         if self._tree is None:

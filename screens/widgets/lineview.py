@@ -1,0 +1,91 @@
+"""A pane of lines that repaints only the lines that changed.
+
+Textual's own DataTable and OptionList repaint themselves whole for one changed cell, which is too much for a terminal
+at the far end of a slow line. This one compares what it would paint with what it painted, line by line, and only for
+lines in sight; so the number of lines does not matter, and nothing is sent when nothing changed.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from screens.layout import Spans
+from screens.widgets.inks import Inks
+
+
+class LineView(ScrollView):
+    """What is on a line, and on which ground, is for those who inherit from this to say (`line_at`)."""
+
+    DEFAULT_CSS = """
+    LineView {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
+        background: $surface;
+    }
+    """
+
+    GROUND: ClassVar[str] = "surface"
+    """The token of what lines are written on; the `background` of the style sheet, under its name as a token."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._painted: dict[int, tuple[Spans, str]] = {}
+        self._inks: Inks | None = None
+
+    def line_at(self, index: int, width: int) -> tuple[Spans, str]:
+        """What stands on a line of `width` cells, and the token of its ground. Also asked for lines after the last."""
+        raise NotImplementedError
+
+    @property
+    def room(self) -> Size:
+        """What is in sight, without the scroll bar."""
+        return self.scrollable_content_region.size
+
+    def set_line_count(self, count: int) -> None:
+        """How many lines there are. The pane is laid out anew only if its scroll bar comes or goes by that."""
+        size, height = Size(0, count), self.size.height
+        if (count > height) != (self.virtual_size.height > height) or not self.is_mounted:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            self.set_reactive(LineView.virtual_size, size)
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = count
+        if self.scroll_y > self.max_scroll_y:
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+
+    def repaint_changed(self) -> None:
+        """Compare the lines in sight with what was painted, and repaint those that differ."""
+        width, height = self.room
+        if not self.is_mounted or not width:
+            return
+        top = self.scroll_offset.y
+        for index in range(top, top + height):
+            if self._painted.get(index) != self.line_at(index, width):
+                self.refresh(Region(0, index - top, width, 1))
+
+    def repaint_all(self) -> None:
+        """Forget what was painted: the ground under all of it changed."""
+        self._painted.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the visible part, as Textual's line API wants it."""
+        if self._inks is None:
+            self._inks = Inks(self.app.theme_variables)
+        if len(self._painted) > 4 * max(50, self.size.height):
+            self._painted.clear()
+        index, width = y + self.scroll_offset.y, self.room.width
+        spans, ground = self._painted[index] = self.line_at(index, width)
+        return self._inks.strip(spans, width, ground)
+
+    def notify_style_update(self) -> None:
+        """Perhaps the theme changed."""
+        self._inks = None
+        self._painted.clear()
+        super().notify_style_update()

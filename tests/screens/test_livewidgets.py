@@ -1,0 +1,395 @@
+"""List, tree and page on the line API: what they repaint, what they keep, what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.geometry import Region
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from screens.glyphs import ASCII
+from screens.layout import Column, Row, Spans, span
+from screens.widgets.livelines import LiveLines
+from screens.widgets.livelist import LiveList
+from screens.widgets.livepage import LivePage
+from screens.widgets.livetree import LiveTree
+from screens.widgets.pace import FRAME, Pace
+from themes.loader import built_in
+
+COLUMNS = (Column("name", 10, grow=1), Column("state", 8))
+
+
+def row(key: str, state: str = "idle", *, heading: bool = False) -> Row:
+    return Row(key, (span(key), span(state)), heading=heading)
+
+
+def rows(count: int, **states: str) -> list[Row]:
+    return [row(f"r{n}", states.get(f"r{n}", "idle")) for n in range(count)]
+
+
+@dataclass
+class Branchy:
+    """A tree whose shape a test changes."""
+
+    below: dict[str, list[str]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    words: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+
+    def roots(self) -> Sequence[str]:
+        return self.below.get("", [])
+
+    def children(self, key: str) -> Sequence[str]:
+        return self.below.get(key, ())
+
+    def parent(self, key: str) -> str:
+        return next((above for above, keys in self.below.items() if key in keys), "")
+
+    def folded_at_first(self, key: str) -> bool:
+        return key in self.done
+
+    def row(self, key: str) -> Row:
+        self.asked += 1
+        return row(key, self.words.get(key, "idle"))
+
+    def shape(self) -> object:
+        return (sum(map(len, self.below.values())), len(self.done))
+
+
+class Stage(App[None]):
+    """One widget on a screen of our theme; keeps what it says."""
+
+    CSS = "Screen > * { height: 1fr; }"
+
+    def __init__(self, widget: Widget) -> None:
+        super().__init__()
+        for theme in built_in():
+            self.register_theme(theme)
+        self.theme = "orbiter-dark"
+        self.widget = widget
+        self.said: list[Message] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.widget
+
+    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+        self.said.append(message)
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        self.said.append(message)
+
+    def on_live_page_seen(self, message: LivePage.Seen) -> None:
+        self.said.append(message)
+
+
+def screen_text(app: App[Any]) -> list[str]:
+    """What stands on the screen, line by line."""
+    width, height = app.size
+    strips = app.screen._compositor.render_strips()
+    assert len(strips) == height
+    return ["".join(segment.text for segment in strip)[:width].rstrip() for strip in strips]
+
+
+def watch_repaints(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> list[Region]:
+    found: list[Region] = []
+    real = widget.refresh
+
+    def refresh(*regions: Region, **options: Any) -> Any:
+        found.extend(regions or (Region(0, 0, *widget.size),))
+        return real(*regions, **options)
+
+    monkeypatch.setattr(widget, "refresh", refresh)
+    return found
+
+
+# -- the list --------------------------------------------------------------------------------------------------
+
+
+async def test_only_the_line_that_changed_is_painted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(rows(50))
+        await pilot.pause()
+        painted = watch_repaints(shown, monkeypatch)
+        shown.show(rows(50, r3="busy", r40="busy"))
+        assert painted == [Region(0, 3, shown.room.width, 1)]
+        await pilot.pause()
+        painted.clear()
+        shown.show(rows(50, r3="busy", r40="busy"))
+        assert painted == [], "nothing changed, nothing is painted"
+        assert "busy" in screen_text(pilot.app)[3]
+
+
+async def test_ten_thousands_of_rows_cost_what_is_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        asked: list[int] = []
+        real = shown.spans_at
+
+        def spans_at(index: int, width: int) -> Spans:
+            asked.append(index)
+            return real(index, width)
+
+        monkeypatch.setattr(shown, "spans_at", spans_at)
+        shown.show(rows(50_000))
+        await pilot.pause()
+        shown.show(rows(50_000, r2="busy"))
+        await pilot.pause()
+        assert set(asked) <= set(range(10))
+        await pilot.press("end")
+        assert shown.cursor_key == "r49999"
+        assert "r49999" in screen_text(pilot.app)[9]
+
+
+async def test_the_cursor_stays_with_its_key_and_on_its_height() -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(rows(50))
+        shown.focus()
+        await pilot.press(*["down"] * 20)
+        assert shown.cursor_key == "r20"
+        height = next(n for n, line in enumerate(screen_text(pilot.app)) if line.startswith(" r20"))
+        shown.show([row("new1"), row("new2"), *rows(50)])
+        await pilot.pause()
+        assert shown.cursor_key == "r20"
+        assert screen_text(pilot.app)[height].startswith(" r20")
+
+
+async def test_the_cursor_of_a_row_that_went_stays_where_it_was() -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(rows(5))
+        shown.focus()
+        await pilot.press("down", "down")
+        shown.show([found for found in rows(5) if found.key != "r2"])
+        assert shown.cursor_key == "r3"
+        shown.show(rows(2))
+        assert shown.cursor_key == "r1"
+        shown.show([])
+        assert shown.cursor_key == ""
+        shown.show(rows(2))
+        assert shown.cursor_key == "r0"
+
+
+async def test_headings_are_shown_and_passed_over() -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 4)) as pilot:
+        shown.show([row("H", heading=True), row("a"), row("G", heading=True), row("b"), row("c"), row("d")])
+        shown.focus()
+        assert shown.cursor_key == "a"
+        await pilot.press("j")
+        assert shown.cursor_key == "b"
+        await pilot.press("j", "j")
+        assert screen_text(pilot.app)[0].startswith("G") or screen_text(pilot.app)[0].startswith(" G")
+        await pilot.press("home")
+        assert shown.cursor_key == "a"
+        assert screen_text(pilot.app)[0].startswith("H")
+
+
+async def test_keys_and_mouse_move_and_choose() -> None:
+    shown = LiveList(COLUMNS)
+    app = Stage(shown)
+    async with app.run_test(size=(40, 10)) as pilot:
+        shown.show(rows(50))
+        shown.focus()
+        await pilot.press("pagedown", "up", "k", "enter")
+        assert app.said[-1] == LiveLines.Chosen(shown, "r7")
+        await pilot.click(shown, offset=(3, 5))
+        moved = app.said[-1]
+        assert isinstance(moved, LiveLines.Moved)
+        await pilot.click(shown, offset=(3, 5), times=2)
+        assert app.said[-1] == LiveLines.Chosen(shown, moved.key)
+
+
+async def test_an_empty_list_says_so() -> None:
+    shown = LiveList(COLUMNS, empty="Nothing waits.")
+    async with Stage(shown).run_test(size=(40, 4)) as pilot:
+        assert screen_text(pilot.app)[0] == " Nothing waits."
+        await pilot.press("down", "enter", "pagedown", "end")
+
+
+async def test_another_theme_paints_everything_anew() -> None:
+    shown = LiveList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 4)) as pilot:
+        shown.show(rows(2))
+        await pilot.pause()
+        dark = pilot.app.export_screenshot()
+        pilot.app.theme = "orbiter-light"
+        await pilot.pause()
+        assert pilot.app.export_screenshot() != dark
+
+
+async def test_a_narrow_list_drops_columns_and_marks_cuts() -> None:
+    shown = LiveList((Column("name", 10, grow=1), Column("state", 8, drop=1)), glyphs=ASCII)
+    async with Stage(shown).run_test(size=(12, 4)) as pilot:
+        shown.show([row("a very long name")])
+        await pilot.pause()
+        assert screen_text(pilot.app)[0] == " a very l~"
+
+
+# -- the tree --------------------------------------------------------------------------------------------------
+
+
+def forest() -> Branchy:
+    return Branchy({"": ["root"], "root": ["a", "b"], "a": ["a1", "a2"], "b": ["b1"]})
+
+
+async def tree_stage(pilot: Pilot[None], shown: LiveTree, tree: Branchy) -> None:
+    shown.show(tree)
+    shown.focus()
+    await pilot.pause()
+
+
+async def test_a_tree_has_rails_and_folds_by_keys() -> None:
+    shown = LiveTree(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, forest())
+        assert [line.split("idle")[0].rstrip() for line in screen_text(pilot.app)[:6]] == [
+            " ▾ root",
+            " ├ ▾ a",
+            " │ ├   a1",
+            " │ └   a2",
+            " └ ▾ b",
+            "   └   b1",
+        ]
+        await pilot.press("down", "left")
+        assert list(shown.keys) == ["root", "a", "b", "b1"]
+        assert screen_text(pilot.app)[1].startswith(" ├ ▸ a")
+        await pilot.press("right", "right")
+        assert shown.cursor_key == "a1"
+        await pilot.press("h")
+        assert shown.cursor_key == "a"
+        await pilot.press("space")
+        assert list(shown.keys) == ["root", "a", "b", "b1"]
+
+
+async def test_what_is_done_folds_by_itself_unless_the_user_stands_in_it() -> None:
+    shown, tree = LiveTree(COLUMNS), forest()
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, tree)
+        shown.go_to("a1")
+        tree.done = {"a", "b"}
+        shown.show(tree)
+        assert list(shown.keys) == ["root", "a", "a1", "a2", "b"]
+        assert shown.cursor_key == "a1"
+
+
+async def test_what_the_user_unfolded_stays_unfolded() -> None:
+    shown, tree = LiveTree(COLUMNS), forest()
+    tree.done = {"a"}
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, tree)
+        assert list(shown.keys) == ["root", "a", "b", "b1"]
+        await pilot.press("down", "right", "end")
+        tree.done = {"a", "b"}
+        tree.below["a"].append("a3")
+        shown.show(tree)
+        assert list(shown.keys) == ["root", "a", "a1", "a2", "a3", "b", "b1"]
+
+
+async def test_reveal_unfolds_what_hides_a_node() -> None:
+    shown, tree = LiveTree(COLUMNS), forest()
+    tree.done = {"a", "b", "root"}
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, tree)
+        assert list(shown.keys) == ["root"]
+        assert shown.reveal("b1")
+        assert shown.cursor_key == "b1"
+        assert not shown.reveal("nobody")
+
+
+async def test_a_node_that_changed_repaints_its_line_alone_and_the_outline_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown, tree = LiveTree(COLUMNS), forest()
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, tree)
+        painted = watch_repaints(shown, monkeypatch)
+        tree.words["a2"] = "busy"
+        tree.asked = 0
+        shown.show(tree)
+        assert painted == [Region(0, 3, shown.room.width, 1)]
+        assert tree.asked == 6
+
+
+async def test_a_click_on_the_sign_folds() -> None:
+    shown = LiveTree(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        await tree_stage(pilot, shown, forest())
+        await pilot.click(shown, offset=(3, 1))
+        assert list(shown.keys) == ["root", "a", "b", "b1"]
+
+
+# -- the page --------------------------------------------------------------------------------------------------
+
+
+async def test_a_page_wraps_scrolls_and_knows_when_all_of_it_was_seen() -> None:
+    page = LivePage()
+    async with Stage(page).run_test(size=(20, 4)) as pilot:
+        page.show([span("one two three four five six"), span("second")], "first")
+        await pilot.pause()
+        assert page.seen_whole
+        assert screen_text(pilot.app)[:3] == [" one two three", " four five six", " second"]
+        page.show([span(f"line {n}") for n in range(9)], "another")
+        await pilot.pause()
+        assert (page.seen_whole, page.below) == (False, 5)
+        page.focus()
+        await pilot.press("space")
+        assert page.below == 2
+        await pilot.press("end")
+        await pilot.pause()
+        assert (page.seen_whole, page.below) == (True, 0)
+
+
+async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = LivePage()
+    async with Stage(page).run_test(size=(20, 4)) as pilot:
+        lines = [span(f"line {n}") for n in range(9)]
+        page.show(lines, "it")
+        await pilot.pause()
+        page.focus()
+        await pilot.press("down", "down")
+        painted = watch_repaints(page, monkeypatch)
+        page.show([*lines[:3], span("changed"), *lines[4:], span("tail")], "it")
+        assert painted == [Region(0, 1, page.room.width, 1)]
+        await pilot.pause()
+        assert [line[:19].rstrip() for line in screen_text(pilot.app)[:2]] == [" line 2", " changed"]
+
+
+# -- the pace --------------------------------------------------------------------------------------------------
+
+
+async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pauses() -> None:
+    app = Stage(LivePage())
+    async with app.run_test():
+        now, drawn, waits = [100.0], [], []
+
+        class Owner:
+            def set_timer(self, delay: float, callback: Any) -> Any:
+                waits.append((delay, callback))
+                return object()
+
+        def draw() -> None:
+            drawn.append(now[0])
+            now[0] += cost
+
+        pace = Pace(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
+        cost = 0.0
+        for _ in range(100):
+            pace.request()
+        assert [delay for delay, _ in waits] == [0.0]
+        waits.pop()[1]()
+        assert len(drawn) == 1
+        pace.request()
+        assert waits[-1][0] == pytest.approx(FRAME)
+        cost = 0.2
+        now[0] += 1
+        waits.pop()[1]()
+        pace.request()
+        assert waits[-1][0] == pytest.approx(0.6)

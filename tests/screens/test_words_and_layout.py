@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from screens.glyphs import ASCII, SETS, UNICODE
+from screens.layout import Column, Span, cut, fit, plain, set_line, sized, span, width_of, wrap
+from screens.text import clean_line
+from screens.words import age, cost, count, duration, elapsed, plural, tokens
+from themes.tokens import STATES
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, "0s"),
+        (0, "0s"),
+        (0.44, "0.4s"),
+        (9.96, "9s"),
+        (12.9, "12s"),
+        (185, "3m05s"),
+        (7620, "2h07m"),
+        (356_400, "4d03h"),
+    ],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@given(st.floats(min_value=-10, max_value=8.6e9))
+def test_a_duration_fits_its_column(seconds: float) -> None:
+    assert len(duration(seconds)) <= 6
+
+
+def test_an_age_is_still_for_a_minute_at_a_time() -> None:
+    since = NOW - timedelta(minutes=3)
+    assert {age(since, NOW + timedelta(seconds=second)) for second in range(60)} == {"3m"}
+    assert age(None, NOW) == ""
+    assert age(NOW + timedelta(hours=1), NOW) == "now"
+
+
+def test_elapsed_counts_whole_seconds_while_it_lasts_and_tenths_when_it_is_over() -> None:
+    assert elapsed(NOW - timedelta(seconds=3.4), None, NOW) == "3s"
+    assert elapsed(NOW - timedelta(seconds=3.4), NOW, NOW) == "3.4s"
+
+
+def test_numbers() -> None:
+    assert [count(n) for n in (0, 999, 1000, 12_345, 999_999, 1_200_000)] == [
+        "0",
+        "999",
+        "1.0k",
+        "12k",
+        "1000k",
+        "1.2M",
+    ]
+    assert tokens(0, 0) == ""
+    assert tokens(900, 300) == "1.2k"
+    assert (cost(None), cost(0.0), cost(0.001), cost(0.314), cost(1234.5)) == ("", "$0.00", "<$0.01", "$0.31", "$1,234")
+    assert (plural(1, "way"), plural(2, "way"), plural(2, "life", "lives")) == ("1 way", "2 ways", "2 lives")
+
+
+def test_every_state_has_a_sign_of_one_cell_in_every_set() -> None:
+    for glyphs in SETS.values():
+        assert set(glyphs.state) == set(STATES)
+        assert {cell_len(sign) for sign in glyphs.state.values()} == {1}
+    assert all(sign.isascii() for sign in ASCII.state.values())
+    assert len(UNICODE.rail) == len(UNICODE.branch) == len(UNICODE.last)
+
+
+COLUMNS = (Column("a", 10, grow=1), Column("b", 8), Column("c", 6, drop=1), Column("d", 6, drop=2))
+
+
+def test_columns_go_in_their_order_when_there_is_no_room() -> None:
+    assert fit(COLUMNS, 40) == (14, 8, 6, 6)
+    assert fit(COLUMNS, 35) == (17, 8, 6, 0)
+    assert fit(COLUMNS, 20) == (10, 8, 0, 0)
+    assert fit(COLUMNS, 14) == (4, 8, 0, 0)
+
+
+@given(st.integers(min_value=4, max_value=300))
+def test_columns_fill_the_width_exactly(width: int) -> None:
+    widths = [found for found in fit(COLUMNS, width) if found]
+    assert sum(widths) + 2 * (len(widths) - 1) == width
+
+
+TEXT = st.text(st.sampled_from("ab 漢字é🙂-"), max_size=40)
+SPANS = st.lists(st.builds(Span, TEXT), max_size=5).map(tuple)
+
+
+@given(SPANS, st.integers(min_value=1, max_value=60), st.booleans())
+def test_a_cell_is_as_wide_as_its_column(spans: tuple[Span, ...], width: int, right: bool) -> None:
+    assert width_of(sized(spans, width, right=right)) == width
+
+
+@given(SPANS, st.integers(min_value=2, max_value=60))
+def test_cutting_marks_the_loss(spans: tuple[Span, ...], width: int) -> None:
+    shorter = cut(spans, width)
+    assert width_of(shorter) <= width
+    assert shorter == spans or plain(shorter).endswith("…")
+
+
+@given(SPANS, st.integers(min_value=2, max_value=60))
+def test_wrapping_loses_nothing_but_blanks(spans: tuple[Span, ...], width: int) -> None:
+    lines = wrap(spans, width)
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join("".join(plain(line) for line in lines).split()) == "".join(plain(spans).split())
+
+
+def test_wrapped_lines_keep_the_indent() -> None:
+    assert [plain(line) for line in wrap(span("  one two three"), 9)] == ["  one two", "  three"]
+
+
+def test_a_line_is_set_in_columns() -> None:
+    line = set_line(COLUMNS, fit(COLUMNS, 40), (span("name"), span("b"), (), span("x")), margin=1)
+    assert plain(line) == " name            b                 x     "
+
+
+def test_what_the_gate_lets_through_is_measured_as_it_is_shown() -> None:
+    assert width_of(sized(span(clean_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
