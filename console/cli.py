@@ -1,0 +1,65 @@
+"""`orbiter-console`: the verbs, each loaded only when it is called.
+
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 waiting for a person. This module imports nothing heavy:
+`dial-stdio`, which a remote console starts for every connection, must be there at once.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+import click
+
+FAILED = 1
+BAD_INPUT = 2
+WAITING = 3
+
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("console.verbs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
+    "run": ("console.verbs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
+    "runs": ("console.verbs.runs:runs", "List the runs of this workspace, newest first."),
+    "show": ("console.verbs.runs:show", "Show one run: its tree and its incidents."),
+    "incidents": ("console.verbs.incidents:incidents", "List what waits for a person."),
+    "answer": ("console.verbs.incidents:answer", "Answer an incident."),
+    "report": ("console.verbs.incidents:report", "Show the report of an incident."),
+    "abort": ("console.verbs.runs:abort", "End a run now."),
+    "serve": ("console.verbs.serve:serve", "Drive this workspace's runs until stopped."),
+    "doctor": ("console.verbs.doctor:doctor", "Check this installation and this workspace."),
+}
+
+
+class Verbs(click.Group):
+    """The table above as a click group."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _, attribute = VERBS[cmd_name][0].partition(":")
+        found: click.Command = getattr(import_module(module), attribute)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in VERBS.items()])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--state", metavar="DIR", help="Where the workspace keeps its state (default: .orbiter).")
+@click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
+def cli(state: str | None) -> None:
+    """Run swarms of agents durably, and decide what happens when one of them fails."""
+    if state is not None:
+        os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
+
+
+def main() -> None:
+    """The console script."""
+    cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The demo's operator, for where nobody sits at a terminal: fixed answers, recorded as what they are."""
+
+from __future__ import annotations
+
+from console.operators import Given
+from runtime.record.events import Actor, IncidentOpened
+from runtime.record.state import RunState
+
+PATIENCE = 3
+
+
+class DemoOperator:
+    """Grants what is asked for, for this once; says for whom the report is; tries again what may heal; then skips."""
+
+    by = Actor(name="demo operator", channel="rule")
+
+    async def decide(self, state: RunState, opened: IncidentOpened) -> Given:
+        offered = {option.id for option in opened.options}
+        before = sum(
+            each.answer is not None and each.opened.node_id == opened.node_id for each in state.incidents.values()
+        )
+        if "grant" in offered:
+            return Given("grant", {"for": "once"}, "the demo may write its report")
+        if "input" in offered:
+            return Given("input", {"value": "the maintainers of this directory"}, "the demo's own reader")
+        tries = PATIENCE if opened.action.get("model") else 1
+        if before < tries and "retry" in offered:
+            return Given("retry", reason="it may have been a passing fault")
+        if "skip" in offered:
+            return Given("skip", reason="it did not heal, and the report can do without")
+        return Given("abort", reason="the demo has no answer to this")

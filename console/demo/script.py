@@ -1,0 +1,126 @@
+"""What the demo's models say offline. Each speaker reads the conversation, as a model would: replies follow the files.
+
+The faults come from here too, but only those of a model; what tools meet (a refused connection, a missing permission)
+they really meet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from console.demo.tools import report_file
+from orbiter.models.scripted import Call, Fault, Reply, Turn, script
+from orbiter.types import AssistantMessage, Message, ToolResult, UserMessage, content_text
+
+FILES = 5
+Schemas = list[dict[str, Any]]
+CATALOGUE = "http://127.0.0.1:9/projects.json"
+"""The discard port: on a machine of our days nobody listens there, so the connection is refused."""
+OVERLOADED = Fault(
+    status=503, message="The engine is currently overloaded, please try again later", type="server_error"
+)
+LIMITED = Fault(
+    status=429,
+    headers={"retry-after": "1"},
+    message="Rate limit reached for requests per minute",
+    type="rate_limit_error",
+)
+
+
+def _turn(messages: Sequence[Message]) -> int:
+    return sum(isinstance(message, AssistantMessage) for message in messages)
+
+
+def _results(messages: Sequence[Message]) -> list[ToolResult]:
+    """What the tools gave back since the model last spoke."""
+    found: list[ToolResult] = []
+    for message in reversed(messages):
+        if not isinstance(message, ToolResult):
+            break
+        found.append(message)
+    return found[::-1]
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    return next((content_text(each.content) for each in reversed(messages) if isinstance(each, UserMessage)), "")
+
+
+def _paths(text: str) -> list[str]:
+    return [line[2:].strip() for line in text.splitlines() if line.startswith("- ")][:FILES]
+
+
+def _of_different_kinds(names: Sequence[str]) -> list[str]:
+    """A few files, as different as there are: one of each ending first."""
+    first: dict[str, str] = {}
+    for name in names:
+        first.setdefault(name.rpartition(".")[2], name)
+    chosen = [*first.values(), *(name for name in names if name not in first.values())]
+    return chosen[:FILES]
+
+
+@script("demo-scout")
+def scout(messages: list[Message], tools: Schemas) -> Turn:
+    if _turn(messages) == 0:
+        return Reply("First I look at what is here.", calls=[Call("list_files", {"folder": "."})])
+    listed = _results(messages)[-1]
+    names = json.loads(content_text(listed.content)) if not listed.error else []
+    chosen = _of_different_kinds(names)
+    if not chosen:
+        return "There are no text files here."
+    return "\n".join([f"Of {len(names)} text files, these are worth a look:", *(f"- {name}" for name in chosen)])
+
+
+@script("demo-reader")
+def reader(messages: list[Message], tools: Schemas) -> Turn:
+    if _turn(messages) == 0:
+        wanted = _paths(_asked(messages))
+        calls = [Call("read_file", {"path": path}) for path in wanted]
+        return [LIMITED, OVERLOADED, OVERLOADED, OVERLOADED, Reply("I read them.", calls=calls)]
+    lines = ["## What they say"]
+    for path, found in zip(_paths(_asked(messages)), _results(messages), strict=False):
+        text = content_text(found.content)
+        opening = next((line.strip("#\"'/ ") for line in text.splitlines() if line.strip("#\"'/=- ")), "nothing")
+        lines.append(f"* {path}: {len(text)} characters, opens with: {found.error or opening[:80]}")
+    return "\n".join(lines)
+
+
+@script("demo-checker")
+def checker(messages: list[Message], tools: Schemas) -> Turn:
+    if _turn(messages) == 0:
+        calls = [Call("check_file", {"path": path}) for path in _paths(_asked(messages))]
+        return Reply("I check each of them.", calls=calls, delay=0.2)
+    lines = ["## How sound they are"]
+    for found in _results(messages):
+        if found.error:
+            lines.append(f"* {found.error}")
+            continue
+        checked = json.loads(content_text(found.content))
+        verdict = "; ".join(checked["problems"]) or "nothing to complain about"
+        lines.append(f"* {checked['path']}, {checked['lines']} lines: {verdict}")
+    return "\n".join(lines)
+
+
+@script("demo-librarian")
+def librarian(messages: list[Message], tools: Schemas) -> Turn:
+    if _turn(messages) == 0:
+        return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": CATALOGUE})])
+    found = _results(messages)[-1]
+    answer = found.error or content_text(found.content)
+    return f"## What the catalogue knows\n* {answer}"
+
+
+@script("demo-reporter")
+def reporter(messages: list[Message], tools: Schemas) -> Turn:
+    turn = _turn(messages)
+    if turn == 0:
+        return Reply("I need to know for whom this is.", calls=[Call("ask_reader")])
+    path = str(report_file())
+    if turn == 1:
+        answered = _results(messages)[-1]
+        whom = content_text(answered.content).strip() or "whoever reads it"
+        text = f"# Survey of this directory\n\nFor {whom}.\n\n{_asked(messages)}\n"
+        return Reply("I write it down.", calls=[Call("write_report", {"path": path, "text": text})])
+    written = _results(messages)[-1]
+    return f"The report was not written: {written.error}" if written.error else f"The report is in {path}."

@@ -1,0 +1,62 @@
+"""The driving side inside this process (`runtime.work.host`), when it is this process's turn.
+
+Who holds the workspace's lock drives. Where another process does, this one lets it, and takes over when the lock is
+free: two `run`s in one directory both come to their end, whichever ends first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from console.workspace import Workspace
+from runtime.judgement.retry import RetryPolicy
+from runtime.record.lock import Locked
+from runtime.work.host import Host
+from runtime.work.life import Conditions
+
+TURN_S = 0.5
+"""How often the lock is asked for while another process holds it, and the thread for whether it lives."""
+
+
+class Driving:
+    """Sees to it that the workspace's runs are driven while its ``async with`` lasts.
+
+    `grace_s` is how long a run in which everything waits stays in memory before it is parked.
+    """
+
+    def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
+        conditions = Conditions(workspace=str(workspace.root), policy=RetryPolicy(), grace_s=grace_s)
+        self._host = Host(workspace.state, conditions)
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._drive())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        await asyncio.to_thread(self._host.stop)
+
+    async def failed(self) -> None:
+        """Raises, with its cause, when driving has come to an end; never returns before. Cancel it when done."""
+        assert self._task is not None
+        await asyncio.shield(self._task)
+
+    async def _drive(self) -> None:
+        while True:
+            try:
+                self._host.start()
+                break
+            except Locked:
+                await asyncio.sleep(TURN_S)
+        while self._host.alive:  # noqa: ASYNC110 - a thread that dies sets nothing
+            await asyncio.sleep(TURN_S)
+        self._host.stop()  # raises what ended it

@@ -1,0 +1,143 @@
+"""The linear mode: a run followed from its first event to its last, in lines or in JSON, and its incidents answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from console.lines import Line, Lines
+from console.operators import Operator
+from console.output import emit, note, say, speaks_unicode
+from runtime.judgement import report
+from runtime.record import events as ev
+from runtime.record.journal import Journal, Refused
+from runtime.record.state import RunState
+from runtime.work.desk import BadCommand, Desk
+
+Present = Callable[[ev.Record, RunState], None]
+
+
+def in_lines() -> Present:
+    """Shows events as lines, incidents with report and options."""
+    lines = Lines(ascii_only=not speaks_unicode())
+
+    def show(event: ev.Record, state: RunState) -> None:
+        for line in lines.of(event, state):
+            _say(line)
+        if isinstance(event, ev.IncidentOpened):
+            for line in lines.incident(event, report.build(state, event)):
+                _say(line)
+
+    return show
+
+
+def in_json() -> Present:
+    """Shows events as they are, one object per line."""
+
+    def show(event: ev.Record, state: RunState) -> None:
+        emit(event.model_dump(mode="json", by_alias=True))
+
+    return show
+
+
+def _say(line: Line) -> None:
+    say(line.text, style=line.style)
+
+
+async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, operator: Operator | None) -> RunState:
+    """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
+    state = RunState()
+    desk_clerk = Answering(desk, operator) if operator is not None else None
+    tasks = {asyncio.create_task(_show(journal, run_id, state, present, desk_clerk))}
+    if desk_clerk is not None:
+        tasks.add(asyncio.create_task(desk_clerk.work()))
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return state
+
+
+async def _show(journal: Journal, run_id: str, state: RunState, present: Present, desk_clerk: Answering | None) -> None:
+    async for batch in journal.tail(run_id):
+        for event in batch:
+            state.apply(event)
+            present(event, state)
+        if state.terminal or (desk_clerk is None and state.phase == "waiting"):
+            return
+        if desk_clerk is not None:
+            desk_clerk.look_at(state)
+
+
+class Answering:
+    """Puts open incidents before an operator, one after the other; takes back what somebody else answered."""
+
+    def __init__(self, desk: Desk, operator: Operator) -> None:
+        self._desk = desk
+        self._operator = operator
+        self._state = RunState()
+        self._changed = asyncio.Event()
+        self._handled: set[str] = set()
+
+    def look_at(self, state: RunState) -> None:
+        """The run has changed."""
+        self._state = state
+        self._changed.set()
+
+    async def work(self) -> None:
+        """Ask until cancelled; returns when the operator leaves."""
+        while True:
+            self._changed.clear()
+            opened = next((each.opened for each in self._state.open_incidents if self._is_open(each.opened)), None)
+            if opened is None:
+                await self._changed.wait()
+                continue
+            asking = asyncio.create_task(self._ask(opened))
+            try:
+                if not await self._answered(asking, opened):
+                    return
+            finally:
+                asking.cancel()
+
+    async def _answered(self, asking: asyncio.Task[bool], opened: ev.IncidentOpened) -> bool:
+        """Wait for the answer, or for the question to be settled elsewhere; False: the operator leaves."""
+        while True:
+            changed = asyncio.create_task(self._changed.wait())
+            await asyncio.wait({asking, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if asking.done():
+                self._handled.add(opened.incident_id)
+                return asking.result()
+            self._changed.clear()
+            if not self._is_open(opened):
+                note(f"incident {opened.incident_id} was settled elsewhere")
+                return True
+
+    def _is_open(self, opened: ev.IncidentOpened) -> bool:
+        incident = self._state.incidents[opened.incident_id]
+        return incident.open and opened.incident_id not in self._handled
+
+    async def _ask(self, opened: ev.IncidentOpened) -> bool:
+        while True:
+            given = await self._operator.decide(self._state, opened)
+            if given is None:
+                return False
+            try:
+                outcome = await self._desk.answer(
+                    opened.incident_id,
+                    given.option,
+                    given.params,
+                    revision=opened.revision,
+                    reason=given.reason,
+                    by=self._operator.by,
+                )
+            except BadCommand as exc:
+                note(str(exc))
+                continue
+            if isinstance(outcome, Refused):
+                note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
+            return True

@@ -1,0 +1,76 @@
+"""What the command line prints: results on stdout, everything else on stderr, and nothing that did not pass the gate.
+
+JSON is written in ASCII: what is invisible in a model's text stays visible as an escape, on whatever terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from screens.text import clean, clean_line
+
+
+def speaks_unicode(stream: TextIO | None = None) -> bool:
+    """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are."""
+    stream = stream or sys.stdout
+    return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
+
+
+def emit(value: BaseModel | dict[str, Any]) -> None:
+    """One object as one line of JSON, to stdout."""
+    body = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    print(json.dumps(body, default=str), flush=True)
+
+
+def say(text: str, *, style: str = "") -> None:
+    """A result for a reader, to stdout: the words as they are, cleaned, wrapped by the terminal alone."""
+    _write(sys.stdout, text, style)
+
+
+def note(text: str, *, style: str = "") -> None:
+    """What is no result, to stderr."""
+    _write(sys.stderr, text, style)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A list for a reader, to stdout; at a terminal the last column gives way first."""
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for number, heading in enumerate(headings):
+        last = number == len(headings) - 1
+        grid.add_column(Text(heading), no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
+    plain = not speaks_unicode(sys.stdout)
+    for row in rows:
+        grid.add_row(*(Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row))
+    console = _console(sys.stdout)
+    if not console.is_terminal:
+        console.width = 200  # whoever reads the pipe cuts by himself
+    console.print(grid)
+
+
+def prompt(text: str) -> None:
+    """A question at a terminal; the cursor stays behind it."""
+    stream = sys.stderr
+    stream.write(clean_line(text, ascii_only=not speaks_unicode(stream)) + " ")
+    stream.flush()
+
+
+def _write(stream: TextIO, text: str, style: str) -> None:
+    shown = clean(text, ascii_only=not speaks_unicode(stream))
+    console = _console(stream)
+    if console.is_terminal:
+        console.print(Text(shown, style=style), soft_wrap=True)
+    else:
+        stream.write(shown + "\n")
+        stream.flush()
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, markup=False, emoji=False, highlight=False)

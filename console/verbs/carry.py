@@ -1,0 +1,93 @@
+"""What `demo` and `run` have in common: a run is begun or taken up again, carried here, and followed to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from console.cli import FAILED, WAITING
+from console.embedded import Driving
+from console.linear import follow, in_json, in_lines
+from console.operators import Operator
+from console.output import note
+from console.verbs.frame import operator, writing
+from console.workspace import Workspace, workspace
+from runtime.record.journal import Journal
+from runtime.record.state import RUN_TERMINAL, RunState, Summary
+from runtime.work import loader
+from runtime.work.desk import Desk
+
+LONG_S = 60.0
+"""How long a run in which everything waits stays in memory while somebody may answer at once."""
+
+
+async def carry(
+    ref: str,
+    task: str,
+    *,
+    title: str = "",
+    resume: bool,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+) -> RunState:
+    """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets.
+
+    Raises:
+        LoadError: the reference does not lead to a swarm; nothing was begun.
+    """
+    place = workspace()
+    ref = loader.absolute(ref, place.root)
+    await asyncio.to_thread(loader.load, ref, place.root)
+    async with writing() as journal:
+        desk = Desk(journal, place.root)
+        run_id = await _unfinished(journal, ref, task) if resume else ""
+        if resume and not run_id:
+            note("nothing of this is unfinished: a new run begins")
+        run_id = run_id or await desk.start(ref, task, title=title, by=operator())
+        return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
+
+
+async def _carried(
+    place: Workspace,
+    journal: Journal,
+    desk: Desk,
+    run_id: str,
+    *,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+) -> RunState:
+    async with Driving(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
+        following = asyncio.create_task(
+            follow(journal, desk, run_id, in_json() if as_json else in_lines(), decider() if decider else None)
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, following.cancel)
+        failed = asyncio.create_task(driving.failed())
+        try:
+            await asyncio.wait({following, failed}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                await failed  # raises why nothing is driven any more
+            return await following
+        finally:
+            following.cancel()
+            failed.cancel()
+            await asyncio.gather(following, failed, return_exceptions=True)
+
+
+async def _unfinished(journal: Journal, ref: str, task: str) -> str:
+    def fits(found: Summary) -> bool:
+        return found.ref == ref and found.state not in RUN_TERMINAL and (not task or found.input == task[:200])
+
+    return next((found.id for found in await journal.runs(limit=1_000) if fits(found)), "")
+
+
+def exit_code(state: RunState) -> int:
+    """0 done, 1 failed, 3 waiting for a person."""
+    if state.phase in ("completed", "degraded"):
+        return 0
+    if not state.terminal:
+        note(f"run {state.id} waits: orbiter-console incidents, orbiter-console answer INCIDENT OPTION")
+        return WAITING
+    return FAILED

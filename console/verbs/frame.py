@@ -1,0 +1,132 @@
+"""What all verbs have in common: `--json`, `--state`, how they run, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any, ParamSpec
+
+import click
+
+from console.cli import BAD_INPUT, FAILED
+from console.output import note
+from console.workspace import workspace
+from orbiter.errors import OrbiterError
+from runtime.record.events import Actor, IncidentAnswered, IncidentOpened
+from runtime.record.journal import Journal, JournalError
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RunState, Summary, fold
+
+P = ParamSpec("P")
+
+
+class Refusal(Exception):
+    """What was asked cannot be done; the text says what, where, and what to do instead."""
+
+    def __init__(self, text: str, *, code: int = BAD_INPUT) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
+    """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`."""
+
+    def made(body: Callable[P, Coroutine[Any, Any, int]]) -> click.Command:
+        @wraps(body)
+        def command(*args: P.args, **kwargs: P.kwargs) -> None:
+            state = kwargs.pop("state", None)
+            if isinstance(state, str):
+                os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+            sys.exit(_run(lambda: body(*args, **kwargs)))
+
+        options = [click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")]
+        if json:
+            options.append(click.option("--json", "as_json", is_flag=True, help="JSON, one object per line."))
+        found: Any = command
+        for option in options:
+            found = option(found)
+        return click.command()(found)
+
+    return made
+
+
+def _run(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    try:
+        return asyncio.run(body())
+    except Refusal as exc:
+        note(str(exc))
+        return exc.code
+    except (JournalError, OSError) as exc:
+        note(str(exc))
+        return FAILED
+    except OrbiterError as exc:
+        note(str(exc))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        note("interrupted; what was recorded stays, and --resume goes on from there")
+        return 130
+
+
+def operator() -> Actor:
+    """Whoever typed."""
+    return Actor(name=getpass.getuser(), channel="cli")
+
+
+@asynccontextmanager
+async def reading() -> AsyncIterator[Journal | None]:
+    """The workspace's journal to look at; None where nothing has been run yet."""
+    path = workspace().journal
+    if not path.exists():
+        yield None
+        return
+    async with await SqliteJournal.open(path, readonly=True) as journal:
+        yield journal
+
+
+@asynccontextmanager
+async def writing() -> AsyncIterator[Journal]:
+    """The workspace's journal to write in; made if there is none."""
+    path = workspace().journal
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with await SqliteJournal.open(path) as journal:
+        yield journal
+
+
+async def run_named(journal: Journal | None, name: str) -> Summary:
+    """The run with this id, or whose id is the only one to begin so.
+
+    Raises:
+        Refusal: there is none, or there are several.
+    """
+    if journal is not None:
+        exact = await journal.summary(name)
+        if exact is not None:
+            return exact
+        found = [each for each in await journal.runs(limit=10_000) if each.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Refusal(f"{len(found)} runs begin with {name!r}: give more of the id (orbiter-console runs)")
+    raise Refusal(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
+
+
+async def incident_named(journal: Journal | None, name: str) -> tuple[str, IncidentOpened, IncidentAnswered | None]:
+    """The incident with this id, or a unique beginning of it, with its run's id and its answer.
+
+    Raises:
+        Refusal: there is none.
+    """
+    found = await journal.incident(name) if journal is not None else None
+    if found is None:
+        raise Refusal(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
+    return found
+
+
+async def state_of(journal: Journal, run_id: str) -> RunState:
+    """The run, folded from its events."""
+    return fold(await journal.read(run_id))

@@ -1,0 +1,145 @@
+"""`runs`, `show`, `abort`: looking at runs, and ending one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from console.output import emit, note, say, speaks_unicode, table
+from console.verbs.frame import Refusal, operator, reading, run_named, state_of, verb, writing
+from runtime.record.events import AbortRequested, utc_now
+from runtime.record.state import RUN_TERMINAL, Incident, Node, RunState, Summary
+from screens.glyphs import ASCII, UNICODE, state_word
+from screens.text import clean_line
+from screens.words import age, cost, elapsed, tokens
+
+
+@verb()
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option("--in", "states", multiple=True, metavar="STATE", help="Only runs in this state; may be repeated.")
+async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
+    """List the runs of this workspace, newest first."""
+    async with reading() as journal:
+        found = await journal.runs(limit, states=states) if journal is not None else []
+    if as_json:
+        for summary in found:
+            emit(summary)
+    elif found:
+        table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
+    else:
+        note("no runs")
+    return 0
+
+
+def _row(each: Summary) -> tuple[str, ...]:
+    return (
+        each.id,
+        state_word(each.state),
+        str(each.open_incidents or ""),
+        age(each.created_at, utc_now()),
+        tokens(each.input_tokens, each.output_tokens),
+        cost(each.cost_usd),
+        each.title or each.ref,
+    )
+
+
+@verb()
+@click.argument("run")
+async def show(run: str, *, as_json: bool) -> int:
+    """Show one run: its tree, and its incidents."""
+    async with reading() as journal:
+        summary = await run_named(journal, run)
+        assert journal is not None
+        state = await state_of(journal, summary.id)
+    if as_json:
+        emit(as_object(state))
+    else:
+        _print(state)
+    return 0
+
+
+def as_object(state: RunState) -> dict[str, Any]:
+    """A run with its nodes and incidents, as JSON: ids are `id`, states are `state`."""
+    return {
+        **state.summary().model_dump(mode="json"),
+        "input": state.input,
+        "output": state.output,
+        "error": state.error,
+        "lives": state.lives,
+        "nodes": [_node(node) for _, node in state.walk()],
+        "incidents": [incident_object(state.id, each) for each in state.incidents.values()],
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "parent_id": node.parent_id,
+        "kind": node.kind,
+        "name": node.name,
+        "agent": node.agent,
+        "state": node.phase,
+        "attempts": node.attempts,
+        "opened_at": node.opened_at,
+        "closed_at": node.closed_at,
+        "input_tokens": node.input_tokens,
+        "output_tokens": node.output_tokens,
+        "cost_usd": node.cost_usd,
+        "output": node.output,
+        "result": node.result,
+        "error": node.error,
+        "warnings": node.warnings,
+        "incidents": node.incidents,
+    }
+
+
+def incident_object(run_id: str, incident: Incident) -> dict[str, Any]:
+    """An incident as JSON: what it waits for and, if it has one, its answer."""
+    opened = incident.opened
+    body = opened.model_dump(mode="json", by_alias=True, exclude={"v", "seq", "type", "run_id", "incident_id", "ts"})
+    answer = incident.answer
+    return {
+        "id": opened.incident_id,
+        "state": incident.state,
+        "run_id": run_id or opened.run_id,
+        "opened_at": opened.ts.isoformat(),
+        **body,
+        "answer": answer.model_dump(mode="json", include={"option", "params", "reach", "reason", "by", "ts"})
+        if answer is not None
+        else None,
+    }
+
+
+def _print(state: RunState) -> None:
+    unicode = speaks_unicode()
+    glyphs = UNICODE if unicode else ASCII
+    now = utc_now()
+    say(f"{state.id}  {state_word(state.phase)}  {clean_line(state.title or state.ref, limit=200)}")
+    say(f"task: {clean_line(state.input, limit=400)}")
+    for depth, node in state.walk():
+        facts = [state_word(node.phase), elapsed(node.opened_at, node.closed_at, now)]
+        facts.append(f"{node.attempts} attempts" if node.attempts > 1 else "")
+        facts.append(tokens(node.input_tokens, node.output_tokens))
+        told = ", ".join(fact for fact in facts if fact)
+        sign = glyphs.state.get(node.phase, " ")
+        say(f"{'  ' * (depth + 1)}{sign} {clean_line(node.name, limit=80)} ({node.kind}): {told}")
+    for incident in state.open_incidents:
+        options = ", ".join(option.id for option in incident.opened.options)
+        say(f"waits: {incident.opened.incident_id}: {clean_line(incident.opened.message, limit=300)} [{options}]")
+    if state.output or state.error:
+        say(f"\n{state.output or state.error}")
+
+
+@verb(json=False)
+@click.argument("run")
+@click.option("--reason", default="", help="Why; kept with the run.")
+async def abort(run: str, *, reason: str) -> int:
+    """End a run now. What is under way is cancelled; what is recorded stays."""
+    async with writing() as journal:
+        summary = await run_named(journal, run)
+        if summary.state in RUN_TERMINAL:
+            raise Refusal(f"run {summary.id} is over already: {state_word(summary.state)}")
+        await journal.post(summary.id, AbortRequested(reason=reason, by=operator()))
+    note(f"run {summary.id}: asked to end")
+    return 0
