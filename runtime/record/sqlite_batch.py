@@ -33,10 +33,10 @@ class RunRow:
     def leased(self, now: float) -> bool:
         """Whether somebody's lease is alive.
 
-        One that reaches further than its own length was given before a clock was set back: it counts as expired, else
-        a dead driver's run would wait until the old time comes round again.
+        One that reaches further than twice its own length was given before a clock was set back: it counts as expired,
+        else a dead driver's run would wait until the old time comes round again.
         """
-        return self.lease_until is not None and now < self.lease_until <= now + self.lease_ttl
+        return self.lease_until is not None and now < self.lease_until <= now + 2 * self.lease_ttl
 
     def runnable(self, now: float) -> bool:
         due = self.state == "waiting" and self.wake_at is not None and self.wake_at <= now

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -69,23 +70,26 @@ async def backup(path: Path, target: Path) -> None:
     """
     if target.exists():
         raise JournalError(f"cannot back up to {target}: it exists")
-    part = target.with_name(f"{target.name}.part")
-    with translated(f"cannot back up to {target}", path):
-        connection = await connect(path, readonly=True)
-        try:
-            part.unlink(missing_ok=True)
-            await connection.execute_fetchall("VACUUM INTO ?", (str(part),))
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        finally:
-            await connection.close()
     try:
-        _sync(part)
-        part.rename(target)
+        # A directory that only its owner may enter: SQLite makes the file itself, with the process's umask.
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as directory:
+            part = Path(directory) / target.name
+            await _copy(path, part)
+            part.chmod(0o600)
+            _sync(part)
+            part.rename(target)
         _sync(target.parent)
     except OSError as exc:
         raise JournalError(f"cannot back up to {target}: {exc.strerror or exc}") from exc
+
+
+async def _copy(path: Path, target: Path) -> None:
+    with translated(f"cannot copy to {target}", path):
+        connection = await connect(path, readonly=True)
+        try:
+            await connection.execute_fetchall("VACUUM INTO ?", (str(target),))
+        finally:
+            await connection.close()
 
 
 def _sync(path: Path) -> None:

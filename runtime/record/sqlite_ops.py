@@ -13,7 +13,7 @@ from typing import Any
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, JournalError, Lease, Refused
 from runtime.record.sqlite_batch import Batch, RunRow
-from runtime.record.sqlite_rows import Draft, must_sync
+from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL
 
 DESK_KINDS: tuple[type[ev.Record], ...] = (ev.AbortRequested, ev.AnalysisAdded, ev.IncidentClosed)
@@ -128,7 +128,7 @@ class Append(Leased):
     counted = True
 
     def __post_init__(self) -> None:
-        self.sync = any(must_sync(draft.event) for draft in self.drafts)
+        self.sync = any(draft.event.durable for draft in self.drafts)
 
     def incident_ids(self) -> Sequence[str]:
         return [
@@ -188,7 +188,7 @@ class Post(Op):
     counted = True
 
     def __post_init__(self) -> None:
-        self.sync = must_sync(self.draft.event)
+        self.sync = self.draft.event.durable
 
     def run_ids(self) -> Sequence[str]:
         return (self.run_id,)

@@ -31,7 +31,7 @@ _OPEN = (
 _OPEN_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
 _OPEN += " ORDER BY incident.iid"
 # As `RunRow.leased` and `RunRow.runnable` say.
-_FREE = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + lease_ttl)"
+_FREE = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + 2 * lease_ttl)"
 _RUNNABLE = (
     "SELECT id FROM run WHERE state IN ('queued', 'running') AND " + _FREE + " UNION ALL"  # noqa: S608 - no input in it
     " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " LIMIT ?2"

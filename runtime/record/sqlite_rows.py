@@ -29,11 +29,6 @@ class Draft:
     values: Mapping[str, str] = field(default_factory=dict)
 
 
-def must_sync(event: ev.Record) -> bool:
-    """Whether the event must be on disk before anything follows: its class says so, or it starts a side effect."""
-    return event.durable or (isinstance(event, ev.StepStarted) and event.kind == "tool" and not event.idempotent)
-
-
 def encode(event: ev.Record) -> Draft:
     """Raises `JournalError` naming the event, if it holds what JSON cannot."""
     kind: str = getattr(event, "type", "")

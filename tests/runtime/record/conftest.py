@@ -1,0 +1,69 @@
+"""Journals under test. The contract tests know only the port: a second implementation is one more `Store` here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from runtime.record import events as ev
+from runtime.record.journal import Journal
+from runtime.record.sqlite import SqliteJournal
+
+
+class Store(Protocol):
+    """Where journals of one kind keep their events; each `open` is one client of the same store."""
+
+    async def open(self, clock: Callable[[], datetime] = ...) -> Journal: ...
+
+    @property
+    def opener(self) -> str:
+        """Python source of an expression, awaited in another process, that opens a client of the same store."""
+
+
+class SqliteStore:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def open(self, clock: Callable[[], datetime] = ev.utc_now) -> Journal:
+        return await SqliteJournal.open(self.path, clock=clock)
+
+    @property
+    def opener(self) -> str:
+        return f"__import__('runtime.record.sqlite').record.sqlite.SqliteJournal.open({str(self.path)!r})"
+
+
+class Clock:
+    """A wall clock that jumps as told."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def jump(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture(params=["sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    assert request.param == "sqlite"
+    return SqliteStore(tmp_path / "journal.db")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def journal(store: Store, clock: Clock) -> AsyncIterator[Journal]:
+    opened = await store.open(clock)
+    try:
+        yield opened
+    finally:
+        await opened.close()

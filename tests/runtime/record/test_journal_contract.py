@@ -1,0 +1,481 @@
+"""What the journal port promises, of any journal: order, fencing, leases, answers, the workspace's stream."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runtime.record import events as ev
+from runtime.record.journal import Accepted, Fenced, Journal, JournalError, Lease, Refused
+from runtime.record.state import Summary, fold
+from tests.runtime.record.journal_samples import (
+    answer,
+    created,
+    opened,
+    started,
+    state_of,
+    summary,
+    texts,
+    warned,
+)
+
+if TYPE_CHECKING:
+    from tests.runtime.record.conftest import Clock, Store
+
+
+async def test_creating_a_run_twice_makes_one(journal: Journal) -> None:
+    made = await asyncio.gather(*(journal.create(created(), summary()) for _ in range(5)))
+    assert sorted(made) == [False, False, False, False, True]
+    assert [type(event) for event in await journal.read("r1")] == [ev.RunCreated]
+    (listed,) = await journal.runs()
+    assert (listed.id, listed.state, listed.title) == ("r1", "queued", "title of r1")
+
+
+@pytest.mark.parametrize("run_id", ["", "@workspace", "@x"])
+async def test_ids_that_are_no_runs_are_refused(journal: Journal, run_id: str) -> None:
+    with pytest.raises(JournalError, match="no id for a run"):
+        await journal.create(created(run_id), summary(run_id))
+
+
+async def test_events_come_back_as_they_were_written(journal: Journal) -> None:
+    lease = await started(journal)
+    written = await journal.append(
+        lease,
+        [
+            ev.NodeOpened(
+                node_id="a~0",
+                parent_id="",
+                kind="agent",
+                name="büro \N{SNOWMAN} \x00\x1b[31m",
+                info={"n": [1, 2.5, None]},
+            ),
+            opened(),
+            ev.StepEnded(node_id="a~0", attempt=1, result={"big": "ä" * 100_000, "@blobs": {"result": "x"}}),
+        ],
+    )
+    assert [event.seq for event in written] == [3, 4, 5]
+    assert {event.run_id for event in written} == {"r1"}
+    assert (await journal.read("r1"))[2:] == list(written)
+
+
+async def test_reading_from_and_up_to_a_place(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [warned(str(n)) for n in range(2500)])
+    everything = await journal.read("r1")
+    assert [event.seq for event in everything] == list(range(1, 2503))
+    assert await journal.read("r1", 2000) == everything[2000:]
+    assert await journal.read("r1", 10, 1500) == everything[10:1510]
+    assert await journal.read("r1", 0, 0) == []
+    assert await journal.read("r1", 2502) == []
+    assert await journal.read("nobody") == []
+
+
+async def test_many_producers_leave_no_gap(journal: Journal) -> None:
+    leases = [await started(journal, f"r{n}") for n in range(8)]
+
+    async def produce(number: int) -> None:
+        for part in range(20):
+            await journal.append(leases[number % 8], [warned(f"{number} {part} {k}") for k in range(part % 3 + 1)])
+
+    await asyncio.gather(*(produce(number) for number in range(64)))
+    for number in range(8):
+        events = await journal.read(f"r{number}")
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert len(events) == 2 + 8 * sum(part % 3 + 1 for part in range(20))
+        mine = [text for text in texts(events) if text.startswith(f"{number} ")]
+        assert mine == [f"{number} {part} {k}" for part in range(20) for k in range(part % 3 + 1)]
+
+
+async def test_an_append_is_written_whole_or_not_at_all(journal: Journal) -> None:
+    lease = await started(journal)
+    unwritable = ev.NodeOpened(node_id="a~0", kind="agent", name="a", info={"x": object()})
+    with pytest.raises(JournalError, match=r"node.opened of node 'a~0'"):
+        await journal.append(lease, [warned(), unwritable])
+    assert len(await journal.read("r1")) == 2
+
+
+async def test_one_fenced_append_fails_alone(journal: Journal, clock: Clock) -> None:
+    stale = await started(journal, "r1")
+    clock.jump(60)
+    taken = await journal.claim("r1", "other", 10)
+    assert taken is not None
+    assert taken.epoch == stale.epoch + 1
+    healthy = [await started(journal, f"r{n}") for n in range(2, 6)]
+    results = await asyncio.gather(
+        *(journal.append(lease, [warned()]) for lease in healthy[:2]),
+        journal.append(stale, [warned("from the grave")]),
+        journal.append(taken, [warned("alive")]),
+        *(journal.append(lease, [warned()]) for lease in healthy[2:]),
+        return_exceptions=True,
+    )
+    assert [isinstance(result, Fenced) for result in results] == [False, False, True, False, False, False]
+    assert texts(await journal.read("r1")) == ["alive"]
+    with pytest.raises(Fenced, match="other holds epoch 2"):
+        await journal.renew(stale)
+    await journal.release(stale)  # quiet
+    await journal.renew(taken)
+
+
+async def test_a_lease_given_back_writes_no_more(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.release(lease)
+    with pytest.raises(Fenced, match="given back"):
+        await journal.append(lease, [warned()])
+
+
+Situation = Callable[[Journal, Lease, "Clock"], Any]
+
+
+async def _nothing(journal: Journal, lease: Lease, clock: Clock) -> None:
+    pass
+
+
+async def _expired(journal: Journal, lease: Lease, clock: Clock) -> None:
+    clock.jump(11)
+
+
+async def _nearly_expired(journal: Journal, lease: Lease, clock: Clock) -> None:
+    clock.jump(9)
+
+
+async def _renewed(journal: Journal, lease: Lease, clock: Clock) -> None:
+    clock.jump(11)
+    await journal.renew(lease)
+
+
+async def _clock_set_back(journal: Journal, lease: Lease, clock: Clock) -> None:
+    clock.jump(-86_400)
+
+
+async def _clock_corrected(journal: Journal, lease: Lease, clock: Clock) -> None:
+    clock.jump(-2)
+
+
+async def _released(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await journal.release(lease)
+
+
+async def _parked(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await journal.append(lease, [opened(), ev.RunParked(reason="waiting")])
+    await journal.release(lease)
+
+
+async def _parked_and_held(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await journal.append(lease, [ev.RunParked(reason="waiting")])
+
+
+async def _parked_until(journal: Journal, lease: Lease, clock: Clock) -> None:
+    until = clock.now + timedelta(seconds=30)
+    await journal.append(lease, [ev.RunParked(reason="waiting", wake_at=until)])
+    await journal.release(lease)
+
+
+async def _overslept(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await _parked_until(journal, lease, clock)
+    clock.jump(31)
+
+
+async def _answered(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await _parked(journal, lease, clock)
+    assert isinstance(await journal.answer(answer()), Accepted)
+
+
+async def _abort_wanted(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await _parked(journal, lease, clock)
+    await journal.post("r1", ev.AbortRequested())
+
+
+async def _stopped(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await journal.append(lease, [ev.RunParked(reason="stop")])
+    await journal.release(lease)
+
+
+async def _finished(journal: Journal, lease: Lease, clock: Clock) -> None:
+    await journal.append(lease, [ev.RunFinished(state="completed")])
+    await journal.release(lease)
+
+
+@pytest.mark.parametrize(
+    ("situation", "free"),
+    [
+        (_nothing, False),
+        (_nearly_expired, False),
+        (_expired, True),
+        (_renewed, False),
+        (_clock_set_back, True),
+        (_clock_corrected, False),
+        (_released, True),
+        (_parked, False),
+        (_parked_and_held, False),
+        (_parked_until, False),
+        (_overslept, True),
+        (_answered, True),
+        (_abort_wanted, True),
+        (_stopped, True),
+        (_finished, False),
+    ],
+)
+async def test_who_may_claim(journal: Journal, clock: Clock, situation: Situation, free: bool) -> None:
+    lease = await started(journal)
+    await situation(journal, lease, clock)
+    assert await journal.runnable(clock.now) == (["r1"] if free else [])
+    claimed = await journal.claim("r1", "other", 10)
+    assert (claimed is not None) == free
+    if claimed is not None:
+        assert claimed.epoch == lease.epoch + 1
+        assert await journal.claim("r1", "third", 10) is None
+        assert claimed.seq == len(await journal.read("r1"))
+
+
+async def test_a_process_does_not_reclaim_what_it_drives_itself(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal, owner="me")
+    clock.jump(3600)  # a suspended laptop
+    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.claim("r1", "me", 10) is None
+    await journal.renew(lease)
+    await journal.append(lease, [warned()])
+    assert await journal.claim("r1", "other", 10) is None
+
+
+async def test_of_many_claims_one_is_given(journal: Journal) -> None:
+    await journal.create(created(), summary())
+    leases = await asyncio.gather(*(journal.claim("r1", f"w{n}", 10) for n in range(20)))
+    assert sum(lease is not None for lease in leases) == 1
+    assert await journal.claim("nobody", "me", 10) is None
+    assert await journal.claim(ev.WORKSPACE, "me", 10) is None
+
+
+async def test_runnable_is_limited(journal: Journal, clock: Clock) -> None:
+    for number in range(5):
+        await journal.create(created(f"r{number}"), summary(f"r{number}"))
+    assert len(await journal.runnable(clock.now, 3)) == 3
+
+
+async def test_the_first_answer_wins(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened("i1"), opened("i2")])
+    results = await asyncio.gather(*(journal.answer(answer("i1", option=f"o{n}", by=f"p{n}")) for n in range(9)))
+    (won,) = [result for result in results if isinstance(result, Accepted)]
+    lost = [result for result in results if isinstance(result, Refused)]
+    assert len(lost) == 8
+    assert all(result.reason == "answered" and result.first == won.answer for result in lost)
+    assert won.answer.seq == 5
+    assert [incident.opened.incident_id for incident in await journal.incidents()] == ["i2"]
+    assert await journal.incident("i1") == ("r1", (await journal.read("r1"))[2], won.answer)
+
+
+async def test_answers_that_come_to_nothing_say_why(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened("i1", revision=2), opened("i2"), opened("i3")])
+    unknown = await journal.answer(answer("i9"))
+    stale = await journal.answer(answer("i1", revision=1))
+    await journal.append(lease, [ev.IncidentClosed(incident_id="i2", reason="withdrawn")])
+    closed = await journal.answer(answer("i2"))
+    await journal.append(lease, [ev.RunFinished(state="failed")])
+    over = await journal.answer(answer("i3"))
+    assert isinstance(unknown, Refused)
+    assert isinstance(stale, Refused)
+    assert isinstance(closed, Refused)
+    assert isinstance(over, Refused)
+    assert (unknown.reason, stale.reason, closed.reason, over.reason) == ("unknown", "revision", "closed", "closed")
+    assert "revision 2" in stale.detail
+    assert closed.detail == "withdrawn"
+    assert "r1 has ended" in over.detail
+    assert await journal.incidents() == []
+    assert not [event for event in await journal.read("r1") if isinstance(event, ev.IncidentAnswered)]
+
+
+async def test_incidents_by_the_beginning_of_their_id(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened("abc1"), opened("abc2"), opened("abc"), opened("x%_")])
+    found = await journal.incident("abc1")
+    exact = await journal.incident("abc")
+    odd = await journal.incident("x%")
+    assert found is not None
+    assert exact is not None
+    assert odd is not None
+    assert (found[1].incident_id, exact[1].incident_id, odd[1].incident_id) == ("abc1", "abc", "x%_")
+    assert await journal.incident("zzz") is None
+    assert await journal.incident("") is None
+    with pytest.raises(JournalError, match="more than one incident"):
+        await journal.incident("ab")
+
+
+async def test_an_answer_is_never_lost_between_fold_and_park(journal: Journal) -> None:
+    """However an answer and the park that did not know of it fall, the run is runnable afterwards."""
+    orders = random.Random(5)
+    for number in range(60):
+        run_id, incident = f"r{number}", f"i{number}"
+        lease = await started(journal, run_id)
+        folded = (await journal.append(lease, [opened(incident)]))[-1].seq
+        park = journal.append(lease, [ev.RunParked(reason="waiting")], seen=folded)
+        decide: Any = journal.answer(answer(incident)) if number % 3 else journal.post(run_id, ev.AbortRequested())
+        work = [asyncio.ensure_future(one) for one in orders.sample([park, decide], 2)]
+        if orders.random() < 0.5:
+            await work[0]
+        await asyncio.gather(*work)
+        assert await state_of(journal, run_id) == "queued"
+        await journal.release(lease)
+        assert await journal.claim(run_id, "next", 10) is not None
+
+
+async def test_a_park_that_knows_the_answer_waits(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened("i1"), opened("i2")])
+    accepted = await journal.answer(answer("i1"))
+    assert isinstance(accepted, Accepted)
+    await journal.append(lease, [ev.RunParked(reason="waiting")], seen=accepted.answer.seq)
+    assert await state_of(journal) == "waiting"
+
+
+async def test_an_own_append_after_the_answer_does_not_count_as_having_seen_it(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened()])
+    await journal.answer(answer())
+    await journal.append(lease, [warned("written after the answer, folded before it")])
+    await journal.append(lease, [ev.RunParked(reason="waiting")])
+    assert await state_of(journal) == "queued"
+    await journal.release(lease)
+    again = await journal.claim("r1", "me", 10)
+    assert again is not None
+    await journal.append(again, [ev.RunStarted(epoch=again.epoch), ev.RunParked(reason="waiting")])
+    assert await state_of(journal) == "waiting", "what was there at the claim counts as seen"
+
+
+async def test_an_answer_never_touches_a_live_lease(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened()])
+    await journal.answer(answer())
+    assert await state_of(journal) == "running"
+    assert await journal.runnable(clock.now) == []
+    assert await journal.claim("r1", "other", 10) is None
+    await journal.append(lease, [warned()])
+
+
+async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened()])
+    analysis = await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text="because"))
+    assert (analysis.seq, analysis.run_id) == (4, "r1")
+    closed = await journal.post("r1", ev.IncidentClosed(incident_id="i1", reason="gone"))
+    assert closed.seq == 5
+    with pytest.raises(JournalError, match="cannot be closed"):
+        await journal.post("r1", ev.IncidentClosed(incident_id="i1", reason="again"))
+    with pytest.raises(JournalError, match="Warned is written by the run's driver"):
+        await journal.post("r1", warned())
+    with pytest.raises(JournalError, match="no run r9"):
+        await journal.post("r9", ev.AbortRequested())
+    await journal.append(lease, [ev.RunFinished(state="completed")])
+    with pytest.raises(JournalError, match="completed already"):
+        await journal.post("r1", ev.AbortRequested())
+
+
+async def test_no_terminal_state_is_left(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [ev.RunFinished(state="failed")])
+    await journal.append(
+        lease, [ev.RunParked(reason="waiting"), ev.RunStarted(epoch=9), ev.RunFinished(state="aborted")]
+    )
+    assert await state_of(journal) == "failed"
+    assert fold(await journal.read("r1")).phase == "failed"
+    await journal.append(lease, [opened("late")])
+    assert await journal.incidents() == []
+
+
+async def test_grants_are_what_the_workspace_says(journal: Journal, clock: Clock) -> None:
+    def grant(grant_id: str, **more: Any) -> ev.GrantAdded:
+        return ev.GrantAdded(grant_id=grant_id, subject="*", verb="read", pattern="*", lifetime="always", **more)
+
+    assert await journal.grants() == []
+    await journal.post(ev.WORKSPACE, grant("g1"))
+    await journal.post(ev.WORKSPACE, grant("g2", until=clock.now + timedelta(seconds=5)))
+    await journal.post(ev.WORKSPACE, grant("g3"))
+    assert [found.grant_id for found in await journal.grants()] == ["g1", "g2", "g3"]
+    await journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id="g1"))
+    clock.jump(6)
+    assert [found.grant_id for found in await journal.grants()] == ["g3"]
+    assert await journal.runs() == [], "the workspace's stream is no run"
+    assert await journal.runnable(clock.now) == []
+
+
+async def test_a_command_has_one_reply(journal: Journal) -> None:
+    assert await journal.command("c1") is None
+    replies = await asyncio.gather(*(journal.command("c1", {"n": n, "t": "ü"}) for n in range(5)))
+    assert {str(reply) for reply in replies} == {str(replies[0])}
+    assert await journal.command("c1") == replies[0]
+    assert await journal.command("c1", {"n": 99}) == replies[0]
+    assert await journal.command("c2", {}) == {}
+
+
+async def test_summaries_follow_what_the_desk_does(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal)
+    wake = clock.now + timedelta(seconds=30)
+    await journal.append(
+        lease,
+        [opened("i1"), opened("i2"), ev.RunParked(reason="waiting", wake_at=wake)],
+        summary=Summary(id="r1", title="t", steps=7),
+    )
+    found = await journal.summary("r1")
+    assert found is not None
+    assert (found.state, found.open_incidents, found.steps, found.wake_at) == ("waiting", 2, 7, wake)
+    await journal.answer(answer("i2"))
+    found = await journal.summary("r1")
+    assert found is not None
+    assert (found.state, found.open_incidents, found.steps) == ("queued", 1, 7)
+    assert [(row.run_id, row.title) for row in await journal.incidents("r1")] == [("r1", "t")]
+    assert await journal.incidents("r2") == []
+    assert await journal.summary("r2") is None
+    assert await journal.summary(ev.WORKSPACE) is None
+
+
+async def test_runs_are_listed_newest_first_and_by_state(journal: Journal) -> None:
+    for number in range(6):
+        await journal.create(created(f"r{number}"), summary(f"r{number}"))
+    lease = await journal.claim("r3", "me", 10)
+    assert lease is not None
+    await journal.append(lease, [ev.RunStarted(epoch=1)])
+    assert [run.id for run in await journal.runs(3)] == ["r5", "r4", "r3"]
+    assert [run.id for run in await journal.runs(states=["running", "failed"])] == ["r3"]
+    assert [run.id for run in await journal.runs(states=["queued"], limit=2)] == ["r5", "r4"]
+
+
+async def test_a_closed_journal_says_so(store: Store) -> None:
+    journal = await store.open()
+    await journal.create(created(), summary())
+    await journal.close()
+    await journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        await journal.create(created("r2"), summary("r2"))
+    with pytest.raises(JournalError, match="closed"):
+        await journal.read("r1")
+
+
+async def test_closing_writes_what_is_queued(store: Store) -> None:
+    journal = await store.open()
+    lease = await started(journal)
+    pending = [asyncio.ensure_future(journal.append(lease, [warned(str(n))])) for n in range(50)]
+    await asyncio.sleep(0)
+    await journal.close()
+    await asyncio.gather(*pending)
+    again = await store.open()
+    try:
+        assert texts(await again.read("r1")) == [str(n) for n in range(50)]
+    finally:
+        await again.close()
+
+
+async def test_a_caller_that_gave_up_breaks_nothing(journal: Journal) -> None:
+    lease = await started(journal)
+    tasks = [asyncio.ensure_future(journal.append(lease, [warned(str(n))])) for n in range(30)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    events = await journal.read("r1")
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert {str(n) for n in range(1, 30, 2)} <= set(texts(events))

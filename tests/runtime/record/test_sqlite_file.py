@@ -1,0 +1,262 @@
+"""The file of the SQLite journal: whose it is, which version, what happens when it is damaged or not to be written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from runtime.record import events as ev
+from runtime.record import sqlite_schema
+from runtime.record.journal import JournalError
+from runtime.record.sqlite import SqliteJournal
+from tests.runtime.record.journal_samples import created, started, summary, texts, warned
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+    async with await SqliteJournal.open(tmp_path / "state" / "journal.db") as opened:
+        yield opened
+
+
+def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        found = connection.execute(sql).fetchall()
+        connection.commit()
+        return found
+    finally:
+        connection.close()
+
+
+async def test_the_file_is_its_owners_alone(journal: SqliteJournal) -> None:
+    assert stat.S_IMODE(journal.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
+    await journal.create(created(), summary())
+    for name in ("journal.db-wal", "journal.db-shm"):
+        assert stat.S_IMODE((journal.path.parent / name).stat().st_mode) == 0o600
+
+
+async def test_several_open_a_new_file_at_once(tmp_path: Path) -> None:
+    journals = await asyncio.gather(*(SqliteJournal.open(tmp_path / "journal.db") for _ in range(4)))
+    made = await asyncio.gather(*(journal.create(created(), summary()) for journal in journals))
+    assert sorted(made) == [False, False, False, True]
+    for journal in journals:
+        await journal.close()
+
+
+async def test_producers_share_commits(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    before = journal.commits
+    await asyncio.gather(*(journal.append(lease, [warned()]) for _ in range(64)))
+    assert journal.commits - before <= 3
+    assert journal.operations == 2 + 64
+
+
+async def test_what_must_last_is_synced_and_the_rest_is_not(journal: SqliteJournal) -> None:
+    async def level() -> int:
+        assert journal._writer is not None
+        rows = await journal._writer.connection.execute_fetchall("PRAGMA synchronous")
+        return int(next(iter(rows))[0])
+
+    full, normal = 2, 1
+    lease = await started(journal)
+    await journal.append(lease, [warned()])
+    assert await level() == normal
+    await journal.append(lease, [warned(), ev.StepEnded(attempt=1)])
+    assert await level() == full
+    await journal.renew(lease)
+    assert await level() == normal
+    tool = ev.StepStarted(kind="tool", name="send", agent="a", attempt=1, epoch=1)
+    await journal.append(lease, [tool])
+    assert await level() == full
+    await journal.append(lease, [tool.model_copy(update={"idempotent": True})])
+    assert await level() == normal
+    await asyncio.gather(journal.append(lease, [warned()]), journal.post("r1", ev.AbortRequested()))
+    assert await level() == full
+
+
+async def test_large_values_are_kept_once(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    large, larger = "ä" * (ev.BLOB_BYTES // 2 + 1), {"list": ["x" * 1000] * 100}
+    ended = [ev.StepEnded(attempt=1, result=value) for value in (large, larger, large, "x" * (ev.BLOB_BYTES - 2))]
+    written = await journal.append(lease, ended)
+    assert (await journal.read("r1"))[2:] == list(written)
+    assert ask(journal.path, "SELECT count(*) FROM blob") == [(2,)]
+    ((longest,),) = ask(journal.path, "SELECT max(length(body)) FROM event WHERE blobs IS NOT NULL")
+    assert isinstance(longest, int)
+    assert longest < 200
+    tail = journal.tail("r1", 2)
+    assert await anext(tail) == list(written)
+    ask(journal.path, "DELETE FROM blob")
+    with pytest.raises(JournalError, match=r"'result'.*missing"):
+        await journal.read("r1")
+    assert await journal.check() == ["2 values that events refer to are missing"]
+
+
+async def test_an_events_version_outlives_ours(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    newer = ev.Warned(node_id="a", text="hi", v=7)
+    (written,) = await journal.append(lease, [newer])
+    assert (await journal.read("r1"))[-1] == written
+    assert written.v == 7
+    ((body,),) = ask(journal.path, "SELECT body FROM event WHERE seq = 1")
+    assert '"v"' not in str(body), "version 1 is what no version means, for ever"
+
+
+async def test_an_event_of_an_unknown_kind_is_kept(journal: SqliteJournal) -> None:
+    await started(journal)
+    ask(
+        journal.path,
+        'INSERT INTO event (run, seq, body) SELECT rid, 3, \'{"v":9,"type":"run.teleported","where":"home"}\''
+        " FROM run WHERE id = 'r1'",
+    )
+    found = (await journal.read("r1"))[-1]
+    assert isinstance(found, ev.UnknownEvent)
+    assert (found.type, found.v, found.seq, found.run_id) == ("run.teleported", 9, 3, "r1")
+
+
+async def test_a_line_that_is_no_event_is_named(journal: SqliteJournal) -> None:
+    await started(journal)
+    ask(journal.path, 'UPDATE event SET body = \'{"type":"run.started","epoch":"x"}\' WHERE seq = 2')
+    with pytest.raises(JournalError, match="event 2 of run r1"):
+        await journal.read("r1")
+
+
+@pytest.mark.parametrize("text", ["\ud800", "ok\udfff"])
+async def test_text_that_is_no_text_is_refused(journal: SqliteJournal, text: str) -> None:
+    lease = await started(journal)
+    with pytest.raises(JournalError, match="cannot be written"):
+        await journal.append(lease, [ev.StepEnded(attempt=1, result=text)])
+    await journal.append(lease, [warned("fine")])
+
+
+async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
+    ask(journal.path, f"PRAGMA user_version = {sqlite_schema.SCHEMA_VERSION + 1}")
+    for readonly in (False, True):
+        with pytest.raises(JournalError, match="newer program"):
+            await SqliteJournal.open(journal.path, readonly=readonly)
+
+
+async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: SqliteJournal) -> None:
+    await started(journal)
+    steps = {1: ["ALTER TABLE run ADD COLUMN colour TEXT"], 2: ["UPDATE run SET colour = 'red'", "SELECT nonsense"]}
+    connection = await sqlite_schema.connect(journal.path, readonly=False)
+    try:
+        with pytest.raises(sqlite3.OperationalError):
+            await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+        assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(1,)]
+        assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
+        with pytest.raises(JournalError, match="open it once for writing"):
+            await sqlite_schema.prepare(connection, journal.path, readonly=True, version=3, migrations=steps)
+        steps[2].pop()
+        await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+    finally:
+        await connection.close()
+    assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(3,)]
+    assert ask(journal.path, "SELECT colour, count(*) FROM run") == [("red", 2)]
+
+
+async def test_every_schema_has_a_way_forward() -> None:
+    assert sorted(sqlite_schema.MIGRATIONS) == list(range(1, sqlite_schema.SCHEMA_VERSION))
+
+
+async def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    ask(path, "CREATE TABLE recipe (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="no journal of orbiter-console"):
+        await SqliteJournal.open(path)
+    assert path.read_bytes() == before
+
+
+async def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("buy milk\n" * 500)
+    for readonly in (False, True):
+        with pytest.raises(JournalError, match="no SQLite database") as caught:
+            await SqliteJournal.open(path, readonly=readonly)
+        assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
+    assert path.read_text().startswith("buy milk")
+
+
+async def test_places_where_no_file_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="--state") as caught:
+        await SqliteJournal.open(tmp_path / "file" / "journal.db")
+    assert isinstance(caught.value.__cause__, OSError)
+    with pytest.raises(JournalError, match="no journal at"):
+        await SqliteJournal.open(tmp_path / "nowhere.db", readonly=True)
+
+
+async def test_a_damaged_file_is_reported_and_its_cause_kept(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    async with await SqliteJournal.open(path) as journal:
+        lease = await started(journal)
+        for _ in range(20):
+            await journal.append(lease, [ev.StepEnded(attempt=1, result="x" * 3000) for _ in range(20)])
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for page in range(8, size // 4096):
+            file.seek(page * 4096)
+            file.write(b"\xff" * 100)
+    async with await SqliteJournal.open(path) as journal:
+        found = await journal.check()
+        assert found
+        assert any("SQLite" in line or "malformed" in line for line in found)
+        with pytest.raises(JournalError, match="doctor") as caught:
+            await journal.read("r1")
+        assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
+
+
+async def test_a_reader_reads_and_nothing_else(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    async with await SqliteJournal.open(journal.path, readonly=True) as reader:
+        assert len(await reader.read("r1")) == 2
+        tail = reader.tail("r1", 2)
+        await journal.append(lease, [warned("live")])
+        assert texts(await anext(tail)) == ["live"]
+        with pytest.raises(JournalError, match="reading only"):
+            await reader.append(lease, [warned()])
+        with pytest.raises(JournalError, match="reading only"):
+            await reader.command("c", {})
+        assert await reader.command("c") is None
+
+
+async def test_a_file_that_turns_read_only_refuses_and_recovers(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    assert journal._writer is not None
+    await journal._writer.connection.execute_fetchall("PRAGMA query_only = 1")
+    with pytest.raises(JournalError, match="readonly") as caught:
+        await asyncio.gather(journal.append(lease, [warned("no")]))
+    assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+    await journal._writer.connection.execute_fetchall("PRAGMA query_only = 0")
+    await journal.append(lease, [warned("yes")])
+    assert texts(await journal.read("r1")) == ["yes"]
+
+
+async def test_a_full_database_fails_each_waiter_and_keeps_nothing(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    assert journal._writer is not None
+    connection = journal._writer.connection
+    ((pages,),) = await connection.execute_fetchall("PRAGMA page_count")
+    await connection.execute_fetchall(f"PRAGMA max_page_count = {pages}")
+    large = ev.StepEnded(attempt=1, result="x" * 50_000)
+    results = await asyncio.gather(
+        *(journal.append(lease, [warned(str(n)), large]) for n in range(4)), return_exceptions=True
+    )
+    assert all(isinstance(result, JournalError) and "full" in str(result) for result in results)
+    assert all(
+        isinstance(result.__cause__, sqlite3.OperationalError) for result in results if isinstance(result, JournalError)
+    )
+    assert len({id(result) for result in results}) == 4
+    assert len(await journal.read("r1")) == 2
+    assert await journal.check() == []
+    await connection.execute_fetchall("PRAGMA max_page_count = 1000000")
+    await journal.append(lease, [warned("room"), large])
+    assert [event.seq for event in await journal.read("r1")] == [1, 2, 3, 4]
