@@ -20,7 +20,8 @@ from runtime.work.life import Conditions, new_id
 
 log = logging.getLogger("runtime.supervisor")
 
-_PERIOD_S = 0.5
+PERIOD_S = 0.25
+"""How often, in seconds, the journal is asked for runs that can go on, without a hint."""
 
 
 class LocalEngine:
@@ -67,12 +68,14 @@ class Supervisor:
         clock: Callable[[], datetime] = utc_now,
         lease_s: float = LEASE_S,
         slots: int = 64,
+        period_s: float = PERIOD_S,
     ) -> None:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{new_id(6)}"
         self._journal = journal
         self._conditions = conditions
         self._clock = clock
         self._lease_s = lease_s
+        self._period_s = period_s
         self._stopping = asyncio.Event()
         self._hint = asyncio.Event()
         self._engine = LocalEngine(self._carry_on, slots=slots)
@@ -82,13 +85,17 @@ class Supervisor:
         """Ids of the runs that are driven here now."""
         return self._engine.driving
 
+    def now(self) -> datetime:
+        """The time by the clock that leases and waits are held against."""
+        return self._clock()
+
     async def serve(self) -> None:
         """Drive what is runnable until `stop`; then stop what runs (it is found as it was) and return."""
         while not self._stopping.is_set():
             self._hint.clear()
             await self._reconcile()
             try:
-                async with asyncio.timeout(_PERIOD_S):
+                async with asyncio.timeout(self._period_s):
                     await self._hint.wait()
             except TimeoutError:
                 continue

@@ -1,0 +1,107 @@
+"""Swarms for the runtime's tests: every mode, parallel calls, permissions, questions, refusals.
+
+Each tool call leaves a line in the file that $ORBITER_TEST_EFFECTS names: the world, as far as these tests go.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from orbiter import Agent, ParallelGroup, Swarm, tool
+from orbiter.ask import ask_operator
+from orbiter.models.script import Call, Fault, Reply, Script
+from orbiter.models.scripted import script
+
+
+def effect(text: str) -> None:
+    with Path(os.environ["ORBITER_TEST_EFFECTS"]).open("a", encoding="utf-8") as world:
+        world.write(f"{text}\n")
+
+
+@tool
+def note(text: str) -> str:
+    """Write a line into the world. Not to be repeated."""
+    effect(f"note {text}")
+    return f"noted {text}"
+
+
+@tool(idempotent=True)
+def look(what: str) -> str:
+    """Look at something; may be repeated."""
+    effect(f"look {what}")
+    return f"saw {what}"
+
+
+@tool(permissions=("fs.write:{path}",))
+def save(path: str, text: str) -> str:
+    """Write a file."""
+    effect(f"save {path}")
+    return f"saved {len(text)} characters"
+
+
+@tool(idempotent=True)
+async def ask(question: str) -> str:
+    """Ask the operator."""
+    answer = await ask_operator(question)
+    effect(f"asked {question}")
+    return f"the operator says {answer}"
+
+
+@tool(failure="fail")
+def reach(host: str) -> str:
+    """Reach a host, in vain."""
+    effect(f"reach {host}")
+    raise ConnectionRefusedError(111, f"connection to {host} refused")
+
+
+script("zoo/plain", ["done: ${input}"])
+script(
+    "zoo/noter", [Reply(calls=[Call("note", {"text": "one"})]), Reply(calls=[Call("note", {"text": "two"})]), "noted"]
+)
+script(
+    "zoo/parallel",
+    [Reply(calls=[Call("note", {"text": f"p{n}"}) for n in range(3)] + [Call("look", {"what": "p"})]), "three notes"],
+)
+script("zoo/limited", [[Fault(status=429, headers={"retry-after": "0.05"}), "after the limit"]])
+script("zoo/down", [[Fault(status=503)] * 2 + ["back again"]])
+script("zoo/dead", [[Fault(status=401, code="invalid_api_key", type="invalid_request_error", message="bad key")] * 3])
+script("zoo/saver", [Reply(calls=[Call("save", {"path": "out.md", "text": "hello"})]), "saved: ${result}"])
+script("zoo/asker", [Reply(calls=[Call("ask", {"question": "for whom?"})]), "answered: ${result}"])
+script("zoo/reacher", [Reply(calls=[Call("reach", {"host": "db"})]), "reached: ${result}"])
+script("zoo/lead", [
+    Reply(calls=[Call("delegate_to_noter", {"task": "note it"}), Call("delegate_to_asker", {"task": "ask it"})]),
+    "team done",
+])  # fmt: skip
+script("zoo/handing", ["noter"])
+script("zoo/handed", Script([Reply(calls=[Call("note", {"text": "handed"})]), "took over"], since="question"))
+
+
+def agent(name: str, model: str = "", *tools: object, **more: object) -> Agent:
+    return Agent(name=name, model=f"scripted:zoo/{model or name}", tools=list(tools), **more)  # type: ignore[arg-type]
+
+
+plain = agent("plain")
+noter = agent("noter", "", note)
+limited = agent("limited")
+down = agent("down")
+dead = agent("dead")
+saver = agent("saver", "", save)
+asker = agent("asker", "", ask)
+reacher = agent("reacher", "", reach)
+parallel = agent("parallel", "", note, look)
+
+workflow = Swarm(agents=[noter, parallel, plain], flow="noter >> parallel >> plain")
+stage = Swarm(agents=[noter, asker, saver, plain], flow="(noter | asker | saver) >> plain")
+team = Swarm(mode="team", agents=[agent("lead"), agent("noter", "", note), agent("asker", "", ask)])
+handoff = Swarm(
+    mode="handoff",
+    agents=[agent("first", "handing", handoffs=[agent("noter", "handed", note)]), agent("noter", "handed", note)],
+)
+lenient = Swarm(
+    agents=[
+        ParallelGroup(name="branches", agents=[noter, reacher], join="allow_optional_failures"),
+        plain,
+    ]
+)
+mixed = Swarm(agents=[noter, down, plain])

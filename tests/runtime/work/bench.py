@@ -1,0 +1,76 @@
+"""A workspace in a temporary directory, a real journal in it, and a runtime that drives it in this loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from runtime.judgement.retry import RetryPolicy
+from runtime.record import events as ev
+from runtime.record.journal import Accepted, OpenIncident
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RUN_TERMINAL, RunState
+from runtime.work.desk import Desk
+from runtime.work.life import Conditions
+from runtime.work.supervisor import Supervisor
+
+ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
+ME = ev.Actor(name="tester", channel="cli")
+
+
+class Bench:
+    """What a test needs of a workspace: start, answer, wait for a fact, look."""
+
+    def __init__(self, root: Path, journal: SqliteJournal) -> None:
+        self.root = root
+        self.journal = journal
+        self.desk = Desk(journal, root)
+        self.effects_file = root / "effects"
+
+    @property
+    def effects(self) -> list[str]:
+        return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
+
+    async def start(self, name: str, text: str = "go", **more: Any) -> str:
+        return await self.desk.start(f"{ZOO}:{name}", text, by=ME, **more)
+
+    async def state(self, run_id: str) -> RunState:
+        return await self.desk.state(run_id)
+
+    async def until(self, run_id: str, fact: Callable[[RunState], bool]) -> RunState:
+        """The state as soon as `fact` holds of it; looks again at every event."""
+        state = RunState()
+        async with asyncio.timeout(20):
+            async for batch in self.journal.tail(run_id):
+                for event in batch:
+                    state.apply(event)
+                if fact(state):
+                    return state
+        raise AssertionError("the journal was closed")
+
+    async def ended(self, run_id: str) -> RunState:
+        return await self.until(run_id, lambda state: state.phase in RUN_TERMINAL)
+
+    async def incidents(self, run_id: str, count: int = 1) -> list[OpenIncident]:
+        await self.until(run_id, lambda state: len(state.open_incidents) >= count)
+        return await self.journal.incidents(run_id)
+
+    async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
+        params = {key: more.pop(key) for key in list(more) if key in ("value", "arguments", "model", "for", "message")}
+        given = await self.desk.answer(incident.opened.incident_id, option, params, by=ME, **more)
+        assert isinstance(given, Accepted), given
+
+    @asynccontextmanager
+    async def driving(self, *, grace_s: float = 60.0, policy: RetryPolicy | None = None) -> AsyncIterator[Supervisor]:
+        quick = RetryPolicy(max_attempts=2, base=0.01)
+        conditions = Conditions(workspace=str(self.root), policy=policy or quick, grace_s=grace_s)
+        supervisor = Supervisor(self.journal, conditions, period_s=0.02)
+        serving = asyncio.create_task(supervisor.serve())
+        try:
+            yield supervisor
+        finally:
+            supervisor.stop()
+            await serving
