@@ -28,7 +28,7 @@ async def live(state: Path) -> None:
         supervisor = Supervisor(journal, conditions, lease_s=0.3, period_s=0.02)
         serving = asyncio.create_task(supervisor.serve())
         try:
-            while supervisor.driving or await journal.runs(states=("queued", "running")):
+            while supervisor.driving or await journal.runs(states=("queued", "running")):  # noqa: ASYNC110 - in a file
                 await asyncio.sleep(0.01)
         finally:
             supervisor.stop()
