@@ -123,7 +123,7 @@ async def test_a_thawed_worker_finds_itself_fenced(store: Store, journal: Journa
     process.send_signal(signal.SIGSTOP)
     own = await store.open()  # with the real clock
     try:
-        while (lease := await own.claim("r1", "heir", 60)) is None:
+        while (lease := await own.claim("r1", "heir", 60)) is None:  # noqa: ASYNC110 - it is the clock on the wall that is waited for
             await asyncio.sleep(0.05)
         await own.append(lease, [warned("the heir's")])
         process.send_signal(signal.SIGCONT)
