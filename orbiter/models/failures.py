@@ -140,7 +140,7 @@ class Call:
 
     def unreachable(self, exc: BaseException, *, where: Where, headers: Mapping[str, str] | None = None) -> ModelError:
         """The connection could not be made, or broke. The type is that of the network library's exception."""
-        root = _root(exc)
+        root = root_of(exc)
         kind = type_name(root)
         verb = "Could not connect" if where == "connect" else "The connection broke"
         return self.failure(
@@ -200,7 +200,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait as the standard headers say; None where they say nothing usable.
 
     `retry-after-ms` wins over `retry-after` (Azure sends both, the first is finer); seconds may be fractional, dates
-    are HTTP dates (RFC 9110, 10.2.3), taken relative to the answer's own `date` so that a wrong clock here does no harm.
+    are HTTP dates (RFC 9110, 10.2.3), taken relative to the answer's own `date` a wrong clock here does no harm.
     Negative numbers and nonsense say nothing. `headers` with lower-case names.
     """
     ms = _number(headers.get("retry-after-ms"))
@@ -224,10 +224,11 @@ def type_name(exc: BaseException) -> str:
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
-def _root(exc: BaseException) -> BaseException:
+def root_of(exc: BaseException) -> BaseException:
     """The network library's exception behind an SDK's wrapper of it, which says no more than "Connection error."."""
     cause = exc.__cause__
-    return cause if isinstance(cause, Exception) else exc
+    wrapped = type(exc).__module__.partition(".")[0] in {"anthropic", "openai"}
+    return cause if wrapped and isinstance(cause, Exception) else exc
 
 
 def _number(value: str | None) -> float | None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, overload
@@ -132,7 +132,7 @@ class ScriptedProvider(ModelProvider):
         *,
         tools: list[dict[str, Any]] | None = None,
         **_settings: Any,
-    ) -> AsyncIterator[StreamChunk]:
+    ) -> AsyncGenerator[StreamChunk, None]:
         """The reply at this position of the conversation, word by word."""
         schemas = tools or []
         position, said = await self._found().say(messages, schemas)
@@ -165,7 +165,7 @@ class ScriptedProvider(ModelProvider):
             found += [StreamChunk(tool_call_deltas=[delta]) for delta in deltas]
         return found
 
-    async def _fail(self, fault: Fault) -> AsyncIterator[StreamChunk]:
+    async def _fail(self, fault: Fault) -> AsyncGenerator[StreamChunk, None]:
         """Hand out what came before the failure, then raise it through the path that real failures take."""
         body = fault.body_text()
         if fault.kind == "refused":
