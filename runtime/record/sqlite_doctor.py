@@ -130,7 +130,8 @@ async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | Non
             gone.append(run_id)
         if before is not None:
             await _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
-        await connection.execute_fetchall("PRAGMA incremental_vacuum")
+        # As a script, which is stepped to its end: a plain execute stops after the first page.
+        await connection.executescript("PRAGMA incremental_vacuum")
         await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         return gone
 
