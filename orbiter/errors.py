@@ -58,8 +58,8 @@ __all__ = [
 class OrbiterError(Exception):
     """Base exception for all Orbiter errors.
 
-    `str()` is the message alone; what to do about it is in `suggestion` (also readable and settable as ``hint``) and
-    is printed under a traceback as a note. Subclasses declare fields of their own as annotated class attributes with
+    `str()` is the message alone; what to do about it is in `suggestion` (also readable and settable as ``hint``).
+    Subclasses declare fields of their own as annotated class attributes with
     defaults; each may be given as a keyword and then stands both as attribute and in `context`.
 
     Args:
@@ -111,8 +111,6 @@ class OrbiterError(Exception):
             setattr(self, name, value)
             if value is not None:
                 self.context.setdefault(name, value)
-        if self.suggestion:
-            self.add_note(f"Hint: {self.suggestion}")
 
     @property
     def hint(self) -> str | None:

@@ -52,14 +52,13 @@ class Registry(Generic[T]):
         """The item called `name`.
 
         Raises:
-            RegistryError: There is none; the hint names the nearest ones.
+            RegistryError: There is none; the hint names the nearest one.
         """
         try:
             return self._items[name]
         except KeyError as exc:
-            near = get_close_matches(name, self._items, n=3)
-            known = near or sorted(self._items)
-            hint = f"{'Did you mean' if near else 'Registered are'}: {', '.join(known)}" if known else None
+            near = get_close_matches(name, self._items, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"Registered are: {', '.join(self._items) or 'none'}"
             raise RegistryError(f"'{name}' not found in {self._name}", hint=hint) from exc
 
     def __contains__(self, name: object) -> bool:

@@ -55,7 +55,7 @@ class ToolContext:
 
 
 _NO_CONTEXT = ToolContext()
-_context: ContextVar[ToolContext] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
+_context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
 
 
 def current_tool_context() -> ToolContext:
@@ -90,7 +90,7 @@ class Tool(ABC):
     context_parameter: str | None = None
 
     @abstractmethod
-    async def execute(self, **kwargs: Any) -> Any:
+    async def execute(self, /, **kwargs: Any) -> Any:
         """Do it. Returns text, or something that `result_content` can write as JSON."""
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class FunctionTool(Tool):
         """As `execute`, which validates by itself."""
         return await self.execute(**arguments)
 
-    async def execute(self, **kwargs: Any) -> Any:
+    async def execute(self, /, **kwargs: Any) -> Any:
         """Validate the arguments and call the function.
 
         Raises:
@@ -225,7 +225,7 @@ class FunctionTool(Tool):
         name = self.context_parameter
         if name is None:
             return self.validate(kwargs)
-        given = kwargs.pop(name) if isinstance(kwargs.get(name), ToolContext) else _context.get()
+        given = kwargs.pop(name) if isinstance(kwargs.get(name), ToolContext) else current_tool_context()
         return {**self.validate(kwargs), name: given}
 
 

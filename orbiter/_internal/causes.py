@@ -47,13 +47,22 @@ def _made_class(wrapper: Any, cause: Any) -> Any:
     return made
 
 
-def _rebuild(wrapper: type[W], cause: type[Exception], message: object) -> W:
-    return _joined_class(wrapper, cause)(message)
+def _recipe(kind: Any) -> Any:
+    """A class as something that can be pickled: itself, or the pair of which it was made."""
+    parts = vars(kind).get("_parts")
+    return kind if parts is None else tuple(_recipe(part) for part in parts)
+
+
+def _kind(recipe: Any) -> Any:
+    return _made_class(*map(_kind, recipe)) if isinstance(recipe, tuple) else recipe
+
+
+def _rebuild(recipe: Any, message: object) -> Any:
+    return _kind(recipe)(message)
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    wrapper, cause = self._parts
-    return _rebuild, (wrapper, cause, self.args[0]), self.__dict__
+    return _rebuild, (_recipe(type(self)), self.args[0]), self.__dict__
 
 
 def joined(wrapper: type[W], message: str, cause: Exception) -> W:
@@ -68,8 +77,6 @@ def joined(wrapper: type[W], message: str, cause: Exception) -> W:
         error.context.update(cause.context)
         error.suggestion = cause.suggestion
         error.recoverable = cause.recoverable
-        if cause.suggestion:
-            error.add_note(f"Hint: {cause.suggestion}")
     if isinstance(error, type(cause)):
         for name, value in vars(cause).items():
             if name not in _OWN:

@@ -22,8 +22,6 @@ class GraphError(Exception):
     def __init__(self, message: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
-        if hint:
-            self.add_note(f"Hint: {hint}")
 
 
 class Graph:

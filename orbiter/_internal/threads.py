@@ -58,8 +58,8 @@ class ThreadPool:
         self.abandoned_limit = abandoned_limit
         self._changed = threading.Condition()
         self._queue: deque[_Job] = deque()
-        self._idle = 0
         self._threads = 0
+        self._idle = 0  # threads without a call, those that are only starting included
         self._excused = 0  # threads whose call was left, or whose call waits for other calls
 
     async def run(self, call: Callable[[], R], *, on_late: Late | None = None) -> R:
@@ -73,7 +73,11 @@ class ThreadPool:
         """
         loop = asyncio.get_running_loop()
         job = _Job(call, copy_context(), loop, loop.create_future(), on_late)
-        self._submit(job)
+        with self._changed:
+            if self._exhausted():
+                raise self._exhaustion()
+            self._queue.append(job)
+            self._staff()
         try:
             result: R = await job.future
         except asyncio.CancelledError:
@@ -86,54 +90,57 @@ class ThreadPool:
         """In a call that blocks on work which itself may need threads: its thread does not count meanwhile."""
         counted = getattr(_here, "pool", None) is self
         if counted:
-            self._excuse(1)
+            with self._changed:
+                self._excuse()
         try:
             yield
         finally:
             if counted:
-                self._excuse(-1)
+                with self._changed:
+                    self._excused -= 1
 
-    def _submit(self, job: _Job) -> None:
-        with self._changed:
-            if self._excused >= self.abandoned_limit and self._idle == 0 and self._threads >= self._ceiling():
-                raise PoolExhaustedError(
-                    f"No thread is left for a blocking call: {self._excused} abandoned calls still run",
-                    total=self._threads,
-                    abandoned=self._excused,
-                    hint="Give the blocking tools time-outs of their own, or restart the process",
-                )
-            self._queue.append(job)
-            self._staff()
+    # All that follows, `_work` apart, runs with the lock held.
 
     def _ceiling(self) -> int:
         return self.limit + min(self._excused, self.abandoned_limit)
 
+    def _exhausted(self) -> bool:
+        return self._threads >= self._ceiling() and self._threads <= self._excused
+
+    def _exhaustion(self) -> PoolExhaustedError:
+        return PoolExhaustedError(
+            f"No thread is left for a blocking call: {self._excused} abandoned or nested calls still run",
+            total=self._threads,
+            abandoned=self._excused,
+            hint="Give the blocking tools time-outs of their own, or restart the process",
+        )
+
     def _staff(self) -> None:
-        """Wake or start a thread for each waiting job as far as the bounds allow. The lock is held."""
-        if self._idle >= len(self._queue):
-            self._changed.notify(len(self._queue))
-            return
-        self._changed.notify(self._idle)
+        """Wake or start a thread for each call that waits, as far as the bound allows."""
+        self._changed.notify(len(self._queue))
         for _ in range(min(len(self._queue) - self._idle, self._ceiling() - self._threads)):
             self._threads += 1
+            self._idle += 1
             threading.Thread(target=self._work, name="orbiter-tool", daemon=True).start()
 
-    def _excuse(self, count: int) -> None:
-        with self._changed:
-            self._excused += count
-            if self._queue:
-                self._staff()
+    def _excuse(self) -> None:
+        """One more thread that cannot be counted on: another may take its place, or whoever waits is told."""
+        self._excused += 1
+        if not self._queue:
+            return
+        self._staff()
+        while self._queue and self._exhausted():
+            _deliver(self._queue.popleft(), None, self._exhaustion())
 
     def _leave(self, job: _Job) -> None:
         with self._changed:
-            if not job.started:
-                job.left = True
+            if job.left:
                 return
-            if not job.left:
-                job.left = True
-                self._excused += 1
-                if self._queue:
-                    self._staff()
+            job.left = True
+            if job.started:
+                self._excuse()
+            elif job in self._queue:
+                self._queue.remove(job)
 
     def _work(self) -> None:
         _here.pool = self
@@ -146,30 +153,24 @@ class ThreadPool:
                 error = exc
             _here.loop = None
             with self._changed:
-                late = job.left
-                job.left = True
-                if late:
+                self._idle += 1
+                if job.left:
                     self._excused -= 1
+                job.left = True
             _deliver(job, result, error)
             del job, result, error
 
     def _next(self) -> _Job | None:
         with self._changed:
-            while True:
-                if self._threads > self._ceiling() or not self._wait_for_job():
-                    self._threads -= 1
-                    return None
-                job = self._queue.popleft()
-                if not job.left:
-                    job.started = True
-                    return job
-
-    def _wait_for_job(self) -> bool:
-        self._idle += 1
-        try:
-            return self._changed.wait_for(lambda: bool(self._queue), timeout=_IDLE_SECONDS)
-        finally:
+            surplus = self._threads > self._ceiling()
+            if surplus or not self._changed.wait_for(lambda: bool(self._queue), timeout=_IDLE_SECONDS):
+                self._threads -= 1
+                self._idle -= 1
+                return None
+            job = self._queue.popleft()
+            job.started = True
             self._idle -= 1
+            return job
 
 
 def _deliver(job: _Job, result: Any, error: BaseException | None) -> None:
@@ -186,8 +187,8 @@ def _settle(job: _Job, result: Any, error: BaseException | None) -> None:
             job.on_late(result, error)
     elif error is None:
         job.future.set_result(result)
-    elif isinstance(error, StopIteration):  # a future does not take one
-        failure = RuntimeError(f"a blocking call raised StopIteration({error.value!r})")
+    elif isinstance(error, (StopIteration, asyncio.CancelledError)):  # to a future these mean something else
+        failure = RuntimeError(f"a blocking call raised {error!r}")
         failure.__cause__ = error
         job.future.set_exception(failure)
     else:
