@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from orbiter.models.redact import MARK, redact
 from runtime.judgement import hints, wording
@@ -36,6 +36,7 @@ _TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
 _UNSENT = frozenset(
     {Cause.CIRCUIT_OPEN, Cause.POLICY_DENIED, Cause.POOL_EXHAUSTED, Cause.CONFIG_INVALID, Cause.LIMIT_REACHED}
 )
+_KNOWN = frozenset(Origin) - {Origin.RUNNER}
 _ABSORBED = frozenset({Origin.TOOL, Origin.TELEMETRY, Origin.STORE})
 
 
@@ -65,12 +66,12 @@ def classify(
     Returns:
         The classification. Secrets in its texts are masked.
     """
-    path = tuple(str(p) for p in node_path)
+    asked = _Asked(origin, effect, where, tuple(str(p) for p in node_path), now, rules)
     try:
         found = from_exception(exc, provider)
     except Exception as problem:
-        return _unplaced(text_of(exc), problem, origin, effect, path)
-    return _judged(found, origin, effect, where, path, now, rules)
+        return _unplaced(text_of(exc), problem, asked)
+    return _judged(found, asked)
 
 
 def classify_record(
@@ -84,40 +85,37 @@ def classify_record(
         now: Epoch seconds at the failure; None: this moment.
         rules: An operator's rules, tried before the built-in ones.
     """
+    asked = _Asked(now=now, rules=rules)
     try:
         found = from_record(record)
     except Exception as problem:
-        return _unplaced(repr(record)[:MAX_TEXT], problem, None, None, ())
-    return _judged(found, found.origin, found.effect, "", (), now, rules)
+        return _unplaced(type(record).__name__, problem, asked)
+    return _judged(found, asked)
 
 
-def _judged(
-    found: Evidence,
-    origin: Origin | None,
-    effect: Effect | None,
-    where: str,
-    path: tuple[str, ...],
-    now: float | None,
-    rules: Sequence[Rule],
-) -> Classification:
+class _Asked(NamedTuple):
+    """What the caller knows."""
+
+    origin: Origin | None = None
+    effect: Effect | None = None
+    where: str = ""
+    path: tuple[str, ...] = ()
+    now: float | None = None
+    rules: Sequence[Rule] = ()
+
+
+def _judged(found: Evidence, asked: _Asked) -> Classification:
     try:
-        moment = time.time() if now is None else now
-        return _classification(found, origin, effect, where, path, moment, (*rules, *builtin_rules()))
+        return _classification(found, asked)
     except Exception as problem:
-        return _unplaced(found.message, problem, origin, effect, path)
+        return _unplaced(found.message, problem, asked)
 
 
-def _classification(
-    found: Evidence,
-    origin: Origin | None,
-    effect: Effect | None,
-    where: str,
-    path: tuple[str, ...],
-    now: float,
-    rules: Sequence[Rule],
-) -> Classification:
-    stated = origin or found.origin
-    rule = first_match(rules, found, stated or _guessed_origin(found, None, where))
+def _classification(found: Evidence, asked: _Asked) -> Classification:
+    now = time.time() if asked.now is None else asked.now
+    where = asked.where
+    stated = asked.origin or found.origin
+    rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guessed_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
     persistence = (rule.persistence if rule else None) or wording.PERSISTENCE[cause]
     hint = _hint(found, cause, persistence, now)
@@ -139,7 +137,9 @@ def _classification(
         origin=place,
         cause=cause,
         persistence=persistence,
-        effect=effect or found.effect or _effect(rule, place, cause, known=place is not Origin.RUNNER or bool(stated)),
+        effect=_effect_known(
+            asked.effect or found.effect, _effect(rule, place, cause, known=bool(stated) or place in _KNOWN)
+        ),
         impact=(rule.impact if rule else None) or _impact(place, cause),
         exhausted=found.exhausted,
         retry_after_s=hint.seconds if hint else None,
@@ -148,7 +148,7 @@ def _classification(
         http_status=found.status,
         code=masked(found.code),
         exception=found.names[0] if found.names else "",
-        node_path=path or found.node_path,
+        node_path=asked.path or found.node_path,
         limit=rule.limit if rule else None,
         proposal=rule.proposal if rule else None,
         user_message=_user_message(found, cause),
@@ -184,6 +184,8 @@ def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -
 def _guessed_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
     if found.from_api or cause in _MODEL_CAUSES or {found.where, where} & _CALL_STRETCHES:
         return Origin.MODEL
+    if found.logged and cause in (Cause.NETWORK, Cause.TIMEOUT):
+        return Origin.MODEL  # a log line that names no place speaks of a model call
     return Origin.RUNNER
 
 
@@ -196,6 +198,13 @@ def _effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> 
     if cause in _UNSENT:
         return Effect.NOT_ATTEMPTED
     return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE
+
+
+def _effect_known(stated: Effect | None, found: Effect) -> Effect:
+    """What the caller states, except that "unknown" yields to the certainty that nothing was attempted."""
+    if stated is None or (stated is Effect.UNKNOWN and found is Effect.NOT_ATTEMPTED):
+        return found
+    return stated
 
 
 def _impact(origin: Origin, cause: Cause) -> Impact:
@@ -232,20 +241,18 @@ def _suggestions(found: Evidence, cause: Cause, ruled: tuple[str, ...]) -> tuple
     return tuple(dict.fromkeys([*own, *ruled, *wording.ADVICE.get(cause, ())]))
 
 
-def _unplaced(
-    text: str, problem: Exception, origin: Origin | None, effect: Effect | None, path: tuple[str, ...]
-) -> Classification:
+def _unplaced(text: str, problem: Exception, asked: _Asked) -> Classification:
     """Classifying failed. The original failure is what matters; that of the classifier stands beside it."""
     try:
         words, aside = masked(text[:MAX_TEXT]), masked(f"{type(problem).__name__}: {text_of(problem)}")
     except Exception:
         words, aside = "", type(problem).__name__
     return Classification(
-        origin=origin or Origin.RUNNER,
+        origin=asked.origin or Origin.RUNNER,
         cause=Cause.UNKNOWN,
         persistence=Persistence.UNKNOWN,
-        effect=effect or Effect.UNKNOWN,
-        node_path=path,
+        effect=asked.effect or Effect.UNKNOWN,
+        node_path=asked.path,
         user_message=wording.SENTENCE[Cause.UNKNOWN] + ".",
         technical=f"{words}\n(the classifier failed: {aside})",
         rule_id="classifier-failed",

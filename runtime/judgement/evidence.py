@@ -50,7 +50,8 @@ _CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warni
 _MODEL_PREFIX = re.compile(r"^\[[^\]\n]{1,80}\]\s+")
 _PHRASES = "|".join(re.escape(s.phrase) for s in HTTPStatus if s.value >= 400)
 _STATUS_IN_TEXT = re.compile(
-    r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
+    r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
+    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
     r"|\b(?:server|client)\serror\s'?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
     rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode)",
     re.IGNORECASE,
@@ -84,6 +85,7 @@ class Evidence:
     retry_after: float | None = None
     recoverable: bool = False
     from_api: bool = False
+    logged: bool = False
 
 
 def plain(code: object) -> str:
@@ -227,7 +229,7 @@ def _ancestry(name: str) -> tuple[str, ...]:
     known = getattr(builtins, bare, None)
     if isinstance(known, type) and issubclass(known, BaseException) and name in (bare, f"builtins.{bare}"):
         return _with_families(bare, [cls.__name__ for cls in known.__mro__[:-1]])
-    top = f"{name.split('.')[0]}.{bare}" if "." in name else bare
+    top = f"{name.split('.', maxsplit=1)[0]}.{bare}" if "." in name else bare
     return _with_families(bare, [bare, name, top])
 
 
@@ -288,6 +290,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
         origin=origin,
         effect=Effect(effect) if effect in set(Effect) else None,
         exhausted=exhausted,
+        logged=True,
     )
 
 

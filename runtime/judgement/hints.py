@@ -10,8 +10,10 @@ Forms and where they come from:
 - ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
   epoch seconds or milliseconds, RFC 3339 times. These stand on every answer, so they count only for rate limits.
 
-A span is taken exactly; a point in time is rounded up to the next whole second. What is zero, negative, past or
-further away than `LONGEST_S` (a span) or `FARTHEST_S` (a date) says nothing and is ignored, as both vendor SDKs do. Nothing here reads a clock.
+A span is taken exactly; a point in time is rounded up to the next whole second, and one that is past means 0: come
+back whenever you like (as does ``retry-after: 0``; who waits then takes a backoff of his own, as both SDKs do). What
+is negative, no number, or further away than `LONGEST_S` (a span) or `FARTHEST_S` (a date) says nothing and is ignored,
+as is a reset that is past. Nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ _TEXT_BARE = re.compile(
     re.IGNORECASE,
 )
 _TEXT_FIELD = re.compile(
-    rf"\b(retry_?delay|retry[_-]after(?:_seconds|_s)?|retryAfter(?:Seconds)?)[\"']\s*[:=]\s*[\"']?({_SPAN}|\d{{1,9}}(?:\.\d{{1,9}})?)[\"',\s}}]",
+    rf"\b(retry_?delay|retry[_-]after(?:_seconds|_s)?|retryAfter(?:Seconds)?)[\"']\s*[:=]\s*[\"']?({_SPAN}"
+    rf"|\d{{1,9}}(?:\.\d{{1,9}})?)[\"',\s}}]",
     re.IGNORECASE,
 )
 _TEXT_DATE = re.compile(
     r"\b(?:regain\saccess|try\sagain|retry|resets?|available|until|wait|renews?|resume[sd]?)\b[^\n]{0,40}?"
-    r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?\s?(Z|UTC|GMT|[+-]\d{2}:?\d{2})?",
+    r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?\s?(Z|UTC|GMT"
+    r"|[+-]\d{2}:?\d{2})?",
     re.IGNORECASE,
 )
 
@@ -101,7 +105,9 @@ def span(text: str) -> float | None:
 
 
 def moment(value: str, now: float) -> float | None:
-    """Seconds from `now` (epoch) for a header's value in any form; None if it is none or out of bounds, 0 if it is past."""
+    """Seconds from `now` (epoch) for a header's value in any form; None if it is none or out of bounds, 0 if it"
+    " is past.
+    """
     found = _NUMBER.fullmatch(value)
     if found:
         number = float(found[1])
@@ -115,13 +121,13 @@ def moment(value: str, now: float) -> float | None:
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in lower case."""
+    """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in"
+    " lower case.
+    """
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
 
 
-def find(
-    headers: Mapping[str, str], body: Any, text: str, *, now: float, resets: Resets = "none"
-) -> Hint | None:
+def find(headers: Mapping[str, str], body: Any, text: str, *, now: float, resets: Resets = "none") -> Hint | None:
     """The server's hint, most direct form first.
 
     Args:

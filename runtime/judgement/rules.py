@@ -101,7 +101,7 @@ class Rule(BaseModel):
 
 
 class RuleError(ValueError):
-    """A rule in the configuration that cannot be used. The message names the rule, the key and what is wrong with it."""
+    """A rule in the configuration that cannot be used. The message names rule, key and what is wrong."""
 
 
 def parse_rules(table: Iterable[Mapping[str, Any]], where: str = "configuration") -> tuple[Rule, ...]:

@@ -26,11 +26,17 @@ _SAYS_WHEN = r"\b(?:try again|retry|wait)\b[^.\n]{0,20}?\d"
 CODES: tuple[Rule, ...] = (
     Rule(
         id="rate.one-request-too-large",
-        source="OpenAI and Groq: a single request over the limit per minute; no waiting heals it (gh:Aider-AI/aider#1880)",
+        source="OpenAI and Groq: one request over the limit per minute; no waiting heals it (gh:Aider-AI/aider#1880)",
         text=r"\bRequest too large\b.{0,300}\b(?:tokens per|TPM|ITPM)\b",
         cause=Cause.RATE_LIMITED,
         persistence=Persistence.NEEDS_CHANGE,
         suggestions=("Send fewer tokens in one request", "Ask the provider for a higher limit"),
+    ),
+    Rule(
+        id="openai.verify",
+        source="OpenAI: organization verification",
+        text=r"\borgani[sz]ation must be verified\b|\bmust be verified to\b",
+        cause=Cause.PERMISSION_DENIED,
     ),
     Rule(
         id="google.no-quota",
@@ -45,7 +51,8 @@ CODES: tuple[Rule, ...] = (
         source=_GOOGLE,
         provider=GOOGLE,
         status=(429, 503),
-        text=r"\bno capacity\b|\bout of capacity\b|\bcapacity (?:available|exhausted)\b|\boverloaded\b|\bhigh demand\b",
+        text=r"\bno capacity\b|\bout of capacity\b|\bcapacity (?:available|exhausted)\b|\boverloaded\b"
+             r"|\bhigh demand\b",
         cause=Cause.SERVICE_UNAVAILABLE,
     ),
     Rule(
@@ -93,7 +100,8 @@ CODES: tuple[Rule, ...] = (
         id="code.auth",
         source=_MANY,
         code=(
-            "invalid_api_key", "incorrect_api_key", "wrong_api_key", "missing_api_key", "no_api_key", "api_key_invalid",
+            "invalid_api_key", "incorrect_api_key", "wrong_api_key", "missing_api_key", "no_api_key",
+            "api_key_invalid",
             "api_key_expired", "api_key_not_found", "expired_api_key", "authentication_error", "authentication_failed",
             "authentication_required", "invalid_authentication", "invalid_authentication_error", "AuthenticationError",
             "unauthenticated", "credentials_missing", "invalid_credentials", "invalid_token", "token_expired",
@@ -101,7 +109,8 @@ CODES: tuple[Rule, ...] = (
             "access_token_type_unsupported", "account_session_invalid", "account_deactivated", "deactivated_workspace",
             "invalid_organization", "mismatched_organization", "mismatched_project", "no_organization",
             "UnrecognizedClientException", "UnrecognizedClient", "ExpiredTokenException", "ExpiredToken",
-            "InvalidSignatureException", "SignatureDoesNotMatch", "IncompleteSignature", "IncompleteSignatureException",
+            "InvalidSignatureException", "SignatureDoesNotMatch", "IncompleteSignature",
+            "IncompleteSignatureException",
             "MissingAuthenticationToken", "MissingAuthenticationTokenException", "InvalidClientTokenId",
             "InvalidAccessKeyId", "NotAuthenticated", "invalid_x_api_key", "invalid_grant",
         ),
@@ -124,12 +133,24 @@ CODES: tuple[Rule, ...] = (
         id="code.model",
         source=_MANY,
         code=(
-            "model_not_found", "model_not_exist", "model_does_not_exist", "model_not_available", "model_unavailable_error",
-            "invalid_model", "invalid_model_id", "unknown_model", "unsupported_model", "no_such_model", "ModelNotFound",
+            "model_not_found", "model_not_exist", "model_does_not_exist", "model_not_available",
+            "model_unavailable_error",
+            "invalid_model", "invalid_model_id", "unknown_model", "unsupported_model", "no_such_model",
+            "ModelNotFound",
             "DeploymentNotFound", "deployment_not_found", "model_decommissioned", "model_deprecated", "model_retired",
             "model_terminated", "InvalidEndpointOrModel.NotFound", "model_not_supported",
         ),
         cause=Cause.MODEL_UNKNOWN,
+    ),
+    Rule(
+        id="code.thing-not-found",
+        source=_OPENAI,
+        code=(
+            "previous_response_not_found", "response_not_found", "file_not_found", "item_not_found",
+            "thread_not_found",
+            "assistant_not_found", "vector_store_not_found", "conversation_not_found", "container_not_found",
+        ),
+        cause=Cause.NOT_FOUND,
     ),
     Rule(
         id="code.context-messages",
@@ -150,9 +171,9 @@ CODES: tuple[Rule, ...] = (
         cause=Cause.CONTEXT_OVERFLOW,
     ),
     Rule(
-        id="cerebras.empty",
-        source="Cerebras: 400 and 413 without a body mean context overflow",
-        provider=("cerebras",),
+        id="context.no-body",
+        source="Cerebras, Mistral: 400 and 413 without a body mean context overflow (pi-mono, overflow detection)",
+        provider=("cerebras", "mistral"),
         status=(400, 413),
         text=r"\A\s*\Z|\(no body\)",
         cause=Cause.CONTEXT_OVERFLOW,
@@ -179,8 +200,10 @@ CODES: tuple[Rule, ...] = (
             "ResponsibleAIPolicyViolation", "DataInspectionFailed", "data_inspection_failed", "SAFETY",
             "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "IMAGE_SAFETY", "SPII", "sensitive_words_detected",
             "InputTextSensitiveContentDetected", "OutputTextSensitiveContentDetected",
-            "InputImageSensitiveContentDetected", "SensitiveContentDetected", "policy_violation", "guardrail_intervened",
-            "refusal", "safety_check_failed", "cyber_policy_violation", "bio_policy_violation", "image_content_policy_violation",
+            "InputImageSensitiveContentDetected", "SensitiveContentDetected", "policy_violation",
+            "guardrail_intervened",
+            "refusal", "safety_check_failed", "cyber_policy_violation", "bio_policy_violation",
+            "image_content_policy_violation",
         ),
         cause=Cause.REFUSED,
     ),
@@ -191,7 +214,8 @@ CODES: tuple[Rule, ...] = (
             "overloaded_error", "overloaded", "server_overloaded", "server_is_overloaded", "engine_overloaded",
             "engine_overloaded_error", "model_overloaded", "slow_down", "service_tier_capacity_exceeded",
             "capacity_exceeded", "no_capacity", "model_capacity_exhausted", "insufficient_capacity", "server_busy",
-            "ModelNotReadyException", "ModelErrorException", "ModelStreamErrorException", "ServiceUnavailableException",
+            "ModelNotReadyException", "ModelErrorException", "ModelStreamErrorException",
+            "ServiceUnavailableException",
             "ServerOverloaded", "3505",
         ),
         cause=Cause.SERVICE_UNAVAILABLE,
@@ -237,7 +261,8 @@ CODES: tuple[Rule, ...] = (
         id="code.not-for-retry",
         source=_OPENAI,
         code=(
-            "unsupported_parameter", "unsupported_value", "invalid_value", "invalid_type", "missing_required_parameter",
+            "unsupported_parameter", "unsupported_value", "invalid_value", "invalid_type",
+            "missing_required_parameter",
             "unknown_parameter", "invalid_function_parameters", "string_above_max_length", "string_below_min_length",
             "array_above_max_length", "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value",
             "decimal_below_min_value", "invalid_encrypted_content", "unsupported_file", "invalid_image_url",
@@ -345,10 +370,11 @@ GENERIC_CODES: tuple[Rule, ...] = (
         source=_MANY,
         code=(
             "invalid_request_error", "invalid_request", "invalid_argument", "invalid_parameter", "InvalidParameter",
-            "bad_request", "BadRequest", "BadRequestError", "ValidationException", "failed_precondition", "OUT_OF_RANGE",
+            "bad_request", "BadRequest", "BadRequestError", "ValidationException", "failed_precondition",
+            "OUT_OF_RANGE",
             "unprocessable_entity", "invalid_prompt", "UNIMPLEMENTED",
         ),
-        status=("4xx", "none", "2xx"),
+        status=(400, 405, 406, 411, 412, 415, 416, 422, 426, 428, 431, "none", "2xx"),
         cause=Cause.BAD_REQUEST,
     ),
     Rule(
@@ -368,7 +394,6 @@ GENERIC_CODES: tuple[Rule, ...] = (
 
 STATUSES: tuple[Rule, ...] = (
     Rule(id="status.401", source="RFC 9110", status=401, cause=Cause.AUTH_FAILED),
-    Rule(id="status.402", source="RFC 9110; DeepSeek, OpenRouter, Hugging Face", status=402, cause=Cause.QUOTA_EXHAUSTED),
     Rule(id="status.403", source="RFC 9110", status=403, cause=Cause.PERMISSION_DENIED),
     Rule(
         id="status.404-model",

@@ -324,7 +324,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     ),
     Rule(
         id="tool.arguments-python",
-        source="Python: a call that does not fit the signature; may come from inside the tool, so its effect is unknown",
+        source="Python: a call that does not fit the signature, perhaps one inside the tool",
         origin=Origin.TOOL,
         text=r"\bunexpected keyword argument\b|\bmissing \d+ required (?:positional|keyword-only) argument",
         cause=Cause.ARGS_INVALID,
@@ -357,7 +357,8 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="net.certificate",
         source="OpenSSL verify errors; Python ssl",
-        text=r"\bCERTIFICATE_VERIFY_FAILED\b|\bcertificate verify failed\b|\bself[- ]signed certificate\b|\bcertificate has expired\b",
+        text=r"\bCERTIFICATE_VERIFY_FAILED\b|\bcertificate verify failed\b|\bself[- ]signed certificate\b"
+        r"|\bcertificate has expired\b",
         cause=Cause.NETWORK,
         persistence=Persistence.NEEDS_CHANGE,
         effect=Effect.NOT_ATTEMPTED,

@@ -1,4 +1,4 @@
-"""What an operator is told of a cause, and what usually helps. Plain words; the provider's own text stands beside them."""
+"""What an operator is told of a cause, and what usually helps. The provider's own text stands beside it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Cause(StrEnum):
 
 
 class Persistence(StrEnum):
-    """Whether the same call can succeed later. `UNKNOWN` counts as permanent where repeating on our own is concerned."""
+    """Whether the same call can succeed later. Nothing but `TRANSIENT` is ever repeated without being asked."""
 
     TRANSIENT = "transient"
     NEEDS_CHANGE = "needs_change"

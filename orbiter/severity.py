@@ -1,0 +1,71 @@
+"""How grave a failure is in its author's eyes, and what should follow: the words of seed 002.
+
+An agent or a tool may bring a `classify_error(exc, context)` that returns an `ErrorClassification`. A runtime acts on
+it; plain `run` has no planner, router or operator to turn to, and does not ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any
+
+from orbiter.errors import ConfigurationError
+
+__all__ = ["ErrorClassification", "ErrorSeverity"]
+
+
+class ErrorSeverity(Enum):
+    """What should follow a failure."""
+
+    CRITICAL = "critical"
+    """End execution: no attempt will help."""
+    RETRIABLE = "retriable"
+    """Retry the execution step."""
+    REPLANNING = "replanning"
+    """Back to the planning agent, with the reason."""
+    RECLASSIFICATION = "reclassification"
+    """Back to the agent that routes, with the reason."""
+    FATAL = "fatal"
+    """System-level failure: stop at once, and let no model analyse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorClassification:
+    """An author's judgement of a failure.
+
+    Args:
+        severity: What should follow; its value as a string is taken too.
+        user_message: What to tell the user; None leaves it to the runtime.
+        metadata: Facts for the report and its analysis. Known keys: `technical_details`, `safety_abort_reason`,
+            `suggestions` (list or string), `replanning_reason`, `reclassification_reason`, `required_context` (list),
+            `error_code`, `retry_after` (seconds).
+
+    Raises:
+        ConfigurationError: `severity` is no severity; the message names the nearest one.
+    """
+
+    severity: ErrorSeverity
+    user_message: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.severity, ErrorSeverity):
+            object.__setattr__(self, "severity", _severity(self.severity))
+
+
+def _severity(word: object) -> ErrorSeverity:
+    valid = [s.value for s in ErrorSeverity]
+    wanted = str(word).lower()
+    if wanted in valid:
+        return ErrorSeverity(wanted)
+    near = get_close_matches(wanted, valid, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    raise ConfigurationError(
+        f"Unknown error severity {word!r}",
+        suggestion=f"{hint}Valid are: {', '.join(valid)}",
+        config_field="severity",
+        config_value=str(word),
+    )
