@@ -23,7 +23,8 @@ from runtime.record import events as ev
 from runtime.record.state import Incident
 from runtime.record.taxonomy import Classification, Effect, Origin
 from runtime.work import incidents
-from runtime.work.carry import Carried, carry
+from runtime.work.carried import Carried
+from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
 from runtime.work.life import Element, Life
 

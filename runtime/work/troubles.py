@@ -1,0 +1,122 @@
+"""What is said of a step that cannot go on by itself: facts for the operator, and whether to ask before trying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orbiter.ask import NeedsInput
+from runtime.judgement.classify import classify
+from runtime.record import events as ev
+from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
+from runtime.work import gate
+from runtime.work.carried import Carried
+from runtime.work.incidents import Trouble
+
+ORIGINS = {"llm": Origin.MODEL, "tool": Origin.TOOL, "value": Origin.AGENT}
+
+
+def classified(c: Carried, exc: Exception) -> Classification:
+    if isinstance(exc, NeedsInput):
+        return Classification(
+            origin=Origin.HUMAN,
+            cause=Cause.MISSING_INPUT,
+            persistence=Persistence.NEEDS_CHANGE,
+            effect=Effect.NOT_ATTEMPTED,
+            user_message=str(exc),
+            rule_id="needs-input",
+        )
+    provider = c.step.name.partition(":")[0] if c.step.kind == "llm" else ""
+    effect = Effect.NONE if c.repeatable else Effect.UNKNOWN
+    return classify(exc, origin=ORIGINS[c.step.kind], provider=provider, effect=effect)
+
+
+def trouble(
+    c: Carried,
+    fault: Classification,
+    exc: Exception,
+    changes: dict[str, Any],
+    *,
+    need: str = "",
+    wait_s: float | None = None,
+    ended: ev.StepEnded | None = None,
+) -> Trouble:
+    if fault.impact is Impact.ABSORBED:
+        # What a person is asked about was not absorbed, whatever is usual for its kind.
+        fault = fault.model_copy(update={"impact": Impact.NODE})
+    action = c.action(changes)
+    if need:
+        action["permission"] = need
+    return Trouble(
+        fault=fault,
+        where=c.step.kind,
+        message=str(exc) or type(exc).__name__,
+        error=exc,
+        action=action,
+        need=need,
+        wait_s=wait_s,
+        ended=ended,
+    )
+
+
+def doubt(c: Carried) -> Trouble | None:
+    """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
+    node = c.node
+    if node is None:
+        return None
+    if node.incidents and c.life.state.incidents[node.incidents[-1]].open:
+        return Trouble(fault=c.life.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message="")
+    if c.repeatable or not node.attempts or node.round == 0:
+        return None
+    died = node.in_flight is not None and node.in_flight != c.life.lease.epoch
+    unknown = node.in_flight is None and node.fault is not None and node.retry is None and not node.fault.repeatable
+    if not (died or unknown):
+        return None
+    message = f"{c.step.name} had begun when its process ended: nobody knows whether it took effect"
+    fault = Classification(
+        origin=Origin.TOOL,
+        cause=Cause.CANCELLED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.UNKNOWN,
+        user_message=message,
+        rule_id="in-doubt",
+    )
+    return Trouble(fault=fault, where="tool", message=message, action=c.action({}), in_doubt=True)
+
+
+def config_fault(exc: Exception) -> Classification:
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.CONFIG_INVALID,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=str(exc),
+        technical=f"{type(exc).__name__}: {exc}",
+        rule_id="step-arguments",
+    )
+
+
+def permission_fault(error: gate.PermissionNeeded) -> Classification:
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.PERMISSION_DENIED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=str(error),
+        suggestions=("Grant it for this call only unless the agent will need it again.",),
+        rule_id="permission-needed",
+    )
+
+
+def differs(changed: str) -> Trouble:
+    message = f"this step is not the one that is recorded here ({changed})"
+    fault = Classification(
+        origin=Origin.RUNNER,
+        cause=Cause.INTERNAL,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        impact=Impact.RUN,
+        user_message=message,
+        suggestions=("Put back the code that this run began with, restart the runtime, then retry; or abort.",),
+        rule_id="recall-difference",
+    )
+    return Trouble(fault=fault, where="run", message=message, action={"difference": changed})
