@@ -208,7 +208,7 @@ class LinkClient:
         """
         if self.status.phase in {"lost", "closed"}:
             raise LinkLost(self.status.reason or "the link is closed")
-        command = p.Command(id=command_id or secrets.token_hex(16), verb=verb, args=args, channel=self._channel)
+        command = p.Command(id=command_id or p.new_command_id(), verb=verb, args=args, channel=self._channel)
         done: asyncio.Future[p.Reply] = asyncio.get_running_loop().create_future()
         self.pending[command.id] = Pending(command.id, verb, args, command.line(), done)
         self._mark()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from orbiter.errors import OrbiterError
 from runtime.link.protocol import Command, Reply, Role
-from runtime.link.verbs import CommandError, Verb
+from runtime.link.verbs import Asked, CommandError, Verb
 from runtime.record.events import Actor
 from runtime.record.journal import Journal, JournalError
 
@@ -70,7 +70,7 @@ class Commands:
 
     async def _do(self, command: Command, verb: Verb, args: Any, by: Actor) -> Reply:
         try:
-            return Reply(id=command.id, ok=True, result=await verb.run(args, by))
+            return Reply(id=command.id, ok=True, result=await verb.run(args, Asked(by, command.id)))
         except CommandError as exc:
             return _no(command, exc.error, str(exc), **exc.detail)
         except JournalError as exc:

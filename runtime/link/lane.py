@@ -91,17 +91,19 @@ class Lane:
 
     async def next(self) -> bytes | None:
         """The next line to send, waiting for one; None when the lane was closed."""
-        while True:
-            if self._ways:
-                return self._ways.popleft()
-            if self._closed:
-                return None
-            line = self._of_stream()
-            if line is not None:
-                self._sent += 1
-                return line
+        while (line := self.ready()) is None and not self._closed:
             self._wake.clear()
             await self._wake.wait()
+        return line
+
+    def ready(self) -> bytes | None:
+        """The next line that may go out now, None if there is none."""
+        if self._ways:
+            return self._ways.popleft()
+        line = None if self._closed else self._of_stream()
+        if line is not None:
+            self._sent += 1
+        return line
 
     def _of_stream(self) -> bytes | None:
         if self.under_way >= self._window:

@@ -15,11 +15,12 @@ reader does not know are ignored; a message that it does not know is answered wi
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from runtime.record.events import GrantAdded, IncidentOpened
+from runtime.record.events import GrantAdded, IncidentOpened, utc_now
 from runtime.record.state import Summary
 
 PROTO = 1
@@ -192,6 +193,11 @@ class Command(Message):
     verb: str
     args: dict[str, Any] = Field(default_factory=dict)
     channel: Literal["console", "cli"] = "console"
+
+
+def new_command_id() -> str:
+    """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
+    return f"{utc_now():%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
 
 
 class Ack(Message):

@@ -1,7 +1,7 @@
 """The serving end of the link: tells consoles what the journal says, and hands their commands to the desk.
 
-Lives on a loop of its own and shares no object with what drives the runs: both meet in the journal, and in `publish`,
-which takes pieces of streamed replies from any thread. The picture and the runs that are watched follow the journal's
+Lives on a loop of its own and shares no object with what drives the runs: both meet in the journal, and in `deltas`,
+which take pieces of streamed replies from any thread. The picture and the runs that are watched follow the journal's
 tail, so that runs which another process drives are shown as well.
 """
 
@@ -27,7 +27,6 @@ from runtime.link.verbs import Verb
 from runtime.link.watched import WatchedRun
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError
-from runtime.record.state import RUN_TERMINAL
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ ACTIVE = ("queued", "running", "waiting", "frozen")
 
 
 class LinkServer:
-    """Serves consoles: `start`, then `listen` or `adopt`; `close` at the end. Only `publish` is thread-safe."""
+    """Serves consoles: `start`, then `listen` or `adopt`; `close` at the end. Only `deltas` is thread-safe."""
 
     def __init__(
         self,
@@ -52,6 +51,7 @@ class LinkServer:
         program: str = "",
         workspace: str = "",
         keys: Sequence[str] = (),
+        streams: Streams | None = None,
         window: int = WINDOW,
         capacity: int = CAPACITY,
     ) -> None:
@@ -59,9 +59,10 @@ class LinkServer:
         self.capacity = capacity
         self.picture = Picture()
         self._journal = journal
-        self._commands = Commands(journal, verbs)
+        self.verbs = dict(verbs)
+        self._commands = Commands(journal, self.verbs)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
-        self._streams = Streams(self._tell_delta)
+        self._streams = streams if streams is not None else Streams()
         self._runs: dict[str, WatchedRun] = {}
         self._loading: dict[str, list[ev.Record]] = {}
         self._connections: set[Connection] = set()
@@ -70,7 +71,7 @@ class LinkServer:
         self._servers: list[asyncio.Server] = []
         self._at = 0
         self._due: set[str] = set()
-        self._ended: set[str] = set()
+        self._inbox_due: set[str] = set()
         self._grants_due = False
         self._due_wake = asyncio.Event()
 
@@ -78,7 +79,7 @@ class LinkServer:
 
     async def start(self) -> None:
         """Load the picture and begin to follow the journal. Raises `JournalError`."""
-        self._streams.bind(asyncio.get_running_loop())
+        self._streams.bind(asyncio.get_running_loop(), self._tell_delta)
         await self._load()
         self._spawn(self._follow())
         self._spawn(self._refresh())
@@ -116,11 +117,10 @@ class LinkServer:
         """How many are connected."""
         return len(self._connections)
 
-    def publish(  # noqa: PLR0917
-        self, run_id: str, node_id: str, attempt: int, offset: int, text: str, kind: p.DeltaKind = "text"
-    ) -> None:
-        """A piece of a reply that is being streamed. Thread-safe, never blocks, quiet after `close`."""
-        self._streams.publish(Piece(run_id, node_id, attempt, offset, text, kind))
+    @property
+    def deltas(self) -> Streams:
+        """Where whoever drives runs puts pieces of streamed replies, from any thread."""
+        return self._streams
 
     # -- what connections call ---------------------------------------------------------------------------------
 
@@ -158,6 +158,7 @@ class LinkServer:
 
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self._streams.eyes = len(self._connections)
         connection.attached = False
         connection.watching.clear()
         self._trim()
@@ -229,17 +230,23 @@ class LinkServer:
             self._tell_event(event)
             match event:
                 case ev.IncidentOpened():
-                    found = self.picture.summaries.get(event.run_id)
-                    title = found.title if found is not None else ""
-                    self._tell(self.picture.open(p.Inboxed(run_id=event.run_id, title=title, opened=event)))
+                    self._tell(self._opened(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
                     self._tell(self.picture.close(event.incident_id))
                 case ev.StepEnded():
                     self._end_stream(event.run_id, event.node_id)
                 case ev.RunFinished() | ev.RunParked():
                     self._streams.end_run(event.run_id)
-                    self._ended.add(event.run_id)
+                    self._inbox_due.add(event.run_id)
         self._due_wake.set()
+
+    def _opened(self, event: ev.IncidentOpened) -> bytes | None:
+        """Of a run that consoles have not heard of yet, an incident is told after the run."""
+        found = self.picture.summaries.get(event.run_id)
+        if found is None:
+            self._inbox_due.add(event.run_id)
+            return None
+        return self.picture.open(p.Inboxed(run_id=event.run_id, title=found.title, opened=event))
 
     async def _refresh(self) -> None:
         """Keep summaries up to date: those of all runs that moved while the last ones were being read."""
@@ -247,16 +254,16 @@ class LinkServer:
             await self._due_wake.wait()
             self._due_wake.clear()
             due, self._due = self._due, set()
-            ended, self._ended = self._ended, set()
+            inbox, self._inbox_due = self._inbox_due, set()
             grants, self._grants_due = self._grants_due, False
             try:
                 await self._refresh_grants(due=grants)
                 for run_id in due:
-                    await self._refresh_run(run_id, ended=run_id in ended)
+                    await self._refresh_run(run_id, inbox=run_id in inbox)
             except JournalError:
                 log.exception("cannot read summaries; trying again")
                 self._due |= due
-                self._ended |= ended
+                self._inbox_due |= inbox
                 self._grants_due |= grants
                 await asyncio.sleep(1)
                 self._due_wake.set()
@@ -265,14 +272,22 @@ class LinkServer:
         if due:
             self._tell(self.picture.grant(await self._journal.grants()))
 
-    async def _refresh_run(self, run_id: str, *, ended: bool) -> None:
+    async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
         if summary is None:
             return
         self._tell(self.picture.summarise(summary))
-        if ended and summary.state in RUN_TERMINAL:
-            for incident_id in [key for key, row in self.picture.incidents.items() if row.run_id == run_id]:
+        if not inbox:
+            return
+        rows = {row.opened.incident_id: row.opened for row in await self._journal.incidents(run_id)}
+        if run_id in self._due:  # the run moved on while we read: what we read may be old
+            self._inbox_due.add(run_id)
+            return
+        for incident_id in [key for key, row in self.picture.incidents.items() if row.run_id == run_id]:
+            if incident_id not in rows:
                 self._tell(self.picture.close(incident_id))
+        for opened in rows.values():
+            self._tell(self.picture.open(p.Inboxed(run_id=run_id, title=summary.title, opened=opened)))
 
     # -- telling -----------------------------------------------------------------------------------------------
 
@@ -375,6 +390,7 @@ class LinkServer:
         writer.transport.set_write_buffer_limits(high=READ_BYTES)
         connection = Connection(self, reader, writer, role, account(uid))
         self._connections.add(connection)
+        self._streams.eyes = len(self._connections)
         self._spawn(connection.run())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -1,7 +1,7 @@
 """Replies that are being streamed: the text so far of each, for consoles that come later, and its pieces as they come.
 
-Pieces come from other threads. They are for eyes only: what the journal records of a step is the truth, and once a
-step has ended its text here is forgotten.
+Pieces come from the driving thread, in order (`runtime.work.life.Deltas` is what it sees of this). They are for eyes
+only: what the journal records of a step is the truth, and once a step has ended its text here is forgotten.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Piece(NamedTuple):
     run_id: str
     node_id: str
     attempt: int
-    offset: int
+    kind: DeltaKind
     text: str
-    kind: DeltaKind = "text"
+    offset: int = 0
 
 
 @dataclass(slots=True)
@@ -39,31 +39,35 @@ class _Text:
 class Streams:
     """Texts so far by run, node and kind."""
 
-    def __init__(self, tell: Callable[[Piece], None]) -> None:
-        self._tell = tell
+    def __init__(self) -> None:
+        self._tell: Callable[[Piece], None] | None = None
         self._texts: dict[str, dict[tuple[str, DeltaKind], _Text]] = {}
         self._lock = threading.Lock()
         self._waiting: list[Piece] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.eyes = 0
+        """Consoles that are connected."""
 
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Pieces are handed on in this loop from now on; earlier ones too."""
+    def bind(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Piece], None]) -> None:
+        """Hand pieces on to `tell`, in this loop, from now on."""
         with self._lock:
-            self._loop = loop
-            if self._waiting:
-                loop.call_soon(self._drain)
+            self._loop, self._tell = loop, tell
 
     def close(self) -> None:
         with self._lock:
             self._loop = None
             self._waiting.clear()
 
-    def publish(self, piece: Piece) -> None:
-        """Thread-safe."""
+    def wants(self, run_id: str) -> bool:
+        """Whether anybody may want to see replies while they come. Thread-safe."""
+        return self.eyes > 0
+
+    def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None:
+        """The next piece of a reply. Thread-safe, never blocks, quiet after `close`."""
         with self._lock:
             if self._loop is None:
                 return
-            self._waiting.append(piece)
+            self._waiting.append(Piece(run_id, node_id, attempt, "reasoning" if kind == "reasoning" else "text", text))
             if len(self._waiting) == 1:
                 self._loop.call_soon_threadsafe(self._drain)
 
@@ -92,9 +96,8 @@ class Streams:
         found = texts.get((piece.node_id, piece.kind))
         if found is None or found.attempt < piece.attempt:
             found = texts[piece.node_id, piece.kind] = _Text(piece.attempt)
-        have = len(found.text)
-        fresh = piece.text[have - piece.offset :] if piece.offset <= have else ""
-        if not fresh or found.attempt != piece.attempt or have + len(fresh) > LONGEST:
-            return
-        found.text += fresh
-        self._tell(piece._replace(offset=have, text=fresh))
+        offset = len(found.text)
+        if found.attempt == piece.attempt and piece.text and offset + len(piece.text) <= LONGEST:
+            found.text += piece.text
+            assert self._tell is not None
+            self._tell(piece._replace(offset=offset))

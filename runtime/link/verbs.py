@@ -7,36 +7,17 @@ was restarted in between, gets the stored reply.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.record import events as ev
-from runtime.record.journal import Accepted, Journal, Refused
-
-
-class Desk(Protocol):
-    """The acting side, as far as a console reaches it: `runtime.work.desk.Desk`."""
-
-    async def start(self, ref: str, input: str, *, options: dict[str, Any], by: ev.Actor) -> str: ...  # noqa: A002
-
-    async def answer(
-        self,
-        incident_id: str,
-        option: str,
-        params: dict[str, Any],
-        *,
-        reach: Literal["attempt", "agent", "run"],
-        revision: int,
-        reason: str,
-        by: ev.Actor,
-    ) -> Accepted | Refused: ...
-
-    async def abort(self, run_id: str, *, reason: str, by: ev.Actor) -> Any: ...
-
-    async def revoke(self, grant_id: str, by: ev.Actor) -> Any: ...
+from runtime.record.journal import Journal, Refused
+from runtime.work.desk import Desk
 
 
 class CommandError(Exception):
@@ -63,6 +44,7 @@ class NoArgs(Args):
 class StartArgs(Args):
     ref: str = Field(min_length=1)
     input: str = ""
+    title: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -70,8 +52,9 @@ class AnswerArgs(Args):
     incident_id: str = Field(min_length=1)
     option: str = Field(min_length=1)
     params: dict[str, Any] = Field(default_factory=dict)
-    reach: Literal["attempt", "agent", "run"] = "attempt"
-    revision: int = Field(ge=1)
+    reach: Literal["attempt", "agent", "run"] | None = None
+    revision: int | None = None
+    """Of the incident as the operator saw it; an answer to an older one is refused."""
     reason: str = ""
 
 
@@ -100,21 +83,32 @@ class IncidentArgs(Args):
 
 
 @dataclass(slots=True, frozen=True)
+class Asked:
+    """Who asks, and the id of the command."""
+
+    by: ev.Actor
+    command_id: str
+
+
+@dataclass(slots=True, frozen=True)
 class Verb:
-    """One verb. `run` takes the checked arguments and who asks, gives JSON, and raises `CommandError`."""
+    """One verb. `run` takes the checked arguments, gives JSON, and raises `CommandError` or an `OrbiterError`."""
 
     args: type[Args]
-    run: Callable[[Any, ev.Actor], Awaitable[Any]]
+    run: Callable[[Any, Asked], Awaitable[Any]]
     acts: bool = False
 
 
 def desk_verbs(desk: Desk) -> dict[str, Verb]:
     """The verbs that act."""
 
-    async def start(args: StartArgs, by: ev.Actor) -> dict[str, Any]:
-        return {"run_id": await desk.start(args.ref, args.input, options=args.options, by=by)}
+    async def start(args: StartArgs, asked: Asked) -> dict[str, Any]:
+        run_id = run_id_of(asked.command_id)
+        options = dict(args.options)
+        await desk.start(args.ref, args.input, title=args.title, options=options, by=asked.by, run_id=run_id)
+        return {"run_id": run_id}
 
-    async def answer(args: AnswerArgs, by: ev.Actor) -> dict[str, Any]:
+    async def answer(args: AnswerArgs, asked: Asked) -> dict[str, Any]:
         outcome = await desk.answer(
             args.incident_id,
             args.option,
@@ -122,18 +116,18 @@ def desk_verbs(desk: Desk) -> dict[str, Verb]:
             reach=args.reach,
             revision=args.revision,
             reason=args.reason,
-            by=by,
+            by=asked.by,
         )
         if isinstance(outcome, Refused):
             raise refusal(args.incident_id, outcome)
         return {"incident_id": args.incident_id, "option": outcome.answer.option, "seq": outcome.answer.seq}
 
-    async def abort(args: AbortArgs, by: ev.Actor) -> dict[str, Any]:
-        await desk.abort(args.run_id, reason=args.reason, by=by)
+    async def abort(args: AbortArgs, asked: Asked) -> dict[str, Any]:
+        await desk.abort(args.run_id, reason=args.reason, by=asked.by)
         return {"run_id": args.run_id}
 
-    async def revoke(args: RevokeArgs, by: ev.Actor) -> dict[str, Any]:
-        await desk.revoke(args.grant_id, by)
+    async def revoke(args: RevokeArgs, asked: Asked) -> dict[str, Any]:
+        await desk.revoke(args.grant_id, by=asked.by)
         return {"grant_id": args.grant_id}
 
     return {
@@ -142,6 +136,15 @@ def desk_verbs(desk: Desk) -> dict[str, Verb]:
         "abort": Verb(AbortArgs, abort, acts=True),
         "revoke": Verb(RevokeArgs, revoke, acts=True),
     }
+
+
+def run_id_of(command_id: str) -> str:
+    """The id of the run that a command starts: always the same, so that even a runtime that died between creating the
+    run and storing its reply starts it once (`Journal.create` is idempotent).
+    """
+    digest = hashlib.sha256(command_id.encode()).hexdigest()[:8]
+    stamp = re.match(r"\d{6}-\d{6}(?=-)", command_id)
+    return f"{stamp.group()}-{digest}" if stamp else digest
 
 
 def refusal(incident_id: str, outcome: Refused) -> CommandError:
@@ -159,21 +162,21 @@ def refusal(incident_id: str, outcome: Refused) -> CommandError:
 def journal_verbs(journal: Journal) -> dict[str, Verb]:
     """The verbs that look into the journal."""
 
-    async def events(args: EventsArgs, _by: ev.Actor) -> list[Any]:
+    async def events(args: EventsArgs, _asked: Asked) -> list[Any]:
         found = await journal.read(args.run_id, after=args.after, limit=args.limit)
         return [_json(event) for event in found]
 
-    async def runs(args: RunsArgs, _by: ev.Actor) -> list[Any]:
+    async def runs(args: RunsArgs, _asked: Asked) -> list[Any]:
         return [_json(found) for found in await journal.runs(args.limit, states=args.states)]
 
-    async def incident(args: IncidentArgs, _by: ev.Actor) -> dict[str, Any]:
+    async def incident(args: IncidentArgs, _asked: Asked) -> dict[str, Any]:
         found = await journal.incident(args.incident_id)
         if found is None:
             raise CommandError("unknown_incident", f"no incident is called {args.incident_id}, nor only one begins so")
         run_id, opened, answer = found
         return {"run_id": run_id, "opened": _json(opened), "answer": None if answer is None else _json(answer)}
 
-    async def grants(_args: NoArgs, _by: ev.Actor) -> list[Any]:
+    async def grants(_args: NoArgs, _asked: Asked) -> list[Any]:
         return [_json(found) for found in await journal.grants()]
 
     return {
@@ -187,10 +190,10 @@ def journal_verbs(journal: Journal) -> dict[str, Verb]:
 def control_verbs(status: Callable[[], Mapping[str, Any]], stop: Callable[[], None]) -> dict[str, Verb]:
     """`status` and `stop`: the two that every later version must go on to understand."""
 
-    async def tell(_args: NoArgs, _by: ev.Actor) -> dict[str, Any]:
+    async def tell(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
         return dict(status())
 
-    async def end(_args: NoArgs, _by: ev.Actor) -> dict[str, Any]:
+    async def end(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
         stop()
         return {"stopping": True}
 

@@ -1,0 +1,182 @@
+"""A workspace with a real journal, a real desk, a serving end on real sockets, and somebody who drives runs by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from runtime.link import protocol as p
+from runtime.link.client import LinkClient
+from runtime.link.lines import LineReader
+from runtime.link.server import LinkServer
+from runtime.link.streams import Streams
+from runtime.link.transport import UnixTransport
+from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
+from runtime.record import events as ev
+from runtime.record.journal import Lease
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RunState, fold
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.work import sockets
+from runtime.work.desk import Desk
+
+SWARM = "swarm.py:team"
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
+
+
+class Driver:
+    """Writes a run's events as a drive would, from a journal object of its own."""
+
+    def __init__(self, journal: SqliteJournal, lease: Lease, state: RunState) -> None:
+        self.journal = journal
+        self.lease = lease
+        self.state = state
+
+    @property
+    def run_id(self) -> str:
+        return self.lease.run_id
+
+    async def write(self, *events: ev.Record) -> None:
+        for event in events:
+            self.state.apply(event)
+        await self.journal.append(self.lease, events, summary=self.state.summary())
+
+    async def truth(self) -> RunState:
+        """The run as the journal has it."""
+        return fold(await self.journal.read(self.run_id))
+
+    async def nodes(self, *names: str) -> None:
+        await self.write(*(ev.NodeOpened(node_id=name, kind="agent", name=name) for name in names))
+
+    async def incident(self, incident_id: str = "i-1", node_id: str = "", **given: Any) -> None:
+        options = (ev.Option(id="retry", label="Retry operation"), ev.Option(id="abort", label="Abort execution"))
+        await self.write(
+            ev.IncidentOpened(
+                incident_id=incident_id,
+                node_id=node_id,
+                fault=FAULT,
+                options=options,
+                **given,
+            )
+        )
+
+
+class Bench:
+    """A workspace. `serve` may be called again after `stop`: another life of the runtime on the same journal."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self.workspace = state_dir.parent
+        self.stopping = asyncio.Event()
+        self.server: LinkServer | None = None
+        self.serving: SqliteJournal | None = None
+        self.driving: SqliteJournal | None = None
+        self.sockets: sockets.Sockets | None = None
+        self.streams = Streams()
+        self.clients: list[LinkClient] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+
+    async def open(self) -> SqliteJournal:
+        if self.driving is None:
+            self.driving = await SqliteJournal.open(self.state_dir / "journal.db")
+        return self.driving
+
+    async def serve(self, **settings: Any) -> LinkServer:
+        await self.open()
+        self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
+        verbs = {
+            **desk_verbs(Desk(self.serving, self.workspace)),
+            **journal_verbs(self.serving),
+            **control_verbs(lambda: {"state": "serving"}, self.stopping.set),
+        }
+        self.server = LinkServer(self.serving, verbs, streams=self.streams, program="orbiter-console test", **settings)
+        await self.server.start()
+        self.sockets = sockets.listen(self.state_dir)
+        for role, sock in self.sockets.by_role.items():
+            await self.server.listen(sock, role)
+        return self.server
+
+    async def stop(self) -> None:
+        if self.server is not None:
+            await self.server.close()
+            self.server = None
+        if self.sockets is not None:
+            self.sockets.close()
+            self.sockets = None
+        if self.serving is not None:
+            await self.serving.close()
+            self.serving = None
+
+    async def console(self, role: sockets.Role = "operator", **settings: Any) -> LinkClient:
+        """A console that has been told the picture."""
+        client = LinkClient(UnixTransport(self.state_dir, role=role), **settings)
+        self.clients.append(client)
+        client.start()
+        await client.until(lambda: client.ready)
+        return client
+
+    async def driver(self, run_id: str) -> Driver:
+        journal = await self.open()
+        lease = await journal.claim(run_id, "bench", 600.0)
+        assert lease is not None
+        state = RunState()
+        for event in await journal.read(run_id):
+            state.apply(event)
+        driver = Driver(journal, lease, state)
+        await driver.write(ev.RunStarted(epoch=lease.epoch))
+        return driver
+
+    async def started(self, run_id: str = "run-1", *, title: str = "team") -> Driver:
+        """A run that is being driven."""
+        journal = await self.open()
+        created = ev.RunCreated(run_id=run_id, ref=SWARM, title=title)
+        state = RunState()
+        state.apply(created)
+        assert await journal.create(created, state.summary())
+        return await self.driver(run_id)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self.tasks.append(task)
+        return task
+
+    async def close(self) -> None:
+        for client in self.clients:
+            await client.close()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.stop()
+        if self.driving is not None:
+            await self.driving.close()
+
+
+class Raw:
+    """A console that says what it likes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self._lines = LineReader()
+        self._found: list[bytes] = []
+
+    @classmethod
+    async def dial(cls, bench: Bench, role: sockets.Role = "operator") -> Raw:
+        return cls(*await asyncio.open_unix_connection(sock=sockets.dial(bench.state_dir, role)))
+
+    async def hear(self) -> p.FromRuntime:
+        while not self._found:
+            data = await self.reader.read(65536)
+            if not data:
+                raise EOFError
+            self._found = self._lines.feed(data)
+        return p.from_runtime(self._found.pop(0))
+
+    def say(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def end(self) -> None:
+        self.writer.close()
+        await self.writer.wait_closed()
