@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+VENDORS = frozenset({"orbiter.models.anthropic", "orbiter.models.openai"})
+"""What is loaded when a model of theirs is called; each may load its own vendor's SDK."""
 HEAVY = ("textual", "rich", "anthropic", "openai", "httpx", "httpx2")
 
 
@@ -35,9 +37,21 @@ def test_importing_a_lower_floor_loads_neither_textual_nor_a_vendor_sdk(package:
 
 @pytest.mark.parametrize("package", ["orbiter", "runtime"])
 def test_no_module_of_a_lower_floor_loads_them_either(package: str) -> None:
-    modules = modules_of(package)
+    modules = [name for name in modules_of(package) if name not in VENDORS]
     assert package in modules
     assert loaded_after("import " + ", ".join(modules), ("textual", "rich", "anthropic", "openai")) == set()
+
+
+def test_the_command_line_starts_light() -> None:
+    assert loaded_after("import console.cli", (*HEAVY, "pydantic", "asyncio")) == set()
+
+
+@pytest.mark.parametrize("package", ["console", "screens"])
+def test_what_has_no_screen_loads_no_textual(package: str) -> None:
+    """The linear mode, the views behind the screens, and every verb work where Textual is not installed."""
+    linear = ["console.cli", "console.linear", "console.lines", "console.verbs.demo", "console.verbs.incidents"]
+    modules = {"console": linear, "screens": ["screens.text", "screens.words", "screens.glyphs"]}[package]
+    assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
 
 
 def test_the_check_notices_what_it_is_there_for() -> None:

@@ -80,6 +80,7 @@ def _node(node: Node) -> dict[str, Any]:
         "name": node.name,
         "agent": node.agent,
         "state": node.phase,
+        "requested": node.requested,
         "attempts": node.attempts,
         "opened_at": node.opened_at,
         "closed_at": node.closed_at,

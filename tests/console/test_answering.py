@@ -1,0 +1,141 @@
+"""How incidents are put before an operator: one after the other, and none that somebody else has settled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from console.demo.operator import DemoOperator
+from console.linear import Answering
+from console.operators import Given
+from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RunState, fold
+from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
+from runtime.work.desk import Desk
+
+FAULT = Classification(
+    origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT, effect=Effect.NONE, user_message="no"
+)
+
+
+def opened(incident_id: str, *options: str, model: str = "") -> ev.IncidentOpened:
+    return ev.IncidentOpened(
+        node_id=f"n-{incident_id}",
+        incident_id=incident_id,
+        fault=FAULT,
+        options=tuple(ev.Option(id=each, label=each) for each in options),
+        action={"model": model} if model else {},
+    )
+
+
+class Asked:
+    """An operator who answers when the test says so."""
+
+    by = ev.Actor(name="asked", channel="cli")
+
+    def __init__(self) -> None:
+        self.questions: asyncio.Queue[str] = asyncio.Queue()
+        self.answers: asyncio.Queue[Given | None] = asyncio.Queue()
+
+    async def decide(self, state: RunState, opened: ev.IncidentOpened) -> Given | None:
+        self.questions.put_nowait(opened.incident_id)
+        return await self.answers.get()
+
+
+class Scene:
+    """A run with two open incidents in a real journal, and the clerk who asks about them."""
+
+    def __init__(self, journal: SqliteJournal, root: Path) -> None:
+        self.journal = journal
+        self.operator = Asked()
+        self.desk = Desk(journal, root)
+        self.clerk = Answering(self.desk, self.operator)
+
+    async def begin(self) -> None:
+        state = RunState()
+        created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
+        state.apply(created)
+        await self.journal.create(created, state.summary())
+        lease = await self.journal.claim("r", "test", 60)
+        assert lease is not None
+        await self.journal.append(lease, [opened("i-1", "retry", "abort"), opened("i-2", "retry", "abort")])
+        await self.look()
+
+    async def look(self) -> RunState:
+        state = fold(await self.journal.read("r"))
+        self.clerk.look_at(state)
+        return state
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        found = Scene(journal, tmp_path)
+        await found.begin()
+        working = asyncio.create_task(found.clerk.work())
+        yield found
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_one_question_after_the_other(scene: Scene) -> None:
+    assert await scene.operator.questions.get() == "i-1"
+    assert scene.operator.questions.empty()
+    scene.operator.answers.put_nowait(Given("retry"))
+    assert await scene.operator.questions.get() == "i-2"
+    assert (await scene.look()).incidents["i-1"].answer is not None
+
+
+async def test_an_answer_that_the_desk_cannot_take_is_asked_for_again(scene: Scene) -> None:
+    await scene.operator.questions.get()
+    scene.operator.answers.put_nowait(Given("grant"))
+    assert await scene.operator.questions.get() == "i-1"
+    assert (await scene.look()).incidents["i-1"].answer is None
+
+
+async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene) -> None:
+    assert await scene.operator.questions.get() == "i-1"
+    await scene.desk.answer("i-1", "abort", by=ev.Actor(name="other", channel="cli"))
+    await scene.look()
+    assert await scene.operator.questions.get() == "i-2"
+    scene.operator.answers.put_nowait(Given("retry"))
+    while (state := await scene.look()).incidents["i-2"].answer is None:
+        pass
+    first = state.incidents["i-1"].answer
+    assert first is not None
+    assert (first.by.name, first.option) == ("other", "abort")
+
+
+async def test_who_leaves_is_asked_nothing_more(tmp_path: Path) -> None:
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        scene = Scene(journal, tmp_path)
+        await scene.begin()
+        scene.operator.answers.put_nowait(None)
+        await scene.clerk.work()
+        assert len(fold(await journal.read("r")).open_incidents) == 2
+
+
+async def test_the_demos_operator_never_answers_what_is_not_offered() -> None:
+    state = RunState()
+    demo = DemoOperator()
+    for offered in (("grant", "deny", "abort"), ("input", "abort"), ("retry", "skip"), ("skip", "abort"), ("abort",)):
+        given = await demo.decide(state, opened("i", *offered))
+        assert given.option in offered
+
+
+async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
+    demo = DemoOperator()
+    state = RunState()
+    options = []
+    for number in range(3):
+        each = opened(f"i-{number}", "retry", "skip", "abort").model_copy(update={"node_id": "n"})
+        state.apply(each)
+        given = await demo.decide(state, each)
+        options.append(given.option)
+        answer = ev.IncidentAnswered(incident_id=each.incident_id, revision=1, option=given.option)
+        state.apply(answer)
+    assert options == ["retry", "skip", "skip"]

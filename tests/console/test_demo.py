@@ -1,0 +1,185 @@
+"""The demo from end to end: four real faults, each answered, and nothing that had succeeded carried out twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.program import PROGRAM, Program, environment
+
+FILES = {"README.md": "# A project\n", "tool.py": "x = 1\n", "data.json": "{}\n", "notes.txt": "remember\n"}
+STEPS = {"list_files": 1, "read_file": 4, "check_file": 4, "ask_reader": 1, "write_report": 1}
+"""What the demo's tools do once each for these files; `fetch_index` is tried as often as somebody says so."""
+
+
+@pytest.fixture
+def project(program: Program) -> Program:
+    (program.directory / "keeper.py").unlink()
+    for name, text in FILES.items():
+        (program.directory / name).write_text(text)
+    return program
+
+
+def calls(project: Program) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in project.logged(".orbiter/demo/calls.jsonl")]
+
+
+def counted(project: Program) -> Counter[str]:
+    return Counter(str(call["tool"]) for call in calls(project))
+
+
+def test_it_meets_four_kinds_of_fault_and_comes_to_its_end(project: Program) -> None:
+    done = project("demo")
+    assert done.returncode == 0, done.stderr
+    report = project.directory / ".orbiter" / "reports" / "survey.md"
+    assert "For the maintainers" in report.read_text()
+    assert all(name in report.read_text() for name in FILES)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("written: the report to .orbiter/reports/survey.md")
+    assert "journal.db" in last
+    (run,) = project.json("runs")
+    (shown,) = project.json("show", run["id"])
+    answers = [(each["fault"]["cause"], each["answer"]["option"]) for each in shown["incidents"]]
+    assert ("service_unavailable", "retry") in answers
+    assert ("permission_denied", "grant") in answers
+    assert {"input", "retry", "skip", "grant"} == {option for _, option in answers}
+    assert {each["answer"]["by"]["name"] for each in shown["incidents"]} == {"demo operator"}
+    assert {each["answer"]["by"]["channel"] for each in shown["incidents"]} == {"rule"}
+
+
+def test_nothing_that_had_succeeded_is_carried_out_again(project: Program) -> None:
+    project("demo")
+    found = counted(project)
+    assert {name: found[name] for name in STEPS} == STEPS
+    assert found["fetch_index"] == 4  # two attempts, an answer, two attempts; then skipped
+
+
+def test_siblings_go_on_while_a_node_waits(project: Program) -> None:
+    done = project("demo", "--json")
+    assert done.returncode == 0
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    retried = next(n for n, event in enumerate(events) if event["type"] == "step.retry_scheduled")
+    heard = next(
+        n for n, event in enumerate(events) if event["type"] == "incident.opened" and "reader" in event["lineage"]
+    )
+    between = [event["node_id"] for event in events[retried:heard] if event["type"] == "step.ended"]
+    assert any("checker" in node for node in between)
+
+
+@pytest.mark.parametrize("seen", ["node.opened", "step.started", "incident.opened", "incident.answered"])
+def test_killed_in_mid_run_it_goes_on_with_resume(project: Program, seen: str) -> None:
+    with project.start("demo", "--json") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == seen:
+                process.send_signal(signal.SIGKILL)
+                break
+        process.wait(timeout=20)
+    before = project.json("show", project.json("runs")[0]["id"])[0]
+    done_before = {node["id"] for node in before["nodes"] if node["kind"] == "tool" and node["state"] == "succeeded"}
+    marks = len(calls(project))
+    done = project("demo", "--resume")
+    assert done.returncode == 0, done.stderr
+    (run,) = project.json("runs")
+    assert run["state"] == "completed"
+    again = Counter((call["tool"], call.get("path", "")) for call in calls(project)[marks:])
+    after = project.json("show", run["id"])[0]
+    for node in after["nodes"]:
+        if node["id"] in done_before:
+            assert again[node["name"], node["requested"]["arguments"].get("path", "")] == 0
+    assert counted(project)["write_report"] == 1
+
+
+def test_resume_with_nothing_unfinished_begins_anew(project: Program) -> None:
+    done = project("demo", "--resume")
+    assert done.returncode == 0
+    assert "a new run begins" in done.stderr
+
+
+class Terminal:
+    """A pseudo-terminal with the program in it, and somebody who types."""
+
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        self._leader, follower = pty.openpty()
+        self.process = subprocess.Popen(
+            [*PROGRAM, *arguments],
+            cwd=directory,
+            env={**environment(), "TERM": "xterm-256color"},
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+        )
+        os.close(follower)
+        self.seen = ""
+
+    def until(self, text: str, *, seconds: float = 30) -> str:
+        """What was written up to and with `text`, since the last time."""
+        deadline = time.monotonic() + seconds
+        while text not in self.seen:
+            ready, _, _ = select.select([self._leader], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"{text!r} did not come; the end of what did: {self.seen[-2000:]}"
+            self.seen += os.read(self._leader, 65536).decode()
+        found, _, self.seen = self.seen.partition(text)
+        return found + text
+
+    def type(self, line: str) -> None:
+        time.sleep(0.5)  # a person reads first: what comes sooner than 0.4 s is not taken for an answer
+        os.write(self._leader, line.encode() + b"\n")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._leader)
+
+
+def test_at_a_terminal_it_asks(project: Program) -> None:
+    terminal = Terminal(project.directory, "demo")
+    try:
+        while True:
+            asked = terminal.until("q to leave it]:")
+            if "question:" in asked:
+                terminal.type("input")
+                terminal.until("text (Enter: none):")
+                terminal.type("my aunt")
+            elif "permission" in asked:
+                terminal.type("1")
+                terminal.until("for how long?")
+                terminal.type("once")
+                break
+            elif "fetch_index" in asked:
+                terminal.type("skip")
+            else:
+                terminal.type("retry")
+        terminal.until("written: the report")
+        assert terminal.process.wait(timeout=20) == 0
+    finally:
+        terminal.close()
+    assert "For my aunt." in (project.directory / ".orbiter/reports/survey.md").read_text()
+    (shown,) = project.json("show", project.json("runs")[0]["id"])
+    assert {each["answer"]["by"]["channel"] for each in shown["incidents"]} == {"cli"}
+
+
+def test_what_was_typed_before_a_question_answers_nothing(project: Program) -> None:
+    terminal = Terminal(project.directory, "demo")
+    try:
+        terminal.until("is driven")
+        terminal.type("abort\nabort\nabort")
+        terminal.until("q to leave it]:")
+        terminal.type("q")
+        assert terminal.process.wait(timeout=20) == 3
+    finally:
+        terminal.close()
+    (run,) = project.json("runs")
+    assert run["open_incidents"] >= 1

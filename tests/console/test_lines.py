@@ -1,0 +1,166 @@
+"""The linear mode's lines: what is said of events, and that no foreign text can forge or break one."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console import output
+from console.lines import Lines
+from runtime.judgement import report
+from runtime.record import events as ev
+from runtime.record.state import RunState
+from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
+
+DATA = Path(__file__).parents[1] / "data"
+PAYLOADS: list[dict[str, Any]] = json.loads((DATA / "hostile-text.json").read_text())["payloads"]
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+
+
+def fault(text: str) -> Classification:
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.NETWORK,
+        persistence=Persistence.TRANSIENT,
+        effect=Effect.NONE,
+        user_message=text,
+        technical=text,
+    )
+
+
+def story(text: str) -> list[ev.Record]:
+    """A run in which everything that can be foreign is `text`."""
+    by = ev.Actor(name=text, channel="cli")
+    tool: dict[str, Any] = {"node_id": "s/a/t", "parent_id": "s/a"}
+    return [
+        ev.RunCreated(ref="x.py:swarm", title=text, input=text, by=by),
+        ev.RunStarted(epoch=1),
+        ev.NodeOpened(node_id="s", kind="swarm", name=text),
+        ev.NodeOpened(node_id="s/a", parent_id="s", kind="agent", name=text),
+        ev.Warned(node_id="s/a", text=text),
+        ev.StepStarted(
+            **tool, kind="tool", name=text, agent=text, attempt=1, epoch=1, requested={"arguments": {text: text}}
+        ),
+        ev.StepEnded(**tool, attempt=1, fault=fault(text)),
+        ev.RetryScheduled(**tool, attempt=2, max_attempts=4, delay_s=1.0, until=NOON, source=text),
+        ev.IncidentOpened(
+            **tool,
+            incident_id="i-1",
+            fault=fault(text),
+            message=text,
+            question=text,
+            task=text,
+            lineage=(text, text),
+            action={"tool": text},
+            options=(ev.Option(id="retry", label="Retry operation", hint=text), ev.Option(id="abort", label="Abort")),
+        ),
+        ev.IncidentAnswered(
+            **tool, incident_id="i-1", revision=1, option="retry", params={"value": text}, reason=text, by=by
+        ),
+        ev.StepStarted(**tool, kind="tool", name=text, agent=text, attempt=2, epoch=1),
+        ev.StepEnded(**tool, attempt=2, result={"content": text}),
+        ev.NodeClosed(node_id="s/a", parent_id="s", state="succeeded", output=text),
+        ev.AbortRequested(reason=text, by=by),
+        ev.RunParked(reason="waiting"),
+        ev.RunFinished(state="aborted", error=text),
+    ]
+
+
+def told(text: str, *, ascii_only: bool = False) -> list[str]:
+    lines = Lines(ascii_only=ascii_only)
+    state = RunState()
+    found: list[str] = []
+    for seq, event in enumerate(story(text), 1):
+        placed = event.model_copy(update={"seq": seq, "run_id": "r1", "ts": NOON})
+        state.apply(placed)
+        found += [line.text for line in lines.of(placed, state)]
+        if isinstance(placed, ev.IncidentOpened):
+            found += [line.text for line in lines.incident(placed, report.build(state, placed))]
+    return found
+
+
+def text_of(payload: dict[str, Any]) -> str:
+    return str(payload.get("text") or payload["unit"] * payload["repeat"] + payload["tail"])
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: str(payload["id"]))
+def test_foreign_text_neither_leaks_nor_forges_a_line(payload: dict[str, Any]) -> None:
+    raw = text_of(payload)
+    plain = told("x")
+    found = told(raw)
+    rows = raw.count("\n")  # a finished run's own text may take several lines, all of them indented
+    assert len(plain) <= len(found) <= len(plain) + min(rows, 40)
+    for line in found:
+        assert "\n" not in line
+        assert line.isprintable()
+    assert all(line.isascii() for line in told(raw, ascii_only=True))
+
+
+def test_what_an_operator_reads() -> None:
+    lines = "\n".join(line[9:] if line[2:3] == ":" else line for line in told("pump"))
+    for expected in (
+        "run r1: pump",
+        'pump · pump(pump="pump") failed: network: pump',
+        "retries: attempt 2 of 4 in 1.0s, by pump",
+        "◆ incident i-1 waits for an answer",
+        "    [1] retry - Retry operation: pump",
+        "    [2] abort - Abort (the safe default)",
+        "incident i-1 answered by pump (cli): retry",
+        "run r1 waits for a person",
+        "run r1 aborted",
+    ):
+        assert expected in lines
+
+
+def test_events_without_a_line_say_nothing() -> None:
+    state = RunState()
+    assert Lines().of(ev.StepSettled(node_id="s"), state) == []
+
+
+class Stream(io.TextIOWrapper):
+    """A stream of a given encoding that remembers what was written."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding, write_through=True)
+
+    def written(self) -> bytes:
+        found = self.buffer
+        assert isinstance(found, io.BytesIO)
+        return found.getvalue()
+
+
+def test_json_is_one_line_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream("utf-8")
+    monkeypatch.setattr(sys, "stdout", stream)
+    output.emit({"id": "x", "text": "a\n\x1b[2J\u202e\ud800 é"})
+    written = stream.written()
+    assert written.count(b"\n") == 1
+    assert written.isascii()
+    assert b"\x1b" not in written
+    assert json.loads(written)["text"] == "a\n\x1b[2J\u202e\ud800 é"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_words_fit_the_encoding_of_the_stream(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    stream = Stream(encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    output.say("é \x1b[31m 漢 \ud800")
+    output.table(("id", "what"), [("[red]a[/x]", "b\x07"), ("é", "漢")])
+    written = stream.written()
+    assert b"\x1b" not in written
+    assert b"[red]a[/x]" in written
+    assert written.decode(encoding)
+
+
+def test_notes_leave_stdout_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    output.note("said aside")
+    output.prompt("well?")
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err == "said aside\nwell? "
