@@ -103,11 +103,8 @@ class Agent:
             self.classify_error = classify_error
         if get_retry_policy is not None:
             self.get_retry_policy = get_retry_policy
-
-    @property
-    def traits(self) -> Traits:
-        """What a runtime must know of this agent's model calls."""
-        return Traits(
+        # What a runtime must know of this agent's model calls. Asking again does no harm.
+        self.traits = Traits(
             idempotent=True,
             failure=self.failure.model,
             fallbacks=self.fallbacks,

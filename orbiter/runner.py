@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Collection
 from typing import Any, Protocol
 
+from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent
+from orbiter._internal.event_stream import container_events
 from orbiter._internal.members import RunSettings, is_container, run_container
+from orbiter._internal.repeats import Repeats
+from orbiter._internal.sink import wanted_types
+from orbiter._internal.stream_run import StreamedRun
 from orbiter._internal.threads import awaiting_loop, pool
+from orbiter.agent import Agent
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
-from orbiter.types import Message, RunResult
+from orbiter.types import Message, RunResult, StreamEvent
 
 __all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
 
@@ -71,7 +78,7 @@ def _unusable(provider: Any) -> OrbiterError | None:
     return None
 
 
-async def _run(
+async def run(
     agent: Any,
     input: str,
     *,
@@ -80,6 +87,20 @@ async def _run(
     max_retries: int = 3,
     loop_threshold: int = 3,
 ) -> RunResult:
+    """Run an agent, a swarm or a group, and say what it came to.
+
+    Args:
+        agent: Who runs.
+        input: What the user says.
+        messages: The conversation before.
+        provider: Who answers; None: each agent's own model string decides.
+        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
+        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
+
+    Raises:
+        CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
+        SwarmError: A swarm cannot be run, or handed over too often.
+    """
     settings = RunSettings(provider, max_retries, loop_threshold)
     if is_container(agent):
         return await run_container(agent, input, _for_foreign(agent, settings), messages)
@@ -130,7 +151,7 @@ def _sync(
         raise NestedLoopError(
             "run.sync() cannot be called from a running event loop", suggestion="Use 'await run(…)' there."
         )
-    work = _run(
+    work = run(
         agent,
         input,
         messages=messages,
@@ -143,6 +164,57 @@ def _sync(
         return asyncio.run(work)
     with pool.waiting():
         return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+def _stream(
+    agent: Any,
+    input: str,
+    *,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_steps: int | None = None,
+    detailed: bool = False,
+    event_types: Collection[str] | None = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> AsyncGenerator[StreamEvent, None]:
+    """Run an agent or a swarm and tell what happens as it happens.
+
+    Without more it is the answer as it is written: `TextEvent` and `ToolCallEvent` (and `ErrorEvent`). With `detailed`
+    it is everything, that of a team's workers and of runs inside tools too (in swarms; told apart by `agent_name`);
+    with `event_types` those types (``text``, ``tool_call``, ``step``, ``tool_result``, ``reasoning``, ``status``,
+    ``usage``). Errors are always told, and then raised. `max_steps` goes before the agent's own.
+
+    A model call that fails before its first word is tried again, up to `max_retries` attempts.
+
+    Raises:
+        CallRunnerError: As `run`, after an `ErrorEvent`.
+        ConfigurationError: An event type is unknown.
+    """
+    wanted = wanted_types(detailed, event_types)
+    if isinstance(agent, Agent) and not steps.inside():
+        return StreamedRun(
+            agent,
+            history=messages,
+            provider=provider,
+            max_retries=max_retries,
+            repeats=Repeats(loop_threshold),
+            resolve=provider_for,
+            wanted=wanted,
+            max_steps=max_steps,
+        ).events(input)
+
+    def work() -> Awaitable[RunResult]:
+        return run(
+            agent,
+            input,
+            messages=messages,
+            provider=provider,
+            max_retries=max_retries,
+            loop_threshold=loop_threshold,
+        )
+
+    return container_events(agent.name, wanted, detailed or event_types is not None, max_steps, work)
 
 
 class Run(Protocol):
@@ -174,38 +246,22 @@ class Run(Protocol):
         """`run` for code that is not asynchronous."""
         ...
 
-
-async def run(
-    agent: Any,
-    input: str,
-    *,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
-) -> RunResult:
-    """Run an agent, a swarm or a group, and say what it came to.
-
-    Args:
-        agent: Who runs.
-        input: What the user says.
-        messages: The conversation before.
-        provider: Who answers; None: each agent's own model string decides.
-        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
-        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
-
-    Raises:
-        CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
-        SwarmError: A swarm cannot be run, or handed over too often.
-    """
-    return await _run(
-        agent,
-        input,
-        messages=messages,
-        provider=provider,
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-    )
+    def stream(
+        self,
+        agent: Any,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: Any = None,
+        max_steps: int | None = None,
+        detailed: bool = False,
+        event_types: Collection[str] | None = None,
+        max_retries: int = 3,
+        loop_threshold: int = 3,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """What happens, as it happens."""
+        ...
 
 
 run.sync = _sync  # type: ignore[attr-defined]
+run.stream = _stream  # type: ignore[attr-defined]

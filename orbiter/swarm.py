@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from itertools import count
 from typing import Any, Self
 
+from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.agent_run import delegate_pattern, handoff_pattern
 from orbiter._internal.container import Container
@@ -19,7 +20,7 @@ from orbiter._internal.team import _DelegateTool, judge
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
 from orbiter.steps import Aborted, Place, Scope, ScopeKind
-from orbiter.types import Message, RunResult
+from orbiter.types import Message, RunResult, StreamEvent
 
 __all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
 
@@ -121,9 +122,8 @@ class Swarm(Container):
     ) -> RunResult:
         if len(stage) == 1:
             name = stage[0]
-            peers = self._peers(name, _workflow_pattern)
             result = await run_member(
-                self.agents[name], text, scope, Place(index), settings, messages=messages, peers=peers
+                self.agents[name], text, scope, Place(index), settings, messages=messages, peers=self._workflow_peer
             )
             totals.add(name, result)
             return result
@@ -135,7 +135,7 @@ class Swarm(Container):
             settings,
             messages=messages,
             join=self.join,
-            peers={name: self._peers(name, _workflow_pattern) for name in stage},
+            peers=self._workflow_peer,
         )
         for name, each in joined.results.items():
             totals.add(name, each)
@@ -173,7 +173,7 @@ class Swarm(Container):
                 Place(hop),
                 settings,
                 messages=history,
-                peers={target: handoff_pattern(target) for target in targets},
+                peers=self._handoff_peer,
             )
             totals.add(name, result)
             target = result.output.strip()
@@ -224,14 +224,49 @@ class Swarm(Container):
             settings,
             messages=messages,
             delegates={tool.name: tool for tool in tools},
-            peers=self._peers(lead.name, delegate_pattern),
+            peers=self._team_peer,
         )
         judge(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
         totals.add(lead.name, result)
         return totals.on(result)
 
-    def _peers(self, name: str, pattern: Any) -> dict[str, str]:
-        return {other: pattern(other) for other in self.flow_order if other != name}
+    # --- what to say to a model that calls a peer as if it were a tool -------------------------------------------------
+
+    def _workflow_peer(self, name: str) -> str | None:
+        if name not in self.agents:
+            return None
+        return "It works on its own stage of this workflow and cannot be called. Answer in text, which is handed on."
+
+    def _handoff_peer(self, name: str) -> str | None:
+        return handoff_pattern(name) if name in self.agents else None
+
+    def _team_peer(self, name: str) -> str | None:
+        return delegate_pattern(name) if name in self.flow_order[1:] else None
+
+    def stream(
+        self,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: Any = None,
+        detailed: bool = False,
+        max_steps: int | None = None,
+        event_types: Collection[str] | None = None,
+        max_retries: int = 3,
+        loop_threshold: int = 3,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The swarm's run as events; see `run.stream`."""
+        return runner._stream(
+            self,
+            input,
+            messages=messages,
+            provider=provider,
+            detailed=detailed,
+            max_steps=max_steps,
+            event_types=event_types,
+            max_retries=max_retries,
+            loop_threshold=loop_threshold,
+        )
 
     # --- the rest -----------------------------------------------------------------------------------------------------
 
@@ -265,10 +300,6 @@ class Swarm(Container):
 
     def __repr__(self) -> str:
         return f"Swarm(mode={self.mode!r}, agents={self.flow_order!r})"
-
-
-def _workflow_pattern(name: str) -> str:
-    return f"It works on its own stage of this workflow. Answer in text: your answer is handed on; '{name}' cannot be called."
 
 
 def _described(agent: Any) -> Any:

@@ -39,6 +39,8 @@ logger = logging.getLogger("orbiter")
 
 _NO_TOOLS: Mapping[str, Any] = {}
 
+Peers = Callable[[str], str | None]
+
 
 class AgentRun:
     """What one run of an agent needs and collects.
@@ -52,7 +54,7 @@ class AgentRun:
         max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
         repeats: Counts equal tool calls in a row; None: nobody looks.
         delegates: Tools of this run alone, by name: a team's delegate tools.
-        peers: Other agents of the swarm: name to what the model should do to reach them.
+        peers: Gives for another agent's name what the model should do to reach it; None for strangers.
         node: The run's node in a `RunState`, to which each model call is added as a child.
     """
 
@@ -63,6 +65,7 @@ class AgentRun:
         "fresh",
         "history",
         "hook_error",
+        "max_steps",
         "messages",
         "node",
         "peers",
@@ -74,7 +77,6 @@ class AgentRun:
         "scope",
         "spent",
         "spoiled",
-        "traits",
         "tries",
         "turn",
         "usage",
@@ -90,7 +92,7 @@ class AgentRun:
         max_retries: int,
         repeats: Repeats | None = None,
         delegates: Mapping[str, Any] = _NO_TOOLS,
-        peers: Mapping[str, str] = _NO_TOOLS,
+        peers: Peers | None = None,
         node: RunNode | None = None,
         resolve: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -103,16 +105,25 @@ class AgentRun:
         self.peers = peers
         self.node = node
         self.resolve = resolve
+        self.max_steps = agent.max_steps
         self.scope: Scope = steps.DIRECT
         self.hook_error: BaseException | None = None
         self.reply: Reply | None = None
         self._reset()
 
+    def restart(self) -> None:
+        """Back to the beginning, if the body was begun before: done again it counts anew."""
+        if not self.messages:
+            return
+        self._reset()
+        if self.repeats is not None:
+            self.repeats.rewind()
+        if self.node is not None:
+            self.node.children.clear()
+
     def _reset(self) -> None:
-        """Back to the beginning: a body that is done again counts anew."""
         self.messages: list[Message] = []
         self.schemas: list[dict[str, Any]] | None = None
-        self.traits = steps.NO_TRAITS
         self.usage: list[Any] = []
         self.warnings: list[str] = []
         self.turn = 0
@@ -172,6 +183,7 @@ class AgentRun:
             exc.add_note(f"An ERROR hook failed too: {type(second).__name__}: {second}")
 
     async def _body(self, input: str) -> AgentOutput:
+        self.restart()
         await self.begin(input)
         while True:
             await self.scope.turn(self.turn, self.messages)
@@ -184,15 +196,11 @@ class AgentRun:
 
     async def begin(self, input: str) -> None:
         """Hooks, instructions, messages and tools, before the first question."""
-        self._reset()
         agent = self.agent
         if self.provider is None and self.resolve is not None:
             self.provider = self.resolve(agent)
         if self.provider is None:
-            raise AgentError(
-                f"Agent '{agent.name}' requires a provider for run()",
-                suggestion="Use run(agent, …), which builds one from the model string, or pass provider=.",
-            )
+            raise self.no_provider()
         if agent.hook_manager.has_hooks(HookPoint.START):
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
@@ -204,11 +212,17 @@ class AgentRun:
             instructions = format_instructions(instructions, agent.output_type)
         self.messages = build_messages(instructions, self._history_without(instructions))
         self.messages.append(UserMessage(content=input))
-        self.traits = agent.traits
         self.schemas = agent.get_tool_schemas()
         if self.delegates:
             self.schemas = [*self.schemas, *(tool.to_schema() for tool in self.delegates.values())]
         self.schemas = self.schemas or None
+
+    def no_provider(self) -> AgentError:
+        """The error for a run without a provider."""
+        return AgentError(
+            f"Agent '{self.agent.name}' requires a provider for run()",
+            suggestion="Use run(agent, …), which builds one from the model string, or pass provider=.",
+        )
 
     def _history_without(self, instructions: str) -> list[Message]:
         """The history, less this agent's own instructions from an earlier run: they would stand there twice."""
@@ -263,7 +277,7 @@ class AgentRun:
             call,
             complete,
             LLM_CODEC,
-            self.traits,
+            agent.traits,
             self.before_llm if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
             self.after_llm if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
             stream if getattr(type(self.provider), "streams", False) else None,
@@ -282,6 +296,19 @@ class AgentRun:
             if self.node is not None:
                 self.node.children[-1].fail(str(exc))
             raise self.model_failed(exc, call.attempts) from exc
+        return self.take(reply)
+
+    async def asking(self, call: ModelCall) -> None:
+        """What comes before a question that is streamed and so is no step: PRE hooks."""
+        if self.node is not None:
+            self.node.new_child().start()
+        if self.agent.hook_manager.has_hooks(HookPoint.PRE_LLM_CALL):
+            await self.before_llm(call)
+
+    async def answered(self, call: ModelCall, reply: Reply) -> AgentOutput:
+        """What comes after it: POST hooks."""
+        if self.agent.hook_manager.has_hooks(HookPoint.POST_LLM_CALL):
+            await self.after_llm(call, reply)
         return self.take(reply)
 
     def take(self, reply: Reply) -> AgentOutput:
@@ -325,21 +352,23 @@ class AgentRun:
 
     async def use(self, output: AgentOutput) -> AgentOutput | None:
         """Act on a reply. Returns the agent's output, or None if the model is to be asked again."""
-        reply = self.reply
-        self.messages.append(
-            AssistantMessage(
-                content=output.text,
-                tool_calls=output.tool_calls,
-                provider_data=reply.provider_data if reply is not None else None,
-            )
-        )
-        self.fresh = len(self.messages)
+        self.keep(output)
         if not output.tool_calls:
-            return output if self.agent.output_type is None else await self._settle(output)
+            return await self.settle(output)
         invocations = self.prepare(output)
         said = await self.check(output, invocations)
         results = await self.act(invocations)
-        return self.after_tools(output, invocations, results, said)
+        return self.after_tools(output, results, said)
+
+    def keep(self, output: AgentOutput) -> None:
+        """The reply as a message of the conversation."""
+        data = self.reply.provider_data if self.reply is not None else None
+        if data is None:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
+        else:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
+        self.messages.append(message)
+        self.fresh = len(self.messages)
 
     def prepare(self, output: AgentOutput) -> list[ToolInvocation]:
         """The calls of a reply, ready to be made or to be refused."""
@@ -374,7 +403,7 @@ class AgentRun:
         return None
 
     def after_tools(
-        self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], said: str | None
+        self, output: AgentOutput, results: list[ToolResult], said: str | None
     ) -> AgentOutput | None:
         """Book the results. Returns the agent's output if its steps are spent."""
         self.messages.extend(results)
@@ -382,23 +411,24 @@ class AgentRun:
             self.messages.append(UserMessage(content=said))
         if not self.spoiled:
             self.spent += 1
-            if self.spent >= self.agent.max_steps:
+            if self.spent >= self.max_steps:
                 return self._exhaust(output)
         return None
 
     def _exhaust(self, output: AgentOutput) -> AgentOutput:
         """`max_steps` are spent: the last output stands as it is (seed 001), but somebody should know."""
-        text = f"Agent '{self.agent.name}' stopped after max_steps={self.agent.max_steps} with tool calls still open"
+        text = f"Agent '{self.agent.name}' stopped after max_steps={self.max_steps} with tool calls still open"
         self.exhausted = True
         self.warnings.append(text)
         self.scope.warn(text)
         logger.warning(text)
         return output
 
-    async def _settle(self, output: AgentOutput) -> AgentOutput | None:
-        """Validate structured output; what does not fit goes back to the model, within `max_retries`."""
+    async def settle(self, output: AgentOutput) -> AgentOutput | None:
+        """An answer without tool calls. Structured output that does not fit goes back to the model, within `max_retries`."""
         expected = self.agent.output_type
-        assert expected is not None
+        if expected is None:
+            return output
         try:
             return output.model_copy(update={"parsed": parse_structured_output(output.text, expected)})
         except OutputParseError as exc:
@@ -439,7 +469,7 @@ class AgentRun:
     def _unknown(self, name: str) -> str:
         """What to say to a model that calls a tool that is not there; an agent's name gets what to do instead (seed 003)."""
         text = f"Unknown tool '{name}'"
-        pattern = self.peers.get(name)
+        pattern = self.peers(name) if self.peers is not None else None
         if pattern is None and name in self.agent.handoffs:
             pattern = handoff_pattern(name)
         if pattern is not None:

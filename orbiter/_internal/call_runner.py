@@ -12,18 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from orbiter._internal.agent_run import AgentRun, prepared
-from orbiter._internal.causes import joined, sole
+from orbiter._internal.agent_run import AgentRun, Peers, prepared
+from orbiter._internal.causes import sole
+from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
+from orbiter._internal.sink import sink
 from orbiter._internal.state import RunNode, RunState
+from orbiter._internal.stream_run import StreamedRun
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError, LoopDetectedError
-from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, Usage, UserMessage
+from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, Usage, UserMessage
 
 __all__ = ["CallRunnerError", "call_runner"]
 
 _NOTHING: Mapping[str, Any] = {}
-_COUNTS = tuple(Usage.model_fields)
 
 async def call_runner(
     agent: Any,
@@ -67,7 +69,7 @@ async def run_agent(
     max_retries: int = 3,
     loop_threshold: int = 3,
     delegates: Mapping[str, Any] = _NOTHING,
-    peers: Mapping[str, str] = _NOTHING,
+    peers: Peers | None = None,
     resolve: Callable[[Any], Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
@@ -86,9 +88,8 @@ async def run_agent(
         _fail(state, node, exc, "Endless loop detected")
         raise
     except Exception as exc:
-        cause = sole(exc)
-        _fail(state, node, cause, str(cause))
-        error = wrapped(agent.name, cause)
+        _fail(state, node, exc)
+        error = wrapped(agent.name, exc)
         if error is exc:
             raise
         raise error
@@ -104,14 +105,14 @@ async def _run(
     max_retries: int,
     repeats: Repeats,
     delegates: Mapping[str, Any],
-    peers: Mapping[str, str],
+    peers: Peers | None,
     resolve: Callable[[Any], Any] | None,
 ) -> RunResult:
     if not isinstance(agent, Agent):
         if provider is None and resolve is not None:
             provider = resolve(agent)
         return await _run_foreign(agent, input, state, node, messages, provider, max_retries, repeats, delegates)
-    run = AgentRun(
+    run = agent_run(
         agent,
         history=messages,
         provider=provider,
@@ -138,6 +139,14 @@ async def _run(
         node.metadata["tool_signature"] = repeats.signature
         node.metadata["tool_repeats"] = repeats.count
     return _result(agent, output, run.messages, usage, state, node, run)
+
+
+def agent_run(agent: Agent, **settings: Any) -> AgentRun:
+    """A run of `agent`; one that tells its events where somebody streams."""
+    target = sink.get()
+    if target is None:
+        return AgentRun(agent, **settings)
+    return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
 
 
 async def _run_foreign(
@@ -182,6 +191,9 @@ def _foreign_result(
             AssistantMessage(content=text, tool_calls=calls),
         ]
     _check_last_calls(output, node, repeats)
+    target = sink.get()
+    if target is not None and output.text and "text" in target.wanted:
+        target.put(TextEvent(text=output.text, agent_name=agent.name))
     return _result(agent, output, transcript, usage, state, node, None)
 
 
@@ -237,25 +249,35 @@ def _result(
     )
 
 
-def wrapped(name: str, cause: BaseException) -> BaseException:
-    """`cause` as a `CallRunnerError`; one that is so already stays as it is."""
-    if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
-        return cause
-    return joined(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)
-
-
 def total(parts: Sequence[Usage]) -> Usage:
     """The sum of what several calls used."""
     if len(parts) == 1:
         return parts[0]
-    return Usage(**{name: sum([getattr(part, name) for part in parts]) for name in _COUNTS})
+    read = written = whole = cached = stored = reasoned = 0
+    for part in parts:
+        read += part.input_tokens
+        written += part.output_tokens
+        whole += part.total_tokens
+        cached += part.cached_tokens
+        stored += part.cache_write_tokens
+        reasoned += part.reasoning_tokens
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=whole,
+        cached_tokens=cached,
+        cache_write_tokens=stored,
+        reasoning_tokens=reasoned,
+    )
 
 
 def _repeats(state: RunState | None, threshold: int) -> Repeats:
     """A counter that goes on from where the state's last node stands."""
+    if state is None:
+        return Repeats(threshold)
     last: str | None = None
     count = 0
-    for node in state.nodes[:-1] if state is not None else ():
+    for node in state.nodes[:-1]:
         said = node.metadata.get("tool_signature")
         if said is None or said != last:
             last, count = said, 0
@@ -263,12 +285,13 @@ def _repeats(state: RunState | None, threshold: int) -> Repeats:
     return Repeats(threshold, last=last, count=count)
 
 
-def _fail(state: RunState | None, node: RunNode | None, exc: BaseException, text: str) -> None:
+def _fail(state: RunState | None, node: RunNode | None, exc: BaseException, text: str = "") -> None:
     if state is None or node is None:
         return
-    if isinstance(exc, builtins.TimeoutError):
-        node.timeout(text)
-        state.timeout(text)
+    cause = sole(exc)
+    if isinstance(cause, builtins.TimeoutError):
+        node.timeout(text or str(cause))
+        state.timeout(text or str(cause))
     else:
-        node.fail(text)
-        state.fail(text)
+        node.fail(text or str(cause))
+        state.fail(text or str(cause))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from orbiter._internal.causes import joined, sole
+from orbiter.errors import CallRunnerError
+
 _CONTEXT_CODES = frozenset({"context_length", "context_length_exceeded", "request_too_large", "payload_too_large"})
 _AUTH_CODES = frozenset(
     {
@@ -48,3 +51,11 @@ def is_authentication_error(exc: BaseException) -> bool:
 def is_hopeless(exc: Exception) -> bool:
     """Plain `run` raises these at once, all others it tries again."""
     return is_context_length_error(exc) or is_authentication_error(exc)
+
+
+def wrapped(name: str, exc: Exception) -> Exception:
+    """`exc` as a `CallRunnerError` that is also of its own class; one that is a `CallRunnerError` already stays as it is."""
+    cause = sole(exc)
+    if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
+        return exc if not isinstance(cause, Exception) else cause
+    return joined(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter import steps
+from orbiter._internal.agent_run import Peers
 from orbiter._internal.call_runner import run_agent, total
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Place, Scope
@@ -78,7 +79,7 @@ async def run_member(
     *,
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
-    peers: Mapping[str, str] = _NOTHING,
+    peers: Peers | None = None,
 ) -> RunResult:
     """Run one member where its container placed it."""
     if scope is DIRECT:
@@ -93,7 +94,7 @@ async def _run(
     settings: RunSettings,
     messages: list[Message] | None,
     delegates: Mapping[str, Any],
-    peers: Mapping[str, str],
+    peers: Peers | None,
 ) -> RunResult:
     if not isinstance(member, Agent) and is_container(member):
         return await run_container(member, input, settings, messages)

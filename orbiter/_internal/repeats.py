@@ -22,13 +22,14 @@ def signature(calls: Iterable[tuple[str, Any]]) -> str:
 class Repeats:
     """How often the latest tool calls were made in a row; a loop at `threshold`."""
 
-    __slots__ = ("_calls", "_signature", "count", "threshold")
+    __slots__ = ("_calls", "_signature", "_start", "count", "threshold")
 
     def __init__(self, threshold: int, *, last: str | None = None, count: int = 0) -> None:
         self.threshold = threshold
         self.count = count
         self._signature = last
         self._calls: list[tuple[str, Any]] | None = None
+        self._start = (last, count)
 
     @property
     def signature(self) -> str | None:
@@ -67,6 +68,11 @@ class Repeats:
             if len(calls) != len(before):
                 return False
         return self.signature is not None and self.signature == signature(calls)
+
+    def rewind(self) -> None:
+        """Back to what was known at the beginning: the same replies will be counted again."""
+        self._signature, self.count = self._start
+        self._calls = None
 
     def start_anew(self) -> None:
         """Forget what was counted: somebody has answered."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orbiter._internal.agent_run import Peers
 from orbiter._internal.concurrent import stop
 from orbiter._internal.members import RunSettings, Totals, run_member
 from orbiter.policy import JoinPolicy
@@ -34,7 +35,7 @@ async def run_stage(
     *,
     messages: list[Message] | None = None,
     join: JoinPolicy = ALL_REQUIRED,
-    peers: Mapping[str, Mapping[str, str]] | None = None,
+    peers: Peers | None = None,
 ) -> Joined:
     """Run the members at the same time, each on the same input, until the join policy is met.
 
@@ -42,9 +43,7 @@ async def run_stage(
         JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
     """
     tasks = {
-        asyncio.create_task(
-            _member(member, input, scope, place, settings, messages, (peers or {}).get(member.name, {}))
-        ): member.name
+        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers)): member.name
         for member, place in zip(members, places, strict=True)
     }
     order = list(tasks.values())
@@ -98,7 +97,7 @@ async def _member(
     place: Place,
     settings: RunSettings,
     messages: list[Message] | None,
-    peers: Mapping[str, str],
+    peers: Peers | None,
 ) -> RunResult:
     return await run_member(member, input, scope, place, settings, messages=messages, peers=peers)
 

@@ -1,0 +1,54 @@
+"""Where the events of a streamed run go while its agents run in tasks of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from orbiter.errors import ConfigurationError
+from orbiter.types import StreamEvent
+
+EVENT_TYPES = frozenset({"text", "tool_call", "step", "tool_result", "reasoning", "error", "status", "usage"})
+PLAIN = frozenset({"text", "tool_call", "error"})
+"""What a stream shows unless more is asked for: the answer as it is written."""
+
+
+def wanted_types(detailed: bool, event_types: Collection[str] | None) -> frozenset[str]:
+    """The event types that a stream shows; errors always.
+
+    Raises:
+        ConfigurationError: An event type is unknown.
+    """
+    if event_types is None:
+        return EVENT_TYPES if detailed else PLAIN
+    unknown = sorted(set(event_types) - EVENT_TYPES)
+    if unknown:
+        raise ConfigurationError(
+            f"Unknown event types {unknown}", suggestion=f"Known are {', '.join(sorted(EVENT_TYPES))}."
+        )
+    return frozenset(event_types) | {"error"}
+
+
+@dataclass(slots=True, frozen=True)
+class Sink:
+    """Takes the events of the agents that run below it.
+
+    `inner`: these agents work for another one, inside a tool. A stream that shows only the answer leaves them out.
+    """
+
+    put: Callable[[StreamEvent], None]
+    wanted: frozenset[str]
+    detailed: bool
+    max_steps: int | None = None
+    inner: bool = False
+
+    def for_tools(self) -> Sink | None:
+        """What runs that a tool starts report to."""
+        if not self.detailed:
+            return None
+        return self if self.inner else replace(self, inner=True, max_steps=None)
+
+
+sink: ContextVar[Sink | None] = ContextVar("orbiter_sink", default=None)
+"""Set only in tasks of a streamed run."""

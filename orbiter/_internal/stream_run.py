@@ -1,0 +1,266 @@
+"""One run of one agent as a stream of events: the loop of `AgentRun`, told as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from inspect import isawaitable
+from time import perf_counter, time
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.agent_run import AgentRun
+from orbiter._internal.concurrent import stop
+from orbiter._internal.failing import is_hopeless, wrapped
+from orbiter._internal.model_step import ModelCall, Reply, reply_of
+from orbiter._internal.sink import Sink, sink
+from orbiter._internal.tool_step import ToolInvocation
+from orbiter.errors import AgentError
+from orbiter.hooks import HookPoint
+from orbiter.models.assembly import StreamAssembly
+from orbiter.models.types import StreamChunk
+from orbiter.types import (
+    AgentOutput,
+    ErrorEvent,
+    ReasoningEvent,
+    StatusEvent,
+    StepEvent,
+    StreamEvent,
+    TextEvent,
+    ToolCallEvent,
+    ToolResult,
+    ToolResultEvent,
+    UsageEvent,
+    content_text,
+)
+
+
+class StreamedRun(AgentRun):
+    """An `AgentRun` that tells what happens.
+
+    `events` is a generator and sets no context variable: its body shares its caller's context. `run`, as in `AgentRun`,
+    drives it and hands the events to the sink.
+    """
+
+    __slots__ = ("output", "results", "streaming", "target", "wanted")
+
+    def __init__(
+        self, *args: Any, wanted: frozenset[str], target: Sink | None = None, max_steps: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.wanted = wanted
+        self.target = target
+        self.output: AgentOutput | None = None
+        self.results: dict[int, ToolResult] = {}
+        self.streaming = False
+        if max_steps is not None:
+            self.max_steps = max_steps
+
+    async def _body(self, input: str) -> AgentOutput:
+        assert self.target is not None  # noqa: S101 - only a run with a sink is driven
+        put = self.target.put
+        async for event in self.events(input):
+            put(event)
+        assert self.output is not None  # noqa: S101 - the generator ends with it or raises
+        return self.output
+
+    def _streams(self) -> bool:
+        """Whether the reply comes in pieces. Under a runtime it is a step like any other, and comes whole."""
+        if self.scope is not steps.DIRECT or getattr(self.provider, "stream", None) is None:
+            return False
+        # Who works for another agent has always been asked for whole replies; only a provider that says so streams.
+        worker = self.target is not None and self.target.inner
+        return not worker or getattr(type(self.provider), "streams", False) is True
+
+    def no_provider(self) -> AgentError:
+        """The error for a run without a provider."""
+        return AgentError(
+            f"Agent '{self.agent.name}' requires a provider for stream()",
+            suggestion="Use run.stream(agent, …), which builds one from the model string, or pass provider=.",
+        )
+
+    async def events(  # noqa: C901, PLR0912, PLR0915 - one loop, told in one piece
+        self, input: str
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """All events of this run that are wanted. Ends with `output` set, or raises.
+
+        Without a sink it is the whole of a run: what fails is told as events and raised as a `CallRunnerError`.
+        """
+        wanted, name = self.wanted, self.agent.name
+        number = 0
+        try:
+            if "status" in wanted:
+                yield StatusEvent(status="starting", agent_name=name)
+            self.restart()
+            await self.begin(input)
+            self.streaming = self._streams()
+            while True:
+                number = self.turn + 1
+                await self.scope.turn(self.turn, self.messages)
+                began = time()
+                if "step" in wanted:
+                    yield StepEvent(step_number=number, agent_name=name, status="started", started_at=began)
+                if self.streaming:
+                    # Written out here and not in a generator of its own: each level costs every token.
+                    call = self.call()
+                    await self.asking(call)
+                    assembly, chunks = StreamAssembly(), await self._open(call)
+                    plain: list[str] = []
+                    said = False
+                    try:
+                        while True:
+                            try:
+                                chunk = await chunks.__anext__()
+                            except StopAsyncIteration:
+                                break
+                            except Exception as exc:
+                                await self._before_next_try(exc, call, said)
+                                await _close(chunks)
+                                assembly, chunks, plain = StreamAssembly(), await self._open(call), []
+                                continue
+                            delta = chunk.delta
+                            if type(chunk) is StreamChunk and delta and len(chunk.model_fields_set) == 1:
+                                plain.append(delta)
+                                said = True
+                            else:
+                                if plain:
+                                    assembly.add(StreamChunk(delta="".join(plain)))
+                                    plain = []
+                                assembly.add(chunk)
+                                said = said or bool(delta or chunk.tool_call_deltas)
+                                reasoning = getattr(chunk, "reasoning_content", "")
+                                if reasoning and "reasoning" in wanted:
+                                    yield ReasoningEvent(text=reasoning, agent_name=name)
+                            if delta and "text" in wanted:
+                                yield TextEvent(text=delta, agent_name=name)
+                    finally:
+                        await _close(chunks)
+                    if plain:
+                        assembly.add(StreamChunk(delta="".join(plain)))
+                    output = await self.answered(call, reply_of(assembly.response()))
+                else:
+                    output = await self.ask()
+                    if self.reply is not None and self.reply.reasoning and "reasoning" in wanted:
+                        yield ReasoningEvent(text=self.reply.reasoning, agent_name=name)
+                    if output.text and "text" in wanted:
+                        yield TextEvent(text=output.text, agent_name=name)
+                if "usage" in wanted:
+                    model = (self.reply.model if self.reply is not None else "") or self.agent.model
+                    yield UsageEvent(usage=output.usage, step_number=number, agent_name=name, model=model)
+                self.keep(output)
+                if output.tool_calls:
+                    invocations = self.prepare(output)
+                    if "tool_call" in wanted:
+                        for each in invocations:
+                            yield ToolCallEvent(
+                                tool_name=each.tool_name, tool_call_id=each.tool_call_id, agent_name=name
+                            )
+                    instead = await self.check(output, invocations)
+                    self.results.clear()
+                    if len(invocations) == 1:
+                        came = await self._timed(0, invocations[0])
+                        if "tool_result" in wanted:
+                            yield came
+                    else:
+                        tasks = [asyncio.create_task(self._timed(at, each)) for at, each in enumerate(invocations)]
+                        try:
+                            for done in asyncio.as_completed(tasks):
+                                came = await done
+                                if "tool_result" in wanted:
+                                    yield came
+                        finally:
+                            await stop(tasks)
+                    results = [self.results[at] for at in range(len(invocations))]
+                    final = self.after_tools(output, results, instead)
+                else:
+                    final = await self.settle(output)
+                if "step" in wanted:
+                    yield StepEvent(
+                        step_number=number,
+                        agent_name=name,
+                        status="completed",
+                        started_at=began,
+                        completed_at=time(),
+                        usage=output.usage,
+                    )
+                if final is not None:
+                    break
+            self.output = await self.finish(final)
+            if "status" in wanted:
+                yield StatusEvent(status="completed", agent_name=name, message="; ".join(self.warnings))
+        except Exception as exc:
+            if self.target is not None:
+                raise
+            error = wrapped(name, exc)
+            await self.report_error(exc)
+            for event in failure_events(error, name, number, wanted):
+                yield event
+            if error is exc:
+                raise
+            raise error
+
+    async def _open(self, call: ModelCall) -> Any:
+        """Begin to stream a reply."""
+        call.attempts += 1
+        while True:
+            try:
+                chunks = call.provider.stream(
+                    list(call.messages),
+                    tools=call.tools,
+                    temperature=call.temperature,
+                    max_tokens=call.max_tokens,
+                    **(call.extras or {}),
+                )
+                if isawaitable(chunks):
+                    chunks = await chunks
+                return aiter(chunks)
+            except Exception as exc:
+                await self._before_next_try(exc, call, said=False)
+                call.attempts += 1
+
+    async def _before_next_try(self, exc: Exception, call: ModelCall, said: bool) -> None:
+        """Wait before the next attempt, or raise: once something was said, it cannot be unsaid."""
+        if said or call.attempts >= self.tries or is_hopeless(exc):
+            raise self.model_failed(exc, call.attempts) from exc
+        await asyncio.sleep(2.0 ** (call.attempts - 1))
+
+    async def _timed(self, index: int, invocation: ToolInvocation) -> ToolResultEvent:
+        """One tool call, in a task of its own: its result goes to its place among the results."""
+        token = sink.set(self.target.for_tools()) if self.target is not None else None
+        began = perf_counter()
+        try:
+            result = await self.call_tool(index, invocation)
+        finally:
+            if token is not None:
+                sink.reset(token)
+        self.results[index] = result
+        return ToolResultEvent(
+            tool_name=invocation.tool_name,
+            tool_call_id=invocation.tool_call_id,
+            arguments=invocation.arguments,
+            result=content_text(result.content),
+            error=result.error,
+            success=result.error is None,
+            duration_ms=(perf_counter() - began) * 1000.0,
+            agent_name=self.agent.name,
+        )
+
+
+def failure_events(exc: BaseException, name: str, step: int, wanted: frozenset[str]) -> list[StreamEvent]:
+    """A failure as the events that end a stream."""
+    cause = exc.__cause__ if str(exc).startswith("Call runner failed") and exc.__cause__ is not None else exc
+    events: list[StreamEvent] = [
+        ErrorEvent(error=str(cause), error_type=type(cause).__name__, agent_name=name, step_number=step or None)
+    ]
+    if "status" in wanted:
+        events.append(StatusEvent(status="error", agent_name=name, message=str(cause)))
+    return events
+
+
+async def _close(chunks: Any) -> None:
+    """Let a provider's generator end its request; other iterators have nothing to close."""
+    aclose = getattr(chunks, "aclose", None)
+    if aclose is not None:
+        closing = aclose()
+        if isawaitable(closing):
+            await closing
