@@ -21,6 +21,7 @@ from runtime.record import events as ev
 from runtime.record import sqlite_doctor
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Refused
 from runtime.record.sqlite_exit import guard, unguard
+from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import (
     DESK_KINDS,
     Answer,
@@ -73,7 +74,8 @@ class SqliteJournal:
         if not readonly:
             touch(path)
         with translated("cannot open the journal", path):
-            first = await connect(path, readonly=readonly)
+            hop = Hop()
+            first = await connect(path, readonly=readonly, hop=hop)
             guard(first)
             try:
                 await prepare(first, path, readonly=readonly)
@@ -85,7 +87,7 @@ class SqliteJournal:
         guard(reading)
         reader = Reader(reading, path)
         tails = Tails(first, reader.after, poll_s)
-        return cls(path, reader, tails, None if readonly else Writer(first, path, clock, tails.publish), clock)
+        return cls(path, reader, tails, None if readonly else Writer(first, hop, path, clock, tails.publish), clock)
 
     async def __aenter__(self) -> Self:
         return self

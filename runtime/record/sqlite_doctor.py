@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import aiosqlite
 
 from runtime.record.journal import JournalError
 from runtime.record.sqlite_ops import Resummarise
@@ -117,33 +116,33 @@ async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | Non
     the file shrinks by what they took.
     """
 
-    async def work(connection: aiosqlite.Connection) -> list[str]:
+    def work(connection: sqlite3.Connection) -> list[str]:
         gone: list[str] = []
-        for rid, run_id, updated_at in await connection.execute_fetchall(_OLDEST_FINISHED):
+        for rid, run_id, updated_at in connection.execute(_OLDEST_FINISHED).fetchall():
             old = before is not None and updated_at < before.timestamp()
-            if not old and (max_bytes is None or await _used(connection) <= max_bytes):
+            if not old and (max_bytes is None or _used(connection) <= max_bytes):
                 break  # the rest is younger still, and there is room for it
             forget: list[tuple[str, Sequence[Any]]] = [(statement, (rid,)) for statement in _FORGET]
-            if list(await connection.execute_fetchall(_HAS_BLOBS, (rid,))):
+            if list(connection.execute(_HAS_BLOBS, (rid,))):
                 forget.append((_FORGET_BLOBS, ()))
-            await _in_one(connection, forget)
+            _in_one(connection, forget)
             gone.append(run_id)
         if before is not None:
-            await _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
+            _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
         # As a script, which is stepped to its end: a plain execute stops after the first page.
-        await connection.executescript("PRAGMA incremental_vacuum")
-        await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.executescript("PRAGMA incremental_vacuum")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return gone
 
     return await writer.alone(work)
 
 
-async def _used(connection: aiosqlite.Connection) -> int:
-    return int(next(iter(await connection.execute_fetchall(_USED_BYTES)))[0])
+def _used(connection: sqlite3.Connection) -> int:
+    return int(connection.execute(_USED_BYTES).fetchone()[0])
 
 
-async def _in_one(connection: aiosqlite.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-    await connection.execute_fetchall("BEGIN IMMEDIATE")
+def _in_one(connection: sqlite3.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
     for sql, parameters in statements:
-        await connection.execute_fetchall(sql, parameters)
-    await connection.execute_fetchall("COMMIT")
+        connection.execute(sql, parameters)
+    connection.execute("COMMIT")

@@ -11,11 +11,13 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
 from runtime.record.events import WORKSPACE
 from runtime.record.journal import JournalError
+from runtime.record.sqlite_hop import Hop
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x0B17E501
@@ -77,10 +79,13 @@ _ADVICE = (
 )
 
 
-async def connect(path: Path, *, readonly: bool) -> aiosqlite.Connection:
+async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aiosqlite.Connection:
     """A connection in autocommit mode: the journal says itself where a transaction begins. `path` is absolute."""
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rw'}"
-    connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+    made: dict[str, Any] = {"factory": hop.factory} if hop is not None else {}
+    connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, **made)
+    if hop is not None:
+        hop.bind(connection)
     try:
         # Where syncing means little more than handing over to the drive (macOS), ask for the real thing.
         await connection.execute_fetchall("PRAGMA fullfsync = 1")

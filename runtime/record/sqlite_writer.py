@@ -1,19 +1,18 @@
-"""The one task that writes: natural batching, two durability classes, four hops to SQLite's thread per transaction.
+"""The one task that writes: natural batching, two durability classes, one hop to SQLite's thread per transaction.
 
 While a transaction runs, new operations gather; the next transaction takes them all. There is no timer: one lost in
-every measurement. What opens a transaction and only reads is queued together, as one hop; what writes waits for what
-was written before it.
+every measurement.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
+import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ import aiosqlite
 
 from runtime.record.journal import JournalError
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
+from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import Op
 from runtime.record.sqlite_schema import translated
 from runtime.record.sqlite_sql import COMMANDS, HEADS, INCIDENTS, RUNS, RUNS_OF_INCIDENTS, sql_writes
@@ -42,18 +42,20 @@ class Writer:
     def __init__(
         self,
         connection: aiosqlite.Connection,
+        hop: Hop,
         path: Path,
         clock: Clock,
         publish: Callable[[Sequence[Written]], None],
     ) -> None:
         self.connection = connection
+        self._hop = hop
         self.commits = 0
         self.operations = 0
         """Operations that wrote events, since this journal was opened."""
         self._path = path
         self._clock = clock
         self._publish = publish
-        self._queue: deque[tuple[Op | Callable[[aiosqlite.Connection], Awaitable[Any]], asyncio.Future[Any]]] = deque()
+        self._queue: deque[tuple[Op | Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
         self._full: bool | None = None
@@ -64,12 +66,12 @@ class Writer:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
         return await self._put(op)
 
-    async def alone(self, work: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
-        """Let `work` have the connection between two batches. It ends the transactions that it begins."""
+    async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Let `work` have the connection between two batches, in its thread. It ends the transactions that it begins."""
         result: T = await self._put(work)
         return result
 
-    def _put(self, work: Op | Callable[[aiosqlite.Connection], Awaitable[Any]]) -> asyncio.Future[Any]:
+    def _put(self, work: Op | Callable[[sqlite3.Connection], Any]) -> asyncio.Future[Any]:
         if self._closing or self._task.done():
             raise JournalError(f"the journal {self._path} is closed")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -123,9 +125,8 @@ class Writer:
         self._full = None  # the work may have set it otherwise
         try:
             with translated("cannot write", self._path):
-                result = await work(self.connection)
+                result = await self._hop.carry_out(work)
         except Exception as exc:
-            await self._roll_back()
             self._fail([(work, future)], exc)
         except BaseException:
             future.cancel()
@@ -137,9 +138,9 @@ class Writer:
     async def _batch(self, taken: list[tuple[Op, asyncio.Future[Any]]]) -> None:
         try:
             with translated("cannot write", self._path):
-                results, written = await self._transact([op for op, _ in taken])
+                ops = [op for op, _ in taken]
+                results, written = await self._hop.carry_out(lambda connection: self._transact(connection, ops))
         except Exception as exc:
-            await self._roll_back()
             self._fail(taken, exc)
             return
         except BaseException:
@@ -159,57 +160,25 @@ class Writer:
             else:
                 future.set_result(result)
 
-    async def _transact(self, ops: Sequence[Op]) -> tuple[list[Any], Sequence[Written]]:
-        batch = await self._load(ops)
+    def _transact(self, connection: sqlite3.Connection, ops: Sequence[Op]) -> tuple[list[Any], Sequence[Written]]:
+        """All operations in one transaction. In the connection's thread."""
+        full = any(op.sync for op in ops)
+        if full != self._full:
+            self._full = None
+            connection.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            self._full = full
+        connection.execute("BEGIN IMMEDIATE")
+        batch = _load(connection, ops, self._clock().timestamp())
         results: list[Any] = []
         for op in ops:
             try:
                 results.append(op.apply(batch))
             except JournalError as exc:  # this one fails alone: it has changed nothing
                 results.append(exc)
-        # One after another: a full disk may roll back by itself, and what were queued behind would then stand alone.
         for sql, rows in sql_writes(batch):
-            await self.connection.executemany(sql, rows)
-        await self.connection.execute_fetchall("COMMIT")
+            connection.executemany(sql, rows)
+        connection.execute("COMMIT")
         return results, batch.written
-
-    async def _load(self, ops: Sequence[Op]) -> Batch:
-        full = any(op.sync for op in ops)
-        runs = sorted({run_id for op in ops for run_id in op.run_ids()})
-        incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
-        commands = sorted({command_id for op in ops for command_id in op.command_ids()})
-        fetch = self.connection.execute_fetchall
-        first: list[Awaitable[Any]] = []
-        if full != self._full:
-            first.append(fetch(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}"))
-        first.append(fetch("BEGIN IMMEDIATE"))
-        selects: list[Awaitable[Iterable[Any]]] = [fetch(HEADS)]
-        if incidents:
-            selects.append(fetch(RUNS + RUNS_OF_INCIDENTS, (json.dumps(runs), json.dumps(incidents))))
-            selects.append(fetch(INCIDENTS, (json.dumps(incidents),)))
-        else:
-            selects.append(fetch(RUNS, (json.dumps(runs),)))
-        if commands:
-            selects.append(fetch(COMMANDS, (json.dumps(commands),)))
-        self._full = None
-        heads, run_rows, *rest = (await asyncio.gather(*first, *selects))[len(first) :]
-        self._full = full
-        pos, rid = next(iter(heads))
-        batch = Batch(self._clock().timestamp(), pos, rid, {row[1]: RunRow(*row) for row in run_rows})
-        if incidents:
-            batch.incidents.update({row[0]: IncidentRow(*row) for row in rest[0]})
-        if commands:
-            batch.replies.update(dict(rest[-1]))
-        return batch
-
-    async def _roll_back(self) -> None:
-        """After a failure, which the caller reports. A rollback that fails too leaves nothing half written either: no
-        commit follows it.
-        """
-        self._full = None
-        with contextlib.suppress(aiosqlite.Error, ValueError):
-            if self.connection.in_transaction:
-                await self.connection.execute_fetchall("ROLLBACK")
 
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
         cause = exc if isinstance(exc, JournalError) else None
@@ -220,3 +189,21 @@ class Writer:
             error = JournalError(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
             future.set_exception(error)
+
+
+def _load(connection: sqlite3.Connection, ops: Sequence[Op], now: float) -> Batch:
+    """The rows that the operations may touch."""
+    runs = json.dumps(sorted({run_id for op in ops for run_id in op.run_ids()}))
+    incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
+    commands = sorted({command_id for op in ops for command_id in op.command_ids()})
+    pos, rid = connection.execute(HEADS).fetchone()
+    if incidents:
+        wanted = json.dumps(incidents)
+        rows = connection.execute(RUNS + RUNS_OF_INCIDENTS, (runs, wanted))
+        batch = Batch(now, pos, rid, {row[1]: RunRow(*row) for row in rows})
+        batch.incidents.update({row[0]: IncidentRow(*row) for row in connection.execute(INCIDENTS, (wanted,))})
+    else:
+        batch = Batch(now, pos, rid, {row[1]: RunRow(*row) for row in connection.execute(RUNS, (runs,))})
+    if commands:
+        batch.replies.update(dict(connection.execute(COMMANDS, (json.dumps(commands),))))
+    return batch
