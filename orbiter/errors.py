@@ -69,14 +69,15 @@ class OrbiterError(Exception):
         suggestion: What to do instead.
         recoverable: Whether somebody can make the same operation succeed; the class's default if not given.
         hint: Another name of `suggestion`.
-        **fields: Values for the class's own fields.
+        **fields: Values for the class's own fields; every error may name its agent as ``agent_name``.
 
     Raises:
         TypeError: A keyword that the class does not declare.
     """
 
     recoverable: bool = False
-    _fields: ClassVar[frozenset[str]] = frozenset()
+    agent_name: str | None = None
+    _fields: ClassVar[frozenset[str]] = frozenset({"agent_name"})
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -232,8 +233,6 @@ class ConfigurationError(OrbiterError):
 class AgentConfigurationError(ConfigurationError):
     """Agent setup errors."""
 
-    agent_name: str | None = None
-
 
 class TopologyError(ConfigurationError):
     """Topology definition errors."""
@@ -248,8 +247,6 @@ class ExecutionError(OrbiterError):
 
 class AgentExecutionError(ExecutionError):
     """Agent execution failures."""
-
-    agent_name: str | None = None
 
 
 class TimeoutError(ExecutionError, builtins.TimeoutError):  # noqa: A001 - seed 003 names it so
@@ -277,7 +274,6 @@ class PermissionError(OrbiterError, builtins.PermissionError):  # noqa: A001 - s
 class AgentPermissionError(PermissionError):
     """Agent invocation denied."""
 
-    agent_name: str | None = None
     target_agent: str | None = None
     allowed_agents: tuple[str, ...] | list[str] | None = None
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, is_dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, overload
 
-from pydantic import BaseModel
 from pydantic import ValidationError as PydanticValidationError
-from pydantic_core import to_jsonable_python
 
 from orbiter._internal.threads import run_in_thread
+from orbiter._internal.tool_result import result_content
+from orbiter._internal.tool_settings import (
+    Failure,
+    RetryPolicy,
+    check_function,
+    checked_failure,
+    checked_permissions,
+    checked_policy,
+    checked_timeout,
+)
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError
 from orbiter.schema import Signature, described_errors, signature_of
 from orbiter.steps import NO_TRAITS, Traits
@@ -33,8 +41,6 @@ __all__ = [
     "tool",
     "tool_context",
 ]
-
-Failure = Literal["", "fail", "degrade", "continue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,35 +161,55 @@ class FunctionTool(Tool):
         failure: Failure = "",
         composite: bool = False,
         classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
-        retry_policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        retry_policy: RetryPolicy | None = None,
         on_late: Callable[[Any, BaseException | None], None] | None = None,
     ) -> None:
-        _check_function(fn)
+        check_function(fn)
         self._fn = fn
         self._is_async = _is_async(fn)
         self._on_late = on_late
         self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
-        self._signature: Signature = signature_of(fn, context_type=ToolContext)
-        self.description = self._signature.summary if description is None else description
-        self.parameters = self._signature.schema
-        self.context_parameter = self._signature.context
+        self._takes_self = next(iter(inspect.signature(fn).parameters), "") == "self" and not inspect.ismethod(fn)
+        self._attribute = self.name
         self.composite = composite
         self.traits = Traits(
             idempotent=idempotent,
-            permissions=_permissions(self.name, permissions),
-            timeout=_timeout(self.name, timeout),
+            permissions=checked_permissions(self.name, permissions),
+            timeout=checked_timeout(self.name, timeout),
             risk=risk,
-            failure=_failure(self.name, failure),
-            schema=self.parameters,
+            failure=checked_failure(self.name, failure),
             classify_error=classify_error,
-            retry_policy=_policy(retry_policy),
+            retry_policy=checked_policy(retry_policy),
         )
+        self._read_signature()
+        self.description = self._signature.summary if description is None else description
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it were not decorated."""
         return self._fn(*args, **kwargs)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool:
+        """A decorated method, read from an instance, is a tool of that instance: `self` is no argument of it."""
+        if instance is None or not self._takes_self:
+            return self
+        bound = copy(self)
+        bound._fn = self._fn.__get__(instance, owner)
+        bound._takes_self = False
+        bound._read_signature()
+        if hasattr(instance, "__dict__"):  # found there next time, before this descriptor
+            instance.__dict__[self._attribute] = bound
+        return bound
+
+    def _read_signature(self) -> None:
+        self._signature: Signature = signature_of(self._fn, context_type=ToolContext)
+        self.parameters = self._signature.schema
+        self.context_parameter = self._signature.context
+        self.traits = replace(self.traits, schema=self.parameters)
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them: nested models built, numbers read from text.
@@ -247,7 +273,7 @@ def tool(
     failure: Failure = "",
     composite: bool = False,
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
-    retry_policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None = None,
+    retry_policy: RetryPolicy | None = None,
     on_late: Callable[[Any, BaseException | None], None] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
@@ -259,55 +285,14 @@ def tool(fn: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
     return partial(FunctionTool, **settings)
 
 
-def result_content(value: Any) -> Any:
-    """What a tool returned, as a message's content.
-
-    Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON; anything
-    else its `str`.
-
-    Raises:
-        ToolError: The value contains itself.
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)) and value and all(_is_block(item) for item in value):
-        return list(value)
-    if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
-        return str(value)
-    try:
-        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
-    except ValueError as exc:
-        raise ToolError(f"The tool's result cannot be written as JSON: {exc}") from exc
-
-
 def _generate_schema(fn: Callable[..., Any]) -> dict[str, Any]:
     """The JSON schema of `fn`'s parameters."""
     return signature_of(fn, context_type=ToolContext).schema
 
 
-def _is_block(value: Any) -> bool:
-    from orbiter import types
-
-    kinds = (types.TextBlock, types.ImageURLBlock, types.ImageDataBlock, types.AudioBlock, types.VideoBlock)
-    return isinstance(value, (*kinds, types.DocumentBlock))
-
-
 def _is_async(fn: Callable[..., Any]) -> bool:
     target = fn.func if isinstance(fn, partial) else fn
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
-
-
-def _check_function(fn: Any) -> None:
-    if not callable(fn):
-        raise ToolError(f"A tool needs a function, got {fn!r}", hint="Write @tool above a function")
-    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
-        raise ToolError(f"Tool '{fn.__name__}' is a generator", hint="Return one value instead of yielding several")
-    try:
-        inspect.signature(fn)
-    except (TypeError, ValueError) as exc:
-        raise ToolError(
-            f"The signature of {fn!r} cannot be read: {exc}", hint="Wrap it in a function with annotated parameters"
-        ) from exc
 
 
 def _bad_arguments(name: str, text: str) -> ToolCallError:
@@ -316,34 +301,3 @@ def _bad_arguments(name: str, text: str) -> ToolCallError:
         tool_name=name,
         hint="Call the tool again with arguments that fit its schema",
     )
-
-
-def _permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(permissions, str):
-        raise ToolError(
-            f"Tool '{name}': permissions must be a sequence of names, got the string {permissions!r}",
-            hint=f"Write permissions=({permissions!r},)",
-        )
-    return tuple(permissions)
-
-
-def _timeout(name: str, timeout: float | None) -> float | None:
-    if timeout is not None and not timeout > 0:
-        raise ToolError(
-            f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit"
-        )
-    return timeout
-
-
-def _failure(name: str, failure: str) -> Failure:
-    from orbiter.policy import failure_word
-
-    return failure_word(failure, f"tool '{name}'") if failure else ""
-
-
-def _policy(
-    policy: Callable[[], Mapping[str, Any]] | Mapping[str, Any] | None,
-) -> Callable[[], Mapping[str, Any]] | None:
-    if policy is None or callable(policy):
-        return policy
-    return partial(dict, policy)

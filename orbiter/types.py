@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from orbiter._internal.content import (
+    AudioBlock,
+    Content,
+    ContentBlock,
+    DocumentBlock,
+    Frozen,
+    ImageDataBlock,
+    ImageURLBlock,
+    TextBlock,
+    VideoBlock,
+    content_text,
+)
 from orbiter.errors import OrbiterError
 
 __all__ = [
@@ -54,81 +66,10 @@ def _none(value: object) -> bool:
     return value is None
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-# --- content ----------------------------------------------------------------------------------------------------------
-
-
-class TextBlock(_Frozen):
-    """Text among other content."""
-
-    type: Literal["text"] = "text"
-    text: str
-
-
-class ImageURLBlock(_Frozen):
-    """An image that the provider fetches."""
-
-    type: Literal["image_url"] = "image_url"
-    url: str
-    detail: Literal["auto", "low", "high"] = "auto"
-
-
-class ImageDataBlock(_Frozen):
-    """An image sent along, base64 without a ``data:`` prefix."""
-
-    type: Literal["image_data"] = "image_data"
-    data: str
-    media_type: str = "image/png"
-
-
-class AudioBlock(_Frozen):
-    """Sound, base64."""
-
-    type: Literal["audio"] = "audio"
-    data: str
-    format: str = "wav"
-
-
-class VideoBlock(_Frozen):
-    """A film: a URL or base64 data."""
-
-    type: Literal["video"] = "video"
-    url: str = ""
-    data: str = ""
-    media_type: str = "video/mp4"
-
-
-class DocumentBlock(_Frozen):
-    """A document: a URL or base64 data."""
-
-    type: Literal["document"] = "document"
-    url: str = ""
-    data: str = ""
-    media_type: str = "application/pdf"
-    title: str = ""
-
-
-ContentBlock = Annotated[
-    TextBlock | ImageURLBlock | ImageDataBlock | AudioBlock | VideoBlock | DocumentBlock, Field(discriminator="type")
-]
-# Left to right: text is by far the most common, and then no block is looked at.
-Content = Annotated[str | list[ContentBlock], Field(union_mode="left_to_right")]
-
-
-def content_text(content: str | list[Any]) -> str:
-    """The text of a message's content; of blocks, the texts joined by line feeds and other kinds named in brackets."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block.type}]" for block in content)
-
-
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-class ToolCall(_Frozen):
+class ToolCall(Frozen):
     """A call that a model asks for; `arguments` is a JSON string as the model wrote it."""
 
     id: str
@@ -136,21 +77,21 @@ class ToolCall(_Frozen):
     arguments: str = ""
 
 
-class UserMessage(_Frozen):
+class UserMessage(Frozen):
     """What a user, or the agent before, says."""
 
     role: Literal["user"] = "user"
     content: Content
 
 
-class SystemMessage(_Frozen):
+class SystemMessage(Frozen):
     """An agent's instructions."""
 
     role: Literal["system"] = "system"
     content: Content
 
 
-class AssistantMessage(_Frozen):
+class AssistantMessage(Frozen):
     """A model's reply. `provider_data` is opaque to all but the provider that wrote it and wants it back."""
 
     role: Literal["assistant"] = "assistant"
@@ -159,7 +100,7 @@ class AssistantMessage(_Frozen):
     provider_data: dict[str, Any] | None = Field(default=None, exclude_if=_absent)
 
 
-class ToolResult(_Frozen):
+class ToolResult(Frozen):
     """A tool's answer to one call: `content`, or `error` for the model to read and correct."""
 
     role: Literal["tool"] = "tool"
@@ -173,7 +114,7 @@ Message = UserMessage | SystemMessage | AssistantMessage | ToolResult
 _AnyMessage = Annotated[Message, Field(discriminator="role")]
 
 
-class ActionModel(_Frozen):
+class ActionModel(Frozen):
     """A tool call with its arguments parsed."""
 
     tool_call_id: str
@@ -184,7 +125,7 @@ class ActionModel(_Frozen):
 # --- usage, input, output ---------------------------------------------------------------------------------------------
 
 
-class Usage(_Frozen):
+class Usage(Frozen):
     """Tokens. `cached_tokens` and `cache_write_tokens` are parts of the input, `reasoning_tokens` of the output."""
 
     input_tokens: int = 0
@@ -211,14 +152,14 @@ class Usage(_Frozen):
 NO_USAGE = Usage()
 
 
-class AgentInput(_Frozen):
+class AgentInput(Frozen):
     """A question with the conversation before it."""
 
     query: str
     messages: list[_AnyMessage] = Field(default_factory=list)
 
 
-class AgentOutput(_Frozen):
+class AgentOutput(Frozen):
     """One reply of an agent's model; `usage` is that of the last call alone.
 
     `parsed` is the instance of the agent's `output_type`, where it has one.
@@ -232,7 +173,7 @@ class AgentOutput(_Frozen):
     parsed: Any = Field(default=None, exclude_if=_none)
 
 
-class RunResult(_Frozen):
+class RunResult(Frozen):
     """What a run came to.
 
     Of a swarm, `output`, `messages`, `usage` and `steps` are the last agent's; the swarm's own totals are
@@ -259,7 +200,7 @@ class RunResult(_Frozen):
 # --- stream events ----------------------------------------------------------------------------------------------------
 
 
-class TextEvent(_Frozen):
+class TextEvent(Frozen):
     """A piece of a reply's text."""
 
     type: Literal["text"] = "text"
@@ -267,7 +208,7 @@ class TextEvent(_Frozen):
     agent_name: str = ""
 
 
-class ToolCallEvent(_Frozen):
+class ToolCallEvent(Frozen):
     """A model asks for a tool."""
 
     type: Literal["tool_call"] = "tool_call"
@@ -276,7 +217,7 @@ class ToolCallEvent(_Frozen):
     agent_name: str = ""
 
 
-class StepEvent(_Frozen):
+class StepEvent(Frozen):
     """A step of an agent (one reply and its tool calls) began or ended. Steps count from 1; times are Unix seconds."""
 
     type: Literal["step"] = "step"
@@ -288,7 +229,7 @@ class StepEvent(_Frozen):
     usage: Usage | None = None
 
 
-class ToolResultEvent(_Frozen):
+class ToolResultEvent(Frozen):
     """A tool answered. `duration_ms` is this call's own."""
 
     type: Literal["tool_result"] = "tool_result"
@@ -302,7 +243,7 @@ class ToolResultEvent(_Frozen):
     agent_name: str = ""
 
 
-class ReasoningEvent(_Frozen):
+class ReasoningEvent(Frozen):
     """A piece of a reply's reasoning."""
 
     type: Literal["reasoning"] = "reasoning"
@@ -310,7 +251,7 @@ class ReasoningEvent(_Frozen):
     agent_name: str = ""
 
 
-class ErrorEvent(_Frozen):
+class ErrorEvent(Frozen):
     """Something failed; `error_type` is the class's name."""
 
     type: Literal["error"] = "error"
@@ -321,7 +262,7 @@ class ErrorEvent(_Frozen):
     recoverable: bool = False
 
 
-class StatusEvent(_Frozen):
+class StatusEvent(Frozen):
     """The run came to another state."""
 
     type: Literal["status"] = "status"
@@ -330,7 +271,7 @@ class StatusEvent(_Frozen):
     message: str = ""
 
 
-class UsageEvent(_Frozen):
+class UsageEvent(Frozen):
     """Tokens that one model call used."""
 
     type: Literal["usage"] = "usage"

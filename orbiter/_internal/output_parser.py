@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
 from orbiter.errors import OutputParseError
-from orbiter.types import ActionModel, AgentOutput, ToolCall, Usage
+from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
 __all__ = [
     "OutputParseError",
@@ -24,9 +24,9 @@ __all__ = [
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
-def parse_response(*, content: str, tool_calls: Sequence[ToolCall], usage: Usage) -> AgentOutput:
-    """A reply's fields as the agent's output."""
-    return AgentOutput(text=content, tool_calls=list(tool_calls), usage=usage)
+def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:
+    """A reply's fields as the agent's output; a provider may leave any of them empty."""
+    return AgentOutput(text=content or "", tool_calls=list(tool_calls or ()), usage=usage or NO_USAGE)
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:

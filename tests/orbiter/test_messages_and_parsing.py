@@ -107,6 +107,10 @@ def test_parse_response() -> None:
     )
 
 
+def test_a_reply_may_leave_its_fields_empty() -> None:
+    assert parse_response(content=None, tool_calls=None, usage=None) == AgentOutput()
+
+
 def test_parse_tool_arguments() -> None:
     assert parse_tool_arguments([call("1", '{"q": [1, null]}'), call("2"), call("3", "  \n")]) == [
         ActionModel(tool_call_id="1", tool_name="search", arguments={"q": [1, None]}),

@@ -284,6 +284,24 @@ async def test_arguments_may_have_any_name() -> None:
     assert list(odd.parameters["properties"]) == names
 
 
+async def test_a_method_is_a_tool_of_its_instance() -> None:
+    class Shop:
+        def __init__(self, prices: dict[str, int]) -> None:
+            self.prices = prices
+
+        @tool(permissions=("shop",))
+        async def price(self, item: str) -> str:
+            """What it costs."""
+            return str(self.prices[item])
+
+    one, other = Shop({"pen": 1}), Shop({"pen": 2})
+    assert list(one.price.parameters["properties"]) == ["item"]
+    assert [await one.price.invoke({"item": "pen"}), await other.price.invoke({"item": "pen"})] == ["1", "2"]
+    assert one.price is one.price
+    assert (one.price.traits.permissions, one.price.traits.schema) == (("shop",), one.price.parameters)
+    assert isinstance(Shop.price, FunctionTool)
+
+
 async def test_open_keywords_pass_through() -> None:
     @tool
     async def log(event: str, **fields: Any) -> Any:

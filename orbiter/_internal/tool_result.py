@@ -1,0 +1,45 @@
+"""What a tool returned, as the content of the message that a model gets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import is_dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from orbiter import types
+from orbiter.errors import ToolError
+
+__all__ = ["result_content"]
+
+_BLOCKS = (
+    types.TextBlock,
+    types.ImageURLBlock,
+    types.ImageDataBlock,
+    types.AudioBlock,
+    types.VideoBlock,
+    types.DocumentBlock,
+)
+
+
+def result_content(value: Any) -> Any:
+    """What a tool returned, as a message's content.
+
+    Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON; anything
+    else its `str`.
+
+    Raises:
+        ToolError: The value contains itself.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, _BLOCKS) for item in value):
+        return list(value)
+    if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
+        return str(value)
+    try:
+        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+    except ValueError as exc:
+        raise ToolError(f"The tool's result cannot be written as JSON: {exc}") from exc
