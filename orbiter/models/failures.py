@@ -28,14 +28,16 @@ _CONTEXT_LENGTH = re.compile(
       prompt\ is\ too\ long                                   # Anthropic
     | input\ length\ and\ `?max_tokens`?\ exceed\ context     # Anthropic
     | exceeds?\ (?:the\ )?(?:available\ |model(?:'s)?\ |maximum\ )?context\ (?:length|size|window|limit)
-    | maximum\ context\ length\ is                            # OpenAI, OpenRouter, vLLM
+    | maximum\ context\ length\ (?:is|was|of)\b              # OpenAI, OpenRouter, vLLM
     | context\ (?:length|window)\ exceed
     | context_length_exceeded
     | input\ token\ count\b.*\bexceeds                        # Gemini
     | (?:prompt|input)\ is\ too\ long\ for                    # Bedrock
     | reduce\ the\ length\ of\ the\ (?:messages|input\ prompt|prompt)
     | maximum\ prompt\ length\ is                             # xAI
-    | prompt\ token\ count\ of\ \d+\ exceeds
+    | prompt\ token\ count\ of\ \d+\ exceeds                  # GitHub Copilot
+    | current\ length\ is\ \d+\ while\ limit\ is\ \d+          # Cerebras
+    | expected\ maxLength:\ \d+,\ actual:\ \d+               # Bedrock
     """
 )
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")

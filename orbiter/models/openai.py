@@ -16,7 +16,8 @@ from orbiter.models.deadlines import Deadlines
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
 from orbiter.models.exchange import Exchange, Reader, fitting
 from orbiter.models.failures import Call
-from orbiter.models.openai_wire import ChatReader, response_from_wire, to_wire
+from orbiter.models.openai_stream import ChatReader
+from orbiter.models.openai_wire import response_from_wire, to_wire
 from orbiter.models.provider import ModelProvider
 from orbiter.models.structured import reply_schema, schema_in_words
 from orbiter.models.types import ModelResponse, StreamChunk
