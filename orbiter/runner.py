@@ -8,11 +8,9 @@ from typing import Any, Protocol
 
 from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent
-from orbiter._internal.event_stream import container_events
 from orbiter._internal.members import RunSettings, is_container, run_container
 from orbiter._internal.repeats import Repeats
 from orbiter._internal.sink import wanted_types
-from orbiter._internal.stream_run import StreamedRun
 from orbiter._internal.threads import awaiting_loop, pool
 from orbiter.agent import Agent
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
@@ -191,6 +189,9 @@ def _stream(
         CallRunnerError: As `run`, after an `ErrorEvent`.
         ConfigurationError: An event type is unknown.
     """
+    from orbiter._internal.event_stream import container_events  # noqa: PLC0415 - only who streams pays for it
+    from orbiter._internal.stream_run import StreamedRun  # noqa: PLC0415 - as above
+
     wanted = wanted_types(detailed, event_types)
     if isinstance(agent, Agent) and not steps.inside():
         return StreamedRun(

@@ -152,11 +152,12 @@ class AgentRun:
     async def _attempts(self, input: str) -> AgentOutput:
         while True:
             try:
-                return await self._body(input)
-            except Skipped as skipped:
+                try:
+                    return await self._body(input)
+                except Exception as exc:
+                    input = await self._failed(exc, input)
+            except Skipped as skipped:  # a step of it, or, as the answer to its own fault, the whole of it
                 return AgentOutput(text=as_text(skipped.value))
-            except Exception as exc:
-                input = await self._failed(exc, input)
 
     async def _failed(self, exc: Exception, input: str) -> str:
         """The input with which to do the body again; raises what is not to be healed."""

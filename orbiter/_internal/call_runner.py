@@ -10,18 +10,19 @@ import json
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.agent_run import AgentRun, Peers, prepared
 from orbiter._internal.causes import sole
 from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
 from orbiter._internal.sink import sink
-from orbiter._internal.state import RunNode, RunState
-from orbiter._internal.stream_run import StreamedRun
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError, LoopDetectedError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, Usage, UserMessage
+
+if TYPE_CHECKING:
+    from orbiter._internal.state import RunNode, RunState
 
 __all__ = ["CallRunnerError", "call_runner"]
 
@@ -146,6 +147,8 @@ def agent_run(agent: Agent, **settings: Any) -> AgentRun:
     target = sink.get()
     if target is None:
         return AgentRun(agent, **settings)
+    from orbiter._internal.stream_run import StreamedRun  # noqa: PLC0415 - only who streams pays for it
+
     return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
 
 

@@ -44,16 +44,17 @@ class Container(ABC):
         async with steps.opening(self._kind, self.name, self._info(input)) as scope:
             while True:
                 try:
-                    result = await self._carry_out(input, scope, settings, messages)
-                except Skipped as skipped:
+                    try:
+                        result = await self._carry_out(input, scope, settings, messages)
+                    except Exception as exc:
+                        answer = await scope.fault(exc)
+                        if answer.option == "input":
+                            input = as_text(answer.value)
+                        elif answer.option != "retry":
+                            raise
+                        continue
+                except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
                     result = RunResult(output=as_text(skipped.value), agent=self.name, state="completed")
-                except Exception as exc:
-                    answer = await scope.fault(exc)
-                    if answer.option == "input":
-                        input = as_text(answer.value)
-                    elif answer.option != "retry":
-                        raise
-                    continue
                 if result.state == "degraded":
                     scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
                 else:

@@ -5,20 +5,18 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-from pydantic import BaseModel, TypeAdapter
+from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.output_parser import parse_response
 from orbiter.errors import AgentError
-from orbiter.models.assembly import StreamAssembly
-from orbiter.models.types import ModelResponse
 from orbiter.steps import Codec, Emit
-from orbiter.types import AgentOutput, Message, ToolCall, Usage
+from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 @dataclass(slots=True, eq=False)
@@ -74,10 +72,6 @@ class ModelName:
         return rest if colon else head
 
 
-_MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message], config={"defer_build": True})
-_CALLS: TypeAdapter[list[ToolCall]] = TypeAdapter(list[ToolCall], config={"defer_build": True})
-
-
 async def complete(call: ModelCall) -> Reply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
@@ -89,6 +83,8 @@ async def complete(call: ModelCall) -> Reply:
 
 async def stream(call: ModelCall, emit: Emit) -> Reply:
     """Ask the provider once and hand out the pieces on the way; the assembled reply is the result."""
+    from orbiter.models.assembly import StreamAssembly  # noqa: PLC0415 - only who streams pays for it
+
     call.attempts += 1
     assembly = StreamAssembly()
     async for chunk in call.provider.stream(
@@ -105,18 +101,8 @@ async def stream(call: ModelCall, emit: Emit) -> Reply:
 
 def reply_of(response: Any) -> Reply:
     """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
-    if type(response) is ModelResponse:
-        output = parse_response(content=response.content, tool_calls=response.tool_calls, usage=response.usage)
-        return Reply(
-            output,
-            response,
-            response.model,
-            response.finish_reason,
-            response.reasoning_content,
-            response.provider_data,
-        )
     output = parse_response(
-        content=response.content or "", tool_calls=list(response.tool_calls or ()), usage=response.usage or Usage()
+        content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
     )
     data = getattr(response, "provider_data", None)
     return Reply(
@@ -143,6 +129,8 @@ class ModelCodec(Codec[ModelCall, Reply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
+        import hashlib  # noqa: PLC0415 - brings OpenSSL along, and plain runs record nothing
+
         new = _dump_messages(arguments.messages[arguments.fresh :])
         canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
         described: dict[str, Any] = {
@@ -170,17 +158,15 @@ class ModelCodec(Codec[ModelCall, Reply]):
         return dumped
 
     def load(self, value: Any) -> Reply:
-        response = ModelResponse(
-            model=value.get("model", ""),
-            content=value.get("text", ""),
-            tool_calls=_CALLS.validate_python(value.get("tool_calls", ())),
-            usage=Usage.model_validate(value.get("usage", {})),
-            reasoning_content=value.get("reasoning", ""),
-            provider_data=value.get("provider_data"),
+        output = {name: value[name] for name in ("text", "tool_calls", "usage") if name in value}
+        return Reply(
+            AgentOutput.model_validate(output),
+            None,
+            value.get("model", ""),
+            value.get("finish_reason", ""),
+            value.get("reasoning", ""),
+            value.get("provider_data"),
         )
-        reply = reply_of(response)
-        reply.finish_reason = value.get("finish_reason", "")
-        return reply
 
     def editable(self, arguments: ModelCall) -> dict[str, Any] | None:
         """The messages: a PRE_LLM_CALL hook may edit the live list."""
@@ -192,7 +178,7 @@ class ModelCodec(Codec[ModelCall, Reply]):
         if unknown:
             raise ValueError(f"An LLM step takes 'model' and 'messages', not {', '.join(map(repr, sorted(unknown)))}")
         if "messages" in changes:
-            arguments.messages[:] = _MESSAGES.validate_python(changes["messages"])
+            arguments.messages[:] = AgentInput(query="", messages=list(changes["messages"])).messages
         if "model" in changes and changes["model"] != arguments.model:
             return replace(arguments, model=changes["model"], provider=_provider_for(arguments, changes["model"]))
         return arguments
