@@ -52,8 +52,9 @@ class ErrorClassification:
     metadata: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.severity, ErrorSeverity):
-            object.__setattr__(self, "severity", _severity(self.severity))
+        given: object = self.severity
+        if not isinstance(given, ErrorSeverity):
+            object.__setattr__(self, "severity", _severity(given))
 
 
 def _severity(word: object) -> ErrorSeverity:

@@ -109,9 +109,10 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
         origin = origin or (Origin.TOOL if tool else None)
         if inner is None:
             break
-        provider = provider or _text(_attribute(exc, "provider"))
+        provider = provider or _text(_attribute(exc, "provider")) or _vendor(exc)
         where = where or _text(_attribute(exc, "where"))
-        origin = origin or (Origin.MODEL if "ModelError" in _class_names(exc) else None)
+        if {"ModelError", "APIConnectionError"} & set(_class_names(exc)):
+            origin = origin or Origin.MODEL
         exc = inner
     found = _of_one(exc, provider)
     if found.origin is None and "ModelError" in found.names:
@@ -137,10 +138,10 @@ def _unwrapped(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     cause = exc.__cause__
     if cause is None and (wrapping or thin) and not exc.__suppress_context__:
         cause = exc.__context__
-    unwraps = wrapping or tool or thin or spent
+    unwraps = bool(wrapping or tool or thin or spent)
     # A thin connection error whose cause is no I/O error at all says more than its cause.
     if thin and cause is not None and not _speaks(cause):
-        unwraps = None
+        unwraps = False
     return (cause if unwraps else None), spent, tool
 
 

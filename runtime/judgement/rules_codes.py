@@ -155,7 +155,7 @@ CODES: tuple[Rule, ...] = (
     Rule(
         id="code.context-messages",
         source="OpenAI, litellm: the messages themselves over the maximum string length",
-        code="string_above_max_length",
+        code=("string_above_max_length",),
         text=r"^Invalid '(?:input|messages|prompt|contents)\b",
         cause=Cause.CONTEXT_OVERFLOW,
     ),
@@ -245,12 +245,12 @@ CODES: tuple[Rule, ...] = (
     Rule(
         id="code.empty-finished",
         source=_S3 + ": the model ended its turn with nothing; the same prompt will do so again",
-        code="empty_completion",
+        code=("empty_completion",),
         text=r"\bend_turn\b|\bfinish_reason\W{1,3}stop\b",
         cause=Cause.EMPTY_COMPLETION,
         persistence=Persistence.NEEDS_CHANGE,
     ),
-    Rule(id="code.empty", source=_S3, code="empty_completion", cause=Cause.EMPTY_COMPLETION),
+    Rule(id="code.empty", source=_S3, code=("empty_completion",), cause=Cause.EMPTY_COMPLETION),
     Rule(
         id="code.truncated",
         source="measured: a stream that ends without a stop reason raises nothing in either SDK",
@@ -273,7 +273,7 @@ CODES: tuple[Rule, ...] = (
         cause=Cause.BAD_REQUEST,
     ),
     *(
-        Rule(id=f"{name}.{code}", source=source, provider=provider, code=code, cause=cause)
+        Rule(id=f"{name}.{code}", source=source, provider=provider, code=(code,), cause=cause)
         for name, source, provider, table in (
             (
                 "minimax",
@@ -384,6 +384,7 @@ GENERIC_CODES: tuple[Rule, ...] = (
             "api_error", "server_error", "internal_server_error", "InternalServerError", "InternalServerException",
             "internal_error", "INTERNAL", "InternalFailure", "UNAVAILABLE", "unavailable_error", "service_unavailable",
             "ServiceUnavailable", "bad_gateway", "service_error", "upstream_error", "provider_error", "ABORTED",
+            "bad_response",  # ours: a good status, but a page or a broken piece instead of a reply
         ),
         status=("5xx", "2xx", "none", 408, 409, 424, 429),
         cause=Cause.SERVICE_UNAVAILABLE,
@@ -393,8 +394,8 @@ GENERIC_CODES: tuple[Rule, ...] = (
 
 
 STATUSES: tuple[Rule, ...] = (
-    Rule(id="status.401", source="RFC 9110", status=401, cause=Cause.AUTH_FAILED),
-    Rule(id="status.403", source="RFC 9110", status=403, cause=Cause.PERMISSION_DENIED),
+    Rule(id="status.401", source="RFC 9110", status=(401,), cause=Cause.AUTH_FAILED),
+    Rule(id="status.403", source="RFC 9110", status=(403,), cause=Cause.PERMISSION_DENIED),
     Rule(
         id="status.404-model",
         source="RFC 9110",
@@ -406,12 +407,12 @@ STATUSES: tuple[Rule, ...] = (
     Rule(
         id="status.407",
         source="RFC 9110",
-        status=407,
+        status=(407,),
         cause=Cause.AUTH_FAILED,
         effect=Effect.NOT_ATTEMPTED,
         suggestions=("Give the proxy's user and password in HTTPS_PROXY",),
     ),
-    Rule(id="status.408", source="RFC 9110; both SDKs retry it", status=408, cause=Cause.TIMEOUT),
+    Rule(id="status.408", source="RFC 9110; both SDKs retry it", status=(408,), cause=Cause.TIMEOUT),
     Rule(
         id="status.409",
         source="Anthropic and OpenAI SDKs retry it as a lock time-out",
@@ -419,18 +420,18 @@ STATUSES: tuple[Rule, ...] = (
         cause=Cause.SERVICE_UNAVAILABLE,
     ),
     Rule(id="status.413", source="RFC 9110; seed 003", status=(413, 414), cause=Cause.PAYLOAD_TOO_LARGE),
-    Rule(id="status.424", source=_AWS + ": ModelErrorException", status=424, cause=Cause.SERVICE_UNAVAILABLE),
-    Rule(id="status.429", source="RFC 6585", status=429, cause=Cause.RATE_LIMITED),
-    Rule(id="status.451", source="RFC 7725", status=451, cause=Cause.PERMISSION_DENIED),
-    Rule(id="status.499", source="nginx: client closed request", status=499, cause=Cause.NETWORK),
+    Rule(id="status.424", source=_AWS + ": ModelErrorException", status=(424,), cause=Cause.SERVICE_UNAVAILABLE),
+    Rule(id="status.429", source="RFC 6585", status=(429,), cause=Cause.RATE_LIMITED),
+    Rule(id="status.451", source="RFC 7725", status=(451,), cause=Cause.PERMISSION_DENIED),
+    Rule(id="status.499", source="nginx: client closed request", status=(499,), cause=Cause.NETWORK),
     Rule(id="status.501", source="RFC 9110", status=(501, 505), cause=Cause.BAD_REQUEST),
     Rule(id="status.524", source="Cloudflare: 522 and 524 are its time-outs", status=(522, 524), cause=Cause.TIMEOUT),
-    Rule(id="status.5xx", source="RFC 9110; Anthropic 529", status="5xx", cause=Cause.SERVICE_UNAVAILABLE),
-    Rule(id="status.4xx", source="RFC 9110", status="4xx", cause=Cause.BAD_REQUEST),
+    Rule(id="status.5xx", source="RFC 9110; Anthropic 529", status=("5xx",), cause=Cause.SERVICE_UNAVAILABLE),
+    Rule(id="status.4xx", source="RFC 9110", status=("4xx",), cause=Cause.BAD_REQUEST),
     Rule(
         id="status.3xx",
         source="RFC 9110: an API that redirects is at another address",
-        status="3xx",
+        status=("3xx",),
         cause=Cause.CONFIG_INVALID,
         persistence=Persistence.NEEDS_CHANGE,
         suggestions=("Check the provider's base URL",),

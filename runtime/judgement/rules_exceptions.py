@@ -20,19 +20,19 @@ EXCEPTIONS: tuple[Rule, ...] = (
         exception=("CancelledError", "KeyboardInterrupt", "GeneratorExit"),
         cause=Cause.CANCELLED,
     ),
-    Rule(id="exc.exit", source=_PY, exception="SystemExit", cause=Cause.CANCELLED, impact=Impact.PROCESS),
+    Rule(id="exc.exit", source=_PY, exception=("SystemExit",), cause=Cause.CANCELLED, impact=Impact.PROCESS),
     # -- author's routing words (seed 002)
     Rule(
         id="osprey.reclassification",
         source=_S2,
-        exception="ReclassificationRequiredError",
+        exception=("ReclassificationRequiredError",),
         cause=Cause.WRONG_TARGET,
         proposal=Remedy.REROUTE,
     ),
     Rule(
         id="osprey.context-key",
         source=_S2,
-        exception="InvalidContextKeyError",
+        exception=("InvalidContextKeyError",),
         cause=Cause.MISSING_INPUT,
         proposal=Remedy.REPLAN,
     ),
@@ -91,7 +91,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.arguments",
         source=_S0,
-        exception="OutputParseError",
+        exception=("OutputParseError",),
         text=r"\barguments?\b",
         cause=Cause.ARGS_INVALID,
         persistence=Persistence.TRANSIENT,
@@ -109,7 +109,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.registry-missing",
         source=_S0,
-        exception="RegistryError",
+        exception=("RegistryError",),
         text=r"\bnot found\b",
         cause=Cause.NOT_FOUND,
         persistence=Persistence.PERMANENT,
@@ -119,7 +119,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.registry",
         source=_S0,
-        exception="RegistryError",
+        exception=("RegistryError",),
         cause=Cause.CONFIG_INVALID,
         persistence=Persistence.PERMANENT,
         impact=Impact.RUN,
@@ -128,7 +128,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.join",
         source=_S4,
-        exception="JoinError",
+        exception=("JoinError",),
         cause=Cause.DEPENDENCY_FAILED,
         impact=Impact.RUN,
         set_origin=Origin.SWARM,
@@ -136,7 +136,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.graph",
         source=_S0,
-        exception="GraphError",
+        exception=("GraphError",),
         cause=Cause.CONFIG_INVALID,
         persistence=Persistence.PERMANENT,
         impact=Impact.RUN,
@@ -154,7 +154,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.hook",
         source=_S0,
-        exception="HookError",
+        exception=("HookError",),
         cause=Cause.CONFIG_INVALID,
         persistence=Persistence.NEEDS_CHANGE,
         set_origin=Origin.HOOK,
@@ -162,7 +162,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="orbiter.tool-call",
         source=_S3,
-        exception="ToolCallError",
+        exception=("ToolCallError",),
         cause=Cause.ARGS_INVALID,
         persistence=Persistence.TRANSIENT,
         effect=Effect.NOT_ATTEMPTED,
@@ -171,7 +171,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="marsys.agent-permission",
         source=_S3,
-        exception="AgentPermissionError",
+        exception=("AgentPermissionError",),
         cause=Cause.PERMISSION_DENIED,
         effect=Effect.NOT_ATTEMPTED,
         set_origin=Origin.SWARM,
@@ -317,7 +317,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="tool.arguments",
         source=_S4,
-        origin=Origin.TOOL,
+        origin=(Origin.TOOL,),
         text=r"^Invalid arguments\b|^Unknown tool '",
         cause=Cause.ARGS_INVALID,
         effect=Effect.NOT_ATTEMPTED,
@@ -325,14 +325,14 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="tool.arguments-python",
         source="Python: a call that does not fit the signature, perhaps one inside the tool",
-        origin=Origin.TOOL,
+        origin=(Origin.TOOL,),
         text=r"\bunexpected keyword argument\b|\bmissing \d+ required (?:positional|keyword-only) argument",
         cause=Cause.ARGS_INVALID,
     ),
     Rule(
         id="tool.arguments-schema",
         source="pydantic: validation errors",
-        origin=Origin.TOOL,
+        origin=(Origin.TOOL,),
         exception=("pydantic_core.ValidationError",),
         cause=Cause.ARGS_INVALID,
         effect=Effect.NOT_ATTEMPTED,
@@ -340,14 +340,14 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="tool.timeout-text",
         source=_S4,
-        origin=Origin.TOOL,
+        origin=(Origin.TOOL,),
         text=r"^Tool(?: '.{0,200}?')? (?:exceeded \d|timed out)",
         cause=Cause.TIMEOUT,
     ),
     Rule(
         id="osprey.plan-unreadable",
         source=_S2,
-        exception="ValueError",
+        exception=("ValueError",),
         text=r"\bvalidation error for ExecutionPlan\b|\bJSON parsing failed\b",
         cause=Cause.OUTPUT_INVALID,
         effect=Effect.NONE,
@@ -454,7 +454,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
         id="model.unreadable",
         source="measured: a reply that is no JSON comes from a proxy, not from the model",
         exception=("AssertionError", "JSONDecodeError", "UnicodeDecodeError", "APIResponseValidationError"),
-        origin=Origin.MODEL,
+        origin=(Origin.MODEL,),
         cause=Cause.SERVICE_UNAVAILABLE,
     ),
     Rule(
@@ -484,7 +484,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     Rule(
         id="sdk.ramp-limit",
         source="anthropic: RampLimitExceededError (usage grew too fast)",
-        exception="RampLimitExceededError",
+        exception=("RampLimitExceededError",),
         cause=Cause.RATE_LIMITED,
     ),
     Rule(
@@ -527,7 +527,7 @@ OPERATING_SYSTEM: tuple[Rule, ...] = (
     Rule(
         id="os.permission",
         source="MARSYS case 25: local OS errors are permanent",
-        exception="PermissionError",
+        exception=("PermissionError",),
         cause=Cause.PERMISSION_DENIED,
     ),
     Rule(
@@ -563,16 +563,16 @@ OPERATING_SYSTEM: tuple[Rule, ...] = (
     Rule(
         id="class.timeout",
         source="Osprey case 39: any class name containing timeout",
-        exception="*timeout*",
+        exception=("*timeout*",),
         cause=Cause.TIMEOUT,
     ),
     Rule(
         id="class.rate-limit",
         source="Osprey case 46: any class name containing ratelimit",
-        exception="*ratelimit*",
+        exception=("*ratelimit*",),
         cause=Cause.RATE_LIMITED,
     ),
-    Rule(id="tool.raised", source=_S4 + ': "Tool raised an error"', origin=Origin.TOOL, cause=Cause.TOOL_FAILED),
+    Rule(id="tool.raised", source=_S4 + ': "Tool raised an error"', origin=(Origin.TOOL,), cause=Cause.TOOL_FAILED),
     Rule(
         id="parse.model",
         source="pydantic: validation errors",

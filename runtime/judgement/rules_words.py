@@ -20,7 +20,7 @@ WORDS: tuple[Rule, ...] = (
     Rule(
         id="words.payment-required",
         source="RFC 9110: 402 never means anything else; OpenRouter words it as a token limit",
-        status=402,
+        status=(402,),
         cause=Cause.QUOTA_EXHAUSTED,
     ),
     Rule(
@@ -287,7 +287,7 @@ WORDS: tuple[Rule, ...] = (
             r"\boverloaded\b|\b(?:over|at|no|out of|insufficient|limited) capacity\b|\bcapacity (?:exceeded"
             r"|constraints?|available|limits?)\b"
             r"|\b(?:high|heavy|increased|peak) (?:demand|load|traffic)\b|\bserver (?:is )?(?:too )?busy\b"
-            r"|\btoo busy\b|\bslow down\b"
+            r"|\btoo busy\b"
             r"|\b(?:is )?(?:currently|still) loading\b|\bloading model\b|\bmodel is loading\b|\bnot ready yet\b"
             r"|\bqueue is full\b"
             r"|\bmaximum pending requests exceeded\b|\bmaximum queue size\b"

@@ -1,0 +1,373 @@
+"""Exceptions as they are raised: by the framework, by Python, and by the vendor SDKs against a server that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orbiter import errors
+from runtime.judgement.classify import classify, classify_record
+from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Limit, Origin, Persistence
+
+NOW = 1_767_225_600.0
+
+
+# -- the SDKs, over the wire -----------------------------------------------------------------------------------------
+
+
+class _Misbehaving(BaseHTTPRequestHandler):
+    """Answers every request with the status, headers and body that the server was told."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        status, headers, body = self.server.answer  # type: ignore[attr-defined]
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the test says what happened."""
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    found = ThreadingHTTPServer(("127.0.0.1", 0), _Misbehaving)
+    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread.start()
+    yield found
+    found.shutdown()
+    found.server_close()
+    thread.join(5)
+
+
+def _ask(vendor: str, port: int, *, stream: bool = False) -> Exception:
+    """What the vendor's SDK raises for one call."""
+    url = f"http://127.0.0.1:{port}"
+    message: Any = {"role": "user", "content": "hello"}
+    try:
+        if vendor == "anthropic":
+            with anthropic.Anthropic(api_key="key", base_url=url, max_retries=0) as ours:
+                if stream:
+                    with ours.messages.stream(model="m", max_tokens=5, messages=[message]) as events:
+                        events.get_final_message()
+                else:
+                    ours.messages.create(model="m", max_tokens=5, messages=[message])
+        else:
+            with openai.OpenAI(api_key="key", base_url=url, max_retries=0) as theirs:
+                found = theirs.chat.completions.create(model="m", messages=[message], stream=stream)
+                if stream:
+                    list(found)
+    except Exception as exc:
+        return exc
+    raise AssertionError("the call succeeded")
+
+
+def _answer(server: ThreadingHTTPServer, status: int, body: Any, **headers: str) -> int:
+    kind = "text/html" if isinstance(body, str) else "application/json"
+    data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    server.answer = (status, {"content-type": kind} | named, data)  # type: ignore[attr-defined]
+    return int(server.server_address[1])
+
+
+_SAID = [
+    ("anthropic", 429, "rate_limit_error", "too fast", "rate_limited"),
+    ("anthropic", 529, "overloaded_error", "Overloaded", "service_unavailable"),
+    ("anthropic", 400, "invalid_request_error", "Your credit balance is too low to access the API.", "quota_exhausted"),
+    ("anthropic", 400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", "context_overflow"),
+    ("anthropic", 403, "permission_error", "Your API key may not use this.", "permission_denied"),
+    ("anthropic", 404, "not_found_error", "model: claude-9", "model_unknown"),
+    ("anthropic", 413, "request_too_large", "Request exceeds the maximum size", "payload_too_large"),
+    ("openai", 429, "insufficient_quota", "You exceeded your current quota", "quota_exhausted"),
+    ("openai", 429, "requests", "Rate limit reached", "rate_limited"),
+    ("openai", 400, "context_length_exceeded", "This model's maximum context length is 8192 tokens.", "context_overflow"),
+    ("openai", 401, "invalid_api_key", "Incorrect API key provided: x.", "auth_failed"),
+    ("openai", 404, "model_not_found", "The model `x` does not exist", "model_unknown"),
+    ("openai", 500, "server_error", "The server had an error", "service_unavailable"),
+]
+
+
+@pytest.mark.parametrize(("vendor", "status", "kind", "message", "cause"), _SAID)
+def test_what_the_sdk_raises(
+    server: ThreadingHTTPServer, vendor: str, status: int, kind: str, message: str, cause: str
+) -> None:
+    error = {"type": kind, "code": kind, "message": message}
+    port = _answer(server, status, {"type": "error", "error": error})
+    found = classify(_ask(vendor, port), origin=Origin.MODEL, now=NOW)
+    assert (found.cause, found.provider, found.http_status) == (cause, vendor, status)
+    assert found.effect is Effect.NONE
+    assert message.split(":")[0] in found.technical
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai"])
+def test_hints_come_through_the_sdk(server: ThreadingHTTPServer, vendor: str) -> None:
+    port = _answer(server, 429, {"error": {"type": "rate_limit_error", "message": "slow"}}, retry_after="7.5")
+    found = classify(_ask(vendor, port), now=NOW)
+    assert (found.retry_after_s, found.hint_source) == (7.5, "retry-after header")
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai"])
+def test_a_proxys_page_is_a_failing_service(server: ThreadingHTTPServer, vendor: str) -> None:
+    port = _answer(server, 502, "<html><h1>502 Bad Gateway</h1></html>")
+    assert classify(_ask(vendor, port)).cause == "service_unavailable"
+
+
+def test_a_page_where_a_stream_should_be(server: ThreadingHTTPServer) -> None:
+    port = _answer(server, 200, "<html>log in</html>")
+    found = classify(_ask("anthropic", port, stream=True), origin=Origin.MODEL)
+    assert (found.cause, found.persistence) == ("service_unavailable", "transient")
+
+
+def test_an_error_inside_a_stream_counts_although_the_status_is_200(server: ThreadingHTTPServer) -> None:
+    event = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    server.answer = (200, {"content-type": "text/event-stream"}, event)  # type: ignore[attr-defined]
+    found = classify(_ask("anthropic", int(server.server_address[1]), stream=True))
+    assert (found.cause, found.http_status) == ("service_unavailable", 200)
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai"])
+def test_nobody_listens(vendor: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    found = classify(_ask(vendor, port))
+    assert (found.cause, found.persistence, found.effect) == ("network", "transient", "not_attempted")
+    assert found.origin is Origin.MODEL
+
+
+# -- wrappers --------------------------------------------------------------------------------------------------------
+
+
+def _chained(outer: BaseException, inner: BaseException) -> BaseException:
+    outer.__cause__ = inner
+    return outer
+
+
+def test_wrappers_are_taken_off() -> None:
+    model = errors.ModelError("slow down", model="m", code="rate_limit_exceeded", provider="openai", status=429)
+    agent = _chained(errors.AgentError("Agent 'a' failed after 3 retries: [m] slow down"), model)
+    found = classify(_chained(errors.CallRunnerError(f"Call runner failed for agent 'a': {agent}"), agent))
+    assert (found.cause, found.provider, found.http_status, found.exhausted) == ("rate_limited", "openai", 429, True)
+
+
+def test_wrappers_are_taken_off_texts_too() -> None:
+    text = "CallRunnerError: Call runner failed for agent 'a': Agent 'a' failed after 3 retries: Error code: 503 - x"
+    found = classify_record({"exception": text})
+    assert (found.cause, found.http_status, found.exhausted) == ("service_unavailable", 503, True)
+
+
+def test_a_group_of_one_is_its_member() -> None:
+    assert classify(ExceptionGroup("unhandled errors", [TimeoutError("slow")])).cause == "timeout"
+
+
+def test_a_group_of_several_is_itself() -> None:
+    found = classify(ExceptionGroup("unhandled errors", [TimeoutError("slow"), ValueError("bad")]))
+    assert found.cause == "unknown"
+
+
+def test_a_tools_failure_is_the_tools_whatever_the_cause() -> None:
+    found = classify(_chained(errors.ToolError("Tool 't' failed: refused"), ConnectionRefusedError("refused")))
+    assert (found.origin, found.cause, found.effect, found.impact) == ("tool", "network", "unknown", "absorbed")
+
+
+def test_a_bare_model_error_is_its_cause_with_its_own_provider() -> None:
+    error = errors.ModelError("the stream broke", model="m", provider="anthropic", where="stream")
+    found = classify(_chained(error, ConnectionResetError("reset by peer")))
+    assert (found.origin, found.cause, found.provider) == ("model", "network", "anthropic")
+
+
+def test_causes_that_go_round_in_a_circle() -> None:
+    first = errors.AgentError("Agent 'a' failed after 3 retries: x")
+    second = errors.AgentError("Agent 'b' failed after 3 retries: x")
+    first.__cause__, second.__cause__ = second, first
+    assert classify(first).exhausted
+
+
+# -- the framework's own ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exc", "origin", "cause", "persistence", "impact"),
+    [
+        (errors.AgentError("Agent 'a' requires a provider for run()"), "agent", "config_invalid", "needs_change", "run"),
+        (errors.AgentError("Context length exceeded on agent 'a': x"), "model", "context_overflow", "needs_change", "node"),
+        (
+            errors.CallRunnerError("Endless loop detected: same tool calls repeated 3 times (threshold=3)"),
+            "runner",
+            "loop_detected",
+            "needs_change",
+            "run",
+        ),
+        (errors.SwarmError("Max handoffs (10) exceeded in swarm"), "swarm", "limit_reached", "needs_change", "run"),
+        (errors.SwarmError("Swarm requires at least one agent"), "swarm", "config_invalid", "permanent", "run"),
+        (errors.SwarmError("Cycle in flow DSL: Cycle detected in graph"), "swarm", "config_invalid", "permanent", "run"),
+        (errors.RegistryError("'x' is already registered in r"), "registry", "config_invalid", "permanent", "run"),
+        (errors.RegistryError("'x' not found in r"), "registry", "not_found", "permanent", "run"),
+        (
+            errors.OutputParseError("Invalid JSON in arguments for tool 't': x"),
+            "parser",
+            "args_invalid",
+            "transient",
+            "node",
+        ),
+        (errors.OutputParseError("Structured output is not valid JSON: x"), "parser", "output_invalid", "transient", "node"),
+        (errors.ModelError("Provider 'p' not registered. Available: []"), "agent", "config_invalid", "needs_change", "run"),
+        (errors.AgentPermissionError("no"), "swarm", "permission_denied", "needs_change", "node"),
+        (errors.PoolExhaustedError("no thread is left"), "runner", "pool_exhausted", "transient", "node"),
+        (errors.ToolCallError("no such tool"), "parser", "args_invalid", "transient", "node"),
+        (errors.JoinError("quorum not met"), "swarm", "dependency_failed", "needs_change", "run"),
+        (errors.RateLimitError("slow"), "model", "rate_limited", "transient", "node"),
+    ],
+)
+def test_the_table_of_the_taxonomy(
+    exc: Exception, origin: str, cause: str, persistence: str, impact: str
+) -> None:
+    found = classify(exc)
+    assert (found.origin, found.cause, found.persistence, found.impact) == (origin, cause, persistence, impact)
+
+
+def test_handoffs_are_a_limit_of_their_own() -> None:
+    assert classify(errors.HandoffLimitError("Max handoffs (3) exceeded in swarm", max_handoffs=3)).limit is Limit.HANDOFFS
+
+
+def test_seed_003s_context_is_read() -> None:
+    error = errors.RateLimitError("API rate limit", context={"retry_after": 60}, suggestion="Use another key")
+    found = classify(error)
+    assert (found.cause, found.retry_after_s, found.hint_source) == ("rate_limited", 60, "retry_after")
+    assert found.suggestions[0] == "Use another key"
+    assert classify(errors.APIError("down", context={"status_code": 503})).cause == "service_unavailable"
+
+
+def test_somebody_can_help_where_the_author_says_so() -> None:
+    assert classify(errors.ExecutionError("x", recoverable=True)).persistence is Persistence.NEEDS_CHANGE
+    assert classify(errors.ExecutionError("x")).persistence is Persistence.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("exc", "cause", "effect"),
+    [
+        (TimeoutError(), "timeout", "unknown"),
+        (ConnectionResetError(), "network", "unknown"),
+        (PermissionError(13, "denied"), "permission_denied", "unknown"),
+        (FileNotFoundError(2, "gone"), "not_found", "unknown"),
+        (KeyError("x"), "tool_failed", "unknown"),
+        (TypeError("f() got an unexpected keyword argument 'x'"), "args_invalid", "unknown"),
+        (ValueError("Invalid arguments: x"), "args_invalid", "not_attempted"),
+    ],
+)
+def test_tools(exc: Exception, cause: str, effect: str) -> None:
+    found = classify(exc, origin=Origin.TOOL)
+    assert (found.cause, found.effect, found.impact) == (cause, effect, "absorbed")
+
+
+def test_stopping_is_no_failure() -> None:
+    assert classify(asyncio.CancelledError()).cause is Cause.CANCELLED
+    assert classify(KeyboardInterrupt()).cause is Cause.CANCELLED
+
+
+def test_the_caller_knows_what_was_attempted() -> None:
+    assert classify(TimeoutError(), origin=Origin.TOOL, effect=Effect.NONE).effect is Effect.NONE
+    assert classify(TimeoutError(), origin=Origin.TOOL, effect=Effect.NONE).repeatable
+    unknown = classify(ValueError("Invalid arguments: x"), origin=Origin.TOOL, effect=Effect.UNKNOWN)
+    assert unknown.effect is Effect.NOT_ATTEMPTED
+
+
+def test_where_it_happened_is_kept() -> None:
+    found = classify(ValueError("x"), origin=Origin.AGENT, node_path=("swarm~0", "a~1"))
+    assert (found.node_path, found.origin, found.impact) == (("swarm~0", "a~1"), Origin.AGENT, Impact.NODE)
+
+
+# -- nothing makes it raise ------------------------------------------------------------------------------------------
+
+
+class Unspeakable(Exception):
+    """An exception that cannot be printed, with attributes that raise."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+    @property
+    def status_code(self) -> int:
+        raise ValueError("no status")
+
+    @property
+    def response(self) -> Any:
+        raise KeyError("no response")
+
+
+def test_an_exception_that_cannot_be_printed() -> None:
+    found = classify(Unspeakable())
+    assert (found.cause, found.exception) == ("unknown", "Unspeakable")
+
+
+_anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.binary(max_size=30),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=12), children, max_size=4),
+    max_leaves=15,
+)
+_classes = st.sampled_from(
+    [
+        Exception, RuntimeError, TimeoutError, OSError, errors.ModelError, errors.AgentError, errors.ToolError,
+        errors.CallRunnerError, errors.RateLimitError, Unspeakable, KeyError, BaseException,
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.tuples(_classes, st.text(max_size=60)), min_size=1, max_size=4),
+    st.dictionaries(
+        st.sampled_from(
+            ["status", "code", "type", "headers", "body", "provider", "where", "context", "retry_after", "node_path"]
+        ),
+        _anything,
+    ),
+    st.floats(0, 1e10),
+)
+def test_it_never_raises(chain: list[tuple[type[BaseException], str]], attributes: dict[str, Any], now: float) -> None:
+    made = [cls(text) for cls, text in chain]
+    for outer, inner in zip(made, made[1:] + made[:1], strict=True):
+        outer.__cause__ = inner
+    for name, value in attributes.items():
+        setattr(made[0], name, value)
+    found = classify(made[0], now=now)
+    assert found.rule_id != "classifier-failed", found.technical
+    assert Classification.model_validate_json(found.model_dump_json()) == found
+    assert found.retry_after_s is None or found.retry_after_s >= 0
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["provider", "status", "type", "code", "message", "where", "headers", "body", "exception", "origin", "effect"]
+        )
+        | st.text(max_size=8),
+        _anything,
+    )
+)
+def test_no_record_makes_it_raise(record: dict[str, Any]) -> None:
+    found = classify_record(record, now=NOW)
+    assert found.rule_id != "classifier-failed", found.technical
+
+
+def test_a_record_that_is_no_mapping_is_unknown() -> None:
+    nonsense: Any = ["not", "a", "record"]
+    assert classify_record(nonsense).cause is Cause.UNKNOWN
