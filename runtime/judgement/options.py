@@ -84,6 +84,9 @@ def options_for(
     """
     if need:
         return (option("grant", hint=need), option("deny"), _skip(where), option("abort")), "deny"
+    if fault.rule_id == "breakpoint":
+        more = [option("edit"), option("result")] if where == "tool" else []
+        return (option("retry", label="Go on"), *more, _skip(where), option("abort")), "abort"
     if question or fault.cause is Cause.MISSING_INPUT:
         return (option("input"), _skip(where), option("abort")), "abort"
     if in_doubt:

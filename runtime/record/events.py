@@ -82,7 +82,9 @@ class RunStarted(Record):
 
 
 class RunParked(Record):
-    """The drive let go of the run. `waiting`: every open leaf waits; `stop`: the runtime stops."""
+    """The drive let go of the run. `waiting`: every open leaf waits (or the run is frozen); `stop`: the runtime
+    stops.
+    """
 
     type: Literal["run.parked"] = "run.parked"
     DURABLE: ClassVar[bool] = True
@@ -108,6 +110,77 @@ class AbortRequested(Record):
     DURABLE: ClassVar[bool] = True
     reason: str = ""
     by: Actor = Actor()
+
+
+class RunFrozen(Record):
+    """No new step begins; those in flight come to their end."""
+
+    type: Literal["run.frozen"] = "run.frozen"
+    DURABLE: ClassVar[bool] = True
+    reason: str = ""
+    by: Actor = Actor()
+
+
+class RunThawed(Record):
+    type: Literal["run.thawed"] = "run.thawed"
+    DURABLE: ClassVar[bool] = True
+    by: Actor = Actor()
+
+
+class RewindRequested(Record):
+    """Somebody wants the run to go on from a node as if what came at it and after it had not been. The drive lets go
+    first, then drops; `changes` are for the node when it runs again: `model`, `arguments`.
+    """
+
+    type: Literal["run.rewind_requested"] = "run.rewind_requested"
+    DURABLE: ClassVar[bool] = True
+    changes: dict[str, Any] = Field(default_factory=dict)
+    reason: str = ""
+    by: Actor = Actor()
+
+
+class RunRewound(Record):
+    """A node, its descendants and everything later in its sequential ancestors were dropped."""
+
+    type: Literal["run.rewound"] = "run.rewound"
+    DURABLE: ClassVar[bool] = True
+    changes: dict[str, Any] = Field(default_factory=dict)
+
+
+class BreakpointSet(Record):
+    """The run waits before a tool or an agent whose name matches `pattern` (shell wildcards)."""
+
+    type: Literal["run.breakpoint_set"] = "run.breakpoint_set"
+    what: Literal["tool", "agent"]
+    pattern: str
+    by: Actor = Actor()
+
+
+class BreakpointCleared(Record):
+    type: Literal["run.breakpoint_cleared"] = "run.breakpoint_cleared"
+    what: Literal["tool", "agent"]
+    pattern: str
+    by: Actor = Actor()
+
+
+class MessageInjected(Record):
+    """A message for an agent, to be read at its next turn. `agent` is its name; the node narrows it to one place."""
+
+    type: Literal["run.message_injected"] = "run.message_injected"
+    DURABLE: ClassVar[bool] = True
+    injection_id: str
+    agent: str
+    text: str
+    by: Actor = Actor()
+
+
+class MessageDelivered(Record):
+    """An agent got injected messages at the beginning of a turn; a later life gives it the same at the same turn."""
+
+    type: Literal["node.message_delivered"] = "node.message_delivered"
+    turn: int
+    texts: tuple[str, ...]
+    injection_ids: tuple[str, ...]
 
 
 # -- nodes -----------------------------------------------------------------------------------------------------
@@ -346,12 +419,22 @@ class UnknownEvent(Record):
 
 
 KNOWN: tuple[type[Record], ...] = (
-    RunCreated, RunStarted, RunParked, RunFinished, AbortRequested,
+    RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
+    RewindRequested, RunRewound, BreakpointSet, BreakpointCleared, MessageInjected, MessageDelivered,
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
     GrantAdded, GrantUsed, GrantRevoked,
 )  # fmt: skip
+DESK_KINDS: tuple[type[Record], ...] = (
+    AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
+    AnalysisAdded, IncidentClosed,
+)  # fmt: skip
+"""What may be appended to a run without its lease, besides answers."""
+
+WAKING: tuple[type[Record], ...] = (AbortRequested, RunThawed, RewindRequested)
+"""Desk kinds after which a run that waits must be driven again."""
+
 _NAMES = frozenset(kind.model_fields["type"].default for kind in KNOWN)
 
 
@@ -366,6 +449,14 @@ Event = Annotated[
     | Annotated[RunParked, Tag("run.parked")]
     | Annotated[RunFinished, Tag("run.finished")]
     | Annotated[AbortRequested, Tag("run.abort_requested")]
+    | Annotated[RunFrozen, Tag("run.frozen")]
+    | Annotated[RunThawed, Tag("run.thawed")]
+    | Annotated[RewindRequested, Tag("run.rewind_requested")]
+    | Annotated[RunRewound, Tag("run.rewound")]
+    | Annotated[BreakpointSet, Tag("run.breakpoint_set")]
+    | Annotated[BreakpointCleared, Tag("run.breakpoint_cleared")]
+    | Annotated[MessageInjected, Tag("run.message_injected")]
+    | Annotated[MessageDelivered, Tag("node.message_delivered")]
     | Annotated[NodeOpened, Tag("node.opened")]
     | Annotated[NodeClosed, Tag("node.closed")]
     | Annotated[Warned, Tag("node.warned")]

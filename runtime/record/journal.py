@@ -114,8 +114,8 @@ class Journal(Protocol):
         ...
 
     async def post(self, run_id: str, event: Record) -> Record:
-        """Append one event without a lease: only the desk's kinds (`AbortRequested`, `AnalysisAdded`, `IncidentClosed`,
-        and everything in the workspace's stream). An abort request makes a waiting run runnable.
+        """Append one event without a lease: only the desk's kinds (`events.DESK_KINDS`, and everything in
+        the workspace's stream). An abort request makes a waiting run runnable.
         """
         ...
 

@@ -23,7 +23,6 @@ from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, 
 from runtime.record.sqlite_exit import guard, unguard
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import (
-    DESK_KINDS,
     Answer,
     Append,
     Claim,
@@ -164,8 +163,8 @@ class SqliteJournal:
         return Refused("closed", reason)
 
     async def post(self, run_id: str, event: ev.Record) -> ev.Record:
-        if run_id != ev.WORKSPACE and not isinstance(event, DESK_KINDS):
-            kinds = ", ".join(kind.__name__ for kind in DESK_KINDS)
+        if run_id != ev.WORKSPACE and not isinstance(event, ev.DESK_KINDS):
+            kinds = ", ".join(kind.__name__ for kind in ev.DESK_KINDS)
             raise JournalError(
                 f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
             )

@@ -12,12 +12,9 @@ from typing import Any
 
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, JournalError, Lease, Refused
-from runtime.record.sqlite_batch import Batch, RunRow
+from runtime.record.sqlite_batch import OF_INCIDENTS, Batch, RunRow
 from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL
-
-DESK_KINDS: tuple[type[ev.Record], ...] = (ev.AbortRequested, ev.AnalysisAdded, ev.IncidentClosed)
-"""What may be appended to a run without its lease, besides answers."""
 
 
 class Op(ABC):
@@ -131,19 +128,15 @@ class Append(Leased):
         self.sync = any(draft.event.durable for draft in self.drafts)
 
     def incident_ids(self) -> Sequence[str]:
-        return [
-            draft.event.incident_id
-            for draft in self.drafts
-            if isinstance(draft.event, ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed)
-        ]
+        return [draft.event.incident_id for draft in self.drafts if type(draft.event) in OF_INCIDENTS]  # type: ignore[attr-defined]
 
     def apply(self, batch: Batch) -> Sequence[ev.Record]:
         run = self.held(batch)
         written = [batch.write(run, draft) for draft in self.drafts]
         if self.summary is not None:
             run.summary = self.summary
-        parked = any(isinstance(event, ev.RunParked) for event in written)
-        if parked and run.state == "waiting" and run.told_seq > self.seen:
+            batch.longer[run.rid] = run
+        if run.state == "waiting" and run.told_seq > self.seen and any(type(e) is ev.RunParked for e in written):
             # Somebody answered after the fold that decided to park: compared on the run's own row, in this transaction.
             run.state = "queued"
         return written
@@ -176,7 +169,7 @@ class Answer(Op):
             detail = f"it was given for revision {self.event.revision}, the incident is at revision {found.revision}"
             return Refused("revision", detail), run.id, None
         event = batch.write(run, self.draft)
-        _tell(run, event)
+        _tell(batch, run, event)
         assert isinstance(event, ev.IncidentAnswered)
         return event
 
@@ -209,13 +202,14 @@ class Post(Op):
                 state = found.state if found is not None and found.run == run.rid else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
         written = batch.write(run, self.draft)
-        if isinstance(event, ev.AbortRequested):
-            _tell(run, written)
+        if isinstance(event, ev.WAKING):
+            _tell(batch, run, written)
         return written
 
 
-def _tell(run: RunRow, event: ev.Record) -> None:
+def _tell(batch: Batch, run: RunRow, event: ev.Record) -> None:
     """The desk wants the run driven. A live drive is told by its tail; its lease is never touched."""
+    batch.touch(run)
     run.told_seq = event.seq
     if run.state == "waiting":
         run.state = "queued"

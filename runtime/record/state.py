@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from runtime.record import events as ev
+from runtime.record import rewind
 from runtime.record.taxonomy import Classification
 
 FOLD_VERSION = 1
@@ -88,6 +89,8 @@ class Node:
     fault: Classification | None = None
     by: ev.Actor | None = None
     edits: dict[str, Any] | None = None
+    delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
     input_tokens: int = 0
     output_tokens: int = 0
@@ -140,6 +143,13 @@ class RunState:
     wake_at: datetime | None = None
     parked: ev.RunParked | None = None
     abort: ev.AbortRequested | None = None
+    rewind: ev.RewindRequested | None = None
+    """Asked for and not yet done."""
+    changes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a rewind changes at a node, for its next attempts."""
+    breakpoints: set[tuple[str, str]] = field(default_factory=set)
+    injected: dict[str, ev.MessageInjected] = field(default_factory=dict)
+    """Messages that no agent has got yet, by injection id."""
     epoch: int = 0
     lives: int = 0
     last_seq: int = 0
@@ -168,8 +178,8 @@ class RunState:
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return
-        # After the end nothing happens any more but that a late analysis comes in.
-        late = self.terminal and not isinstance(event, ev.AnalysisAdded)
+        # After the end nothing happens any more, but that a late analysis comes in or that somebody turns it back.
+        late = self.terminal and not isinstance(event, ev.AnalysisAdded | ev.RewindRequested)
         if late or not handler(self, event):
             self.anomalies += 1
 
@@ -240,6 +250,8 @@ def _run_created(s: RunState, e: ev.RunCreated) -> bool:
         return False
     s.id, s.ref, s.title, s.input = e.run_id, e.ref, e.title, e.input
     s.options, s.program, s.created_at = dict(e.options), e.program, e.ts
+    if isinstance(fork := e.options.get("fork"), dict) and fork.get("at") and fork.get("changes"):
+        s.changes[str(fork["at"])] = dict(fork["changes"])
     return True
 
 
@@ -255,7 +267,8 @@ def _run_parked(s: RunState, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
     s.parked, s.wake_at = e, e.wake_at
-    s.phase = "queued" if e.reason == "stop" else "waiting"
+    if s.phase != "frozen":
+        s.phase = "queued" if e.reason == "stop" else "waiting"
     return True
 
 
@@ -285,8 +298,83 @@ def _abort_requested(s: RunState, e: ev.AbortRequested) -> bool:
     if s.terminal or s.abort is not None:
         return False
     s.abort = e
-    if s.phase == "waiting":
+    if s.phase in ("waiting", "frozen"):
         s.phase = "queued"
+    return True
+
+
+def _run_frozen(s: RunState, e: ev.RunFrozen) -> bool:
+    if s.terminal or s.phase == "frozen":
+        return False
+    s.phase = "frozen"
+    return True
+
+
+def _run_thawed(s: RunState, e: ev.RunThawed) -> bool:
+    if s.phase != "frozen":
+        return False
+    # Whether anybody still drives it does not show here: a run that is running without a lease is taken up.
+    s.phase = "running"
+    return True
+
+
+def _rewind_requested(s: RunState, e: ev.RewindRequested) -> bool:
+    if s.nodes and e.node_id not in s.nodes:
+        return False
+    s.rewind = e
+    s.phase = "queued" if s.phase != "running" else s.phase
+    return True
+
+
+def _run_rewound(s: RunState, e: ev.RunRewound) -> bool:
+    if e.node_id not in s.nodes:
+        return False
+    dropped = rewind.dropped_by(s, e.node_id)
+    for ancestor in s.lineage(e.node_id):
+        if ancestor.id not in dropped:
+            _reopen(s, ancestor)
+    for node_id in dropped:
+        node = s.nodes.pop(node_id)
+        s.counts[node.phase] -= 1
+        siblings = s.nodes[node.parent_id].children if node.parent_id in s.nodes else s.roots
+        if node_id in siblings:
+            siblings.remove(node_id)
+        for incident_id in node.incidents:
+            if s.incidents[incident_id].open:
+                s.incidents[incident_id].closed = "the run was rewound"
+    if e.changes:
+        s.changes[e.node_id] = dict(e.changes)
+    s.rewind, s.output, s.error, s.finished_at = None, "", "", None
+    return True
+
+
+def _reopen(s: RunState, node: Node) -> None:
+    s.counts[node.phase] -= 1
+    s.counts["running"] += 1
+    node.phase, node.output, node.error, node.closed_at = "running", "", "", None
+
+
+def _breakpoint(s: RunState, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:
+    wanted = isinstance(e, ev.BreakpointSet)
+    key = (e.what, e.pattern)
+    if wanted == (key in s.breakpoints):
+        return False
+    (s.breakpoints.add if wanted else s.breakpoints.remove)(key)
+    return True
+
+
+def _message_injected(s: RunState, e: ev.MessageInjected) -> bool:
+    s.injected[e.injection_id] = e
+    return True
+
+
+def _message_delivered(s: RunState, e: ev.MessageDelivered) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return False
+    node.delivered[e.turn] = node.delivered.get(e.turn, ()) + e.texts
+    for injection_id in e.injection_ids:
+        s.injected.pop(injection_id, None)
     return True
 
 
@@ -436,6 +524,14 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.RunParked: _run_parked,
     ev.RunFinished: _run_finished,
     ev.AbortRequested: _abort_requested,
+    ev.RunFrozen: _run_frozen,
+    ev.RunThawed: _run_thawed,
+    ev.RewindRequested: _rewind_requested,
+    ev.RunRewound: _run_rewound,
+    ev.BreakpointSet: _breakpoint,
+    ev.BreakpointCleared: _breakpoint,
+    ev.MessageInjected: _message_injected,
+    ev.MessageDelivered: _message_delivered,
     ev.NodeOpened: _node_opened,
     ev.NodeClosed: _node_closed,
     ev.Warned: _warned,

@@ -91,6 +91,12 @@ def last_answer(c: Carried) -> ev.IncidentAnswered | None:
 def changes_so_far(c: Carried) -> dict[str, Any]:
     """What earlier answers made of this step's arguments and of its agent's model."""
     changes: dict[str, Any] = {}
+    for node_id, wanted in c.life.state.changes.items():
+        # What a rewind changed at this step, or at an agent above it (its model).
+        if node_id == c.node_id:
+            changes.update(wanted)
+        elif c.step.kind == "llm" and c.node_id.startswith(f"{node_id}/") and "model" in wanted:
+            changes["model"] = wanted["model"]
     if c.step.kind == "llm":
         for incident in c.life.state.incidents.values():
             answer = incident.answer

@@ -19,6 +19,7 @@ from runtime.record import events as ev
 from runtime.record.taxonomy import Cause, Classification, Effect, Persistence, Remedy
 from runtime.work import gate
 from runtime.work.answers import signed
+from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried, Given
 from runtime.work.incidents import Trouble
 from runtime.work.troubles import ORIGINS, classified, config_fault, permission_fault, trouble
@@ -39,7 +40,20 @@ async def permitted(c: Carried, changes: dict[str, Any]) -> Trouble | None:
     return trouble(c, permission_fault(error), error, changes, need=str(need))
 
 
-GATES: tuple[Gate, ...] = (permitted,)
+async def not_frozen(c: Carried, changes: dict[str, Any]) -> Trouble | None:
+    """While the run is frozen no step begins."""
+    await c.life.thawed(c.element)
+    return None
+
+
+async def no_breakpoint(c: Carried, changes: dict[str, Any]) -> Trouble | None:
+    """Stop once before a tool that a breakpoint names."""
+    if c.step.kind != "tool" or not stops_at(c.life, "tool", c.step.name) or was_stopped(c.life, c.node_id):
+        return None
+    return trouble(c, breakpoint_fault("tool", c.step.name), None, changes)
+
+
+GATES: tuple[Gate, ...] = (not_frozen, no_breakpoint, permitted)
 """In DESIGN's order: freeze, permission, budget, breaker."""
 
 

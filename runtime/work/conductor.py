@@ -15,14 +15,16 @@ from typing import Any, Literal, Self, TypeVar
 
 from orbiter import steps
 from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segment
-from orbiter.types import Message
+from orbiter.types import Message, UserMessage
 from runtime.judgement.classify import classify
 from runtime.judgement.fingerprint import template
 from runtime.judgement.options import Where
 from runtime.record import events as ev
-from runtime.record.state import Incident
+from runtime.record.rewind import place
+from runtime.record.state import Incident, Node
 from runtime.record.taxonomy import Classification, Effect, Origin
 from runtime.work import incidents
+from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried
 from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
@@ -176,7 +178,39 @@ class RunScope(steps.Scope):
     # -- turn ----------------------------------------------------------------------------------------------------
 
     async def turn(self, number: int, messages: list[Message]) -> None:
-        return None
+        node = self._life.state.nodes.get(self.path)
+        if node is None or self._element is None:
+            return
+        if not number and stops_at(self._life, "agent", self._name) and not was_stopped(self._life, self.path):
+            await self._stop_before(self._element)
+        delivered = node.delivered.get(number, ())
+        messages.extend(UserMessage(content=text) for text in delivered)
+        if not self._life.state.injected or any(place(child)[0] >= number for child in self._said(node)):
+            return  # only at the turn that is really next: what was said in turns that are recalled was said without it
+        found = {key: each for key, each in self._life.state.injected.items() if self._is_for_me(each)}
+        if found:
+            texts = tuple(each.text for each in found.values())
+            await self._life.record(
+                ev.MessageDelivered(
+                    node_id=self.path, parent_id=node.parent_id, turn=number, texts=texts, injection_ids=tuple(found)
+                )
+            )
+            messages.extend(UserMessage(content=text) for text in texts)
+
+    def _said(self, node: Node) -> list[str]:
+        """The model's calls under this agent that have an answer already."""
+        nodes = self._life.state.nodes
+        return [child for child in node.children if nodes[child].kind == "llm" and nodes[child].recorded]
+
+    def _is_for_me(self, injected: ev.MessageInjected) -> bool:
+        return injected.node_id == self.path if injected.node_id else injected.agent == self._name
+
+    async def _stop_before(self, element: Element) -> None:
+        fault = breakpoint_fault("agent", self._name)
+        answer = await incidents.park(
+            self._life, element, self.path, Trouble(fault=fault, where="agent", message=fault.user_message)
+        )
+        self._act(answer, RuntimeError(fault.user_message))
 
     # -- fault ---------------------------------------------------------------------------------------------------
 

@@ -14,9 +14,11 @@ from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease
+from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
 from runtime.work import loader
 from runtime.work.conductor import RunScope
+from runtime.work.fork import copied
 from runtime.work.life import Conditions, Life
 
 log = logging.getLogger("runtime.drive")
@@ -49,7 +51,8 @@ async def drive(
         recorded = await journal.read(run_id)
         state = fold(recorded)
         life = Life(journal, lease, state, conditions, clock)
-        await life.record(ev.RunStarted(epoch=lease.epoch, owner=owner, program=conditions.program))
+        started = ev.RunStarted(epoch=lease.epoch, owner=owner, program=conditions.program)
+        await life.record(started, *(await _copied(life) if not state.lives else ()))
         return await _live(life, recorded[-1].seq if recorded else 0, stopping)
     except Fenced:
         return "fenced"
@@ -59,6 +62,16 @@ async def drive(
     finally:
         with suppress(JournalError):
             await journal.release(lease)
+
+
+async def _copied(life: Life) -> list[ev.Record]:
+    """What a fork begins with. Written with its first start, in one piece: it has all of it or was never begun."""
+    plan = life.state.options.get("fork")
+    if not isinstance(plan, dict):
+        return []
+    recorded = await life.journal.read(str(plan["of"]))
+    source = fold(event for event in recorded if event.seq <= int(plan["seq"]))
+    return copied(source, str(plan["at"]), life.state.id[-4:])
 
 
 async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Driven:
@@ -74,6 +87,8 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
         attendants.append(asyncio.create_task(_then_end(life, stopping.wait(), "stop")))
     if life.state.abort is not None:
         life.end("abort")
+    elif life.state.rewind is not None:
+        life.end("rewind")
     try:
         await asyncio.wait({root})
         return await _settle(life, root)
@@ -117,6 +132,9 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         if life.ending == "abort":
             await life.record(_aborted(life))
             return "finished"
+        if life.ending == "rewind":
+            await life.record(*_rewound(life), ev.RunParked(reason="stop"))
+            return "parked"
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
         await life.record(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
         return "parked"
@@ -134,6 +152,22 @@ def _aborted(life: Life) -> ev.RunFinished:
     return ev.RunFinished(
         state="aborted", error=last.reason if last is not None else "", by=last.by if last is not None else ev.Actor()
     )
+
+
+def _rewound(life: Life) -> list[ev.Record]:
+    """What turns the run back, once nothing of it runs any more: the incidents that go with it, then the rewind
+    itself.
+    """
+    asked = life.state.rewind
+    if asked is None or asked.node_id not in life.state.nodes:
+        return []
+    dropped = dropped_by(life.state, asked.node_id)
+    gone = [found.opened for found in life.state.open_incidents if found.opened.node_id in dropped]
+    closed: list[ev.Record] = [
+        ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason="the run was rewound")
+        for opened in gone
+    ]
+    return [*closed, ev.RunRewound(node_id=asked.node_id, changes=asked.changes)]
 
 
 def _wake_at(life: Life) -> datetime | None:

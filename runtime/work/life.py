@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -19,7 +20,7 @@ from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError, Lease
 from runtime.record.state import RunState
 
-Ending = Literal["", "park", "stop", "abort", "fenced", "broken"]
+Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
 
 _LINGER_S = 0.02
@@ -81,6 +82,8 @@ class Life:
         self._moves = 0
         self._heard = lease.seq
         self._somebody_waits = asyncio.Event()
+        self._thawed = asyncio.Event()
+        self._see_frost()
         self._root: asyncio.Task[Any] | None = None
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -135,16 +138,26 @@ class Life:
 
     def _hear(self, event: ev.Record) -> None:
         self._heard = event.seq
+        if not isinstance(event, (ev.IncidentAnswered, *ev.DESK_KINDS)):
+            return
+        if isinstance(event, ev.IncidentClosed):
+            return  # this drive's own: nobody else closes an incident of a run that is driven
+        self.state.apply(event)
         if isinstance(event, ev.IncidentAnswered):
-            self.state.apply(event)
             waiter = self._answers.pop(event.incident_id, None)
             if waiter is not None and not waiter.done():
                 waiter.set_result(event)
         elif isinstance(event, ev.AbortRequested):
-            self.state.apply(event)
             self.end("abort")
-        elif isinstance(event, ev.AnalysisAdded):
-            self.state.apply(event)
+        elif isinstance(event, ev.RewindRequested):
+            self.end("rewind")
+        self._see_frost()
+
+    def _see_frost(self) -> None:
+        if self.state.phase == "frozen":
+            self._thawed.clear()
+        else:
+            self._thawed.set()
 
     # -- ending --------------------------------------------------------------------------------------------------
 
@@ -196,6 +209,24 @@ class Life:
             if not any(element.waiting for element in self._open):
                 self._somebody_waits.clear()
 
+    async def thawed(self, element: Element) -> None:
+        """Wait until the run is not frozen."""
+        if self._thawed.is_set():
+            return
+        with self._waits(element):
+            await self._thawed.wait()
+
+    @contextmanager
+    def _waits(self, element: Element) -> Iterator[None]:
+        element.waiting = True
+        self._moves += 1
+        self._somebody_waits.set()
+        try:
+            yield
+        finally:
+            element.waiting = False
+            self._moves += 1
+
     async def answer_to(self, incident_id: str, element: Element) -> ev.IncidentAnswered:
         """Wait for the answer to an open incident. At its deadline the safe default is given, by rule."""
         incident = self.state.incidents[incident_id]
@@ -204,19 +235,14 @@ class Life:
         waiter = self._answers.get(incident_id)
         if waiter is None:
             waiter = self._answers[incident_id] = asyncio.get_running_loop().create_future()
-        element.waiting = True
-        self._moves += 1
-        self._somebody_waits.set()
         try:
-            return await self._until_deadline(incident.opened, waiter)
+            with self._waits(element):
+                return await self._until_deadline(incident.opened, waiter)
         except asyncio.CancelledError:
             if not self.ending:
                 reason = "withdrawn: nobody waits for it any more"
                 self.note(ev.IncidentClosed(node_id=incident.opened.node_id, incident_id=incident_id, reason=reason))
             raise
-        finally:
-            element.waiting = False
-            self._moves += 1
 
     async def _until_deadline(
         self, opened: ev.IncidentOpened, waiter: asyncio.Future[ev.IncidentAnswered]

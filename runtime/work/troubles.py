@@ -33,7 +33,7 @@ def classified(c: Carried, exc: Exception) -> Classification:
 def trouble(
     c: Carried,
     fault: Classification,
-    exc: Exception,
+    exc: Exception | None,
     changes: dict[str, Any],
     *,
     need: str = "",
@@ -49,7 +49,7 @@ def trouble(
     return Trouble(
         fault=fault,
         where=c.step.kind,
-        message=str(exc) or type(exc).__name__,
+        message=(str(exc) or type(exc).__name__) if exc is not None else fault.user_message,
         error=exc,
         action=action,
         need=need,

@@ -105,3 +105,9 @@ lenient = Swarm(
     ]
 )
 mixed = Swarm(agents=[noter, down, plain])
+
+script(
+    "zoo/chatty",
+    [Reply(calls=[Call("look", {"what": "a"})]), Reply(calls=[Call("note", {"text": "b"})]), "heard: ${input}"],
+)
+chatty = agent("chatty", "", look, note)

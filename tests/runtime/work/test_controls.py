@@ -1,0 +1,195 @@
+"""Freeze, break, inject, rewind, fork: what an operator does to a run besides answering it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from runtime.record.state import RunState
+from runtime.work.controls import BadControl, Controls, Effects
+from tests.runtime.work.bench import ME, Bench
+
+
+@pytest.fixture
+def controls(bench: Bench) -> Controls:
+    return Controls(bench.journal)
+
+
+async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("workflow")
+    assert await controls.freeze(run, by=ME) == [run]
+    async with bench.driving(grace_s=0.0):
+        other = await bench.start("plain")
+        await bench.ended(other)
+        assert bench.effects == []
+        summary = await bench.journal.summary(run)
+        assert summary is not None
+        assert summary.state == "frozen"
+        await controls.thaw(run, by=ME)
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+
+
+async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0) as supervisor:
+        run = await bench.start("stage")
+        await bench.incidents(run, 2)
+        await bench.until(run, lambda s: s.phase == "waiting")
+        await controls.freeze(run, reason="lunch", by=ME)
+        waiting = await bench.journal.incidents(run)
+        for incident in waiting:
+            if incident.opened.question:
+                await bench.answer(incident, "input", value="x")
+            else:
+                await bench.answer(incident, "grant")
+        # Answered, but frozen: nobody takes it up.
+        probe = await bench.start("plain")
+        await bench.ended(probe)
+        assert run not in supervisor.driving
+        assert "save out.md" not in bench.effects
+        assert await controls.thaw(by=ME) == [run]
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    assert bench.effects.count("save out.md") == 1
+
+
+async def test_a_frozen_run_can_be_aborted(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("plain")
+    await controls.freeze(by=ME)
+    await bench.desk.abort(run, by=ME)
+    async with bench.driving():
+        state = await bench.ended(run)
+    assert state.phase == "aborted"
+
+
+async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("chatty")
+    await controls.set_breakpoint(run, "tool", "no*", by=ME)
+    async with bench.driving():
+        (incident,) = await bench.incidents(run)
+        assert incident.opened.action == {"tool": "note", "arguments": {"text": "b"}}
+        assert bench.effects == ["look a"]
+        assert incident.opened.options[0].label == "Go on"
+        await bench.answer(incident, "edit", arguments={"text": "edited"})
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    assert bench.effects == ["look a", "note edited"]
+
+
+async def test_a_breakpoint_before_an_agent(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("workflow")
+    await controls.set_breakpoint(run, "agent", "parallel", by=ME)
+    async with bench.driving(grace_s=0.0):
+        (incident,) = await bench.incidents(run)
+        assert incident.opened.lineage[-1] == "parallel"
+        await bench.until(run, lambda s: s.phase == "waiting")
+        assert bench.effects == ["note one", "note two"]
+        await bench.answer(incident, "retry")
+        state = await bench.ended(run)
+    assert (state.phase, len(state.incidents)) == ("completed", 1)
+    with pytest.raises(BadControl, match="has ended"):
+        await controls.set_breakpoint(run, "agent", "x", by=ME)
+
+
+async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("chatty", "hello")
+    await controls.set_breakpoint(run, "tool", "note", by=ME)
+    async with bench.driving(grace_s=0.0):
+        (incident,) = await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+        await controls.inject(run, "chatty", "stop after this", by=ME)
+        with pytest.raises(BadControl, match="has no agent 'nobody'"):
+            await controls.inject(run, "nobody", "x", by=ME)
+        await bench.answer(incident, "retry")
+        state = await bench.ended(run)
+    assert state.output == "heard: stop after this"
+    assert state.nodes["chatty~0"].delivered == {2: ("stop after this",)}
+    assert not state.injected
+
+
+async def _completed(bench: Bench, name: str) -> tuple[str, RunState]:
+    run = await bench.start(name)
+    return run, await bench.ended(run)
+
+
+async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_repeating(
+    bench: Bench, controls: Controls
+) -> None:
+    async with bench.driving():
+        run, state = await _completed(bench, "workflow")
+        at = "swarm(noter...)~0/parallel~1/note~0.1"
+        with pytest.raises(Effects, match="note"):
+            await controls.rewind(run, at, by=ME)
+        dropped = await controls.rewind(run, at, confirm=True, by=ME)
+        assert dropped == {
+            at,
+            "swarm(noter...)~0/parallel~1/llm~1",
+            "swarm(noter...)~0/plain~2",
+            "swarm(noter...)~0/plain~2/llm~0",
+        }
+        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+    assert (state.phase, state.output) == ("completed", "done: three notes")
+    counted = Counter(bench.effects)
+    assert counted["note p1"] == 2
+    assert all(count == 1 for what, count in counted.items() if what != "note p1")
+
+
+async def test_rewind_with_another_model(bench: Bench, controls: Controls) -> None:
+    async with bench.driving():
+        run, state = await _completed(bench, "workflow")
+        node = "swarm(noter...)~0/plain~2/llm~0"
+        await controls.rewind(run, node, changes={"model": "scripted:zoo/handing"}, by=ME)
+        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+    assert state.output == "noter"
+    assert state.nodes[node].effective == {"model": "scripted:zoo/handing"}
+
+
+async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        (incident,) = await bench.incidents(run)
+        await controls.rewind(run, "asker~0/llm~0", by=ME)
+        await bench.until(run, lambda s: len(s.incidents) == 2)
+        (second,) = await bench.journal.incidents(run)
+        assert second.opened.incident_id != incident.opened.incident_id
+        late = await bench.desk.answer(incident.opened.incident_id, "input", {"value": "x"}, by=ME)
+        assert "rewound" in getattr(late, "detail", "")
+        await bench.answer(second, "input", value="y")
+        state = await bench.ended(run)
+    assert state.output == "answered: the operator says y"
+
+
+async def test_a_fork_goes_on_from_what_was_completed_and_leaves_its_source_alone(
+    bench: Bench, controls: Controls
+) -> None:
+    async with bench.driving():
+        run, state = await _completed(bench, "workflow")
+        before = list(bench.effects)
+        fork = await controls.fork(
+            run, "swarm(noter...)~0/plain~2/llm~0", changes={"model": "scripted:zoo/handing"}, by=ME
+        )
+        forked = await bench.ended(fork)
+        source = await bench.state(run)
+    assert bench.effects == before
+    assert (forked.phase, forked.output) == ("completed", "noter")
+    assert (source.phase, source.output, source.last_seq) == ("completed", "done: three notes", state.last_seq)
+    assert forked.steps == source.steps
+
+
+async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("stage")
+        waiting = await bench.incidents(run, 2)
+        asked = next(found for found in waiting if found.opened.question)
+        await bench.answer(asked, "input", value="first")
+        await bench.until(run, lambda s: s.nodes["swarm(noter...)~0/asker~0.1"].phase == "succeeded")
+        fork = await controls.fork(run, by=ME)
+        (again,) = await bench.incidents(fork)
+        await bench.answer(again, "deny")
+        forked = await bench.ended(fork)
+        assert (await bench.state(run)).open_incidents
+        await bench.desk.abort(run, by=ME)
+        await bench.ended(run)
+    assert "the operator says first" in forked.output
+    assert bench.effects.count("asked for whom?") == 1
