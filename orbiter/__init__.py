@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # ruff: noqa: TC004 - at run time they come from `_Package.__getattr__`
+if TYPE_CHECKING:
     from orbiter.agent import Agent
     from orbiter.ask import NeedsInput, ask_operator
     from orbiter.errors import OrbiterError
