@@ -550,3 +550,21 @@ async def test_many_calls_at_once(says: Says, server: Loopback) -> None:
     model = provider(says, server)
     found = await asyncio.gather(*(ask(model, "stream") for _ in range(30)))
     assert {each.content for each in found} == {"Fine"}
+
+
+@pytest.mark.parametrize("then", ["cut", "reset"])
+async def test_a_connection_that_breaks_before_a_whole_reply_is_there(
+    says: Says, server: Loopback, then: Literal["cut", "reset"]
+) -> None:
+    half = says.whole("One two")[:40].encode()
+    server.answers = [Answer(headers={"content-type": "application/json"}, pieces=[half], then=then)]
+    error = await failure(provider(says, server), "complete")
+    assert (error.code, error.where, error.status) == ("connection_error", "response", None)
+    assert error.type.startswith("httpx2.")
+    assert len(server.asked) == 1
+
+
+async def test_json_that_is_none_in_a_whole_reply(says: Says, server: Loopback) -> None:
+    server.answers = [Answer(body='{"id": "x", "cont')]
+    error = await failure(provider(says, server), "complete")
+    assert (error.code, error.where) == ("bad_response", "response")
