@@ -51,9 +51,10 @@ class Signature:
         Raises:
             pydantic.ValidationError: They do not fit.
         """
-        checked = self.arguments.model_validate(values)
-        given = checked.model_fields_set
-        arguments = {name: getattr(checked, field) for field, name in self.names if field in given}
+        # The validator itself, and the values where pydantic keeps them: this runs at every call of every tool.
+        checked = self.arguments.__pydantic_validator__.validate_python(values)
+        given, found = checked.__pydantic_fields_set__, checked.__dict__
+        arguments = {name: found[field] for field, name in self.names if field in given}
         if self.open and checked.model_extra:
             arguments.update(checked.model_extra)
         return arguments
