@@ -21,6 +21,7 @@ class Glyphs:
     branch: str
     last: str
     ellipsis: str
+    cursor: str
     crumb: str
     more: str
     times: str
@@ -28,7 +29,6 @@ class Glyphs:
     warning: str
     done: str
     not_done: str
-    money: str = "$"
 
 
 UNICODE: Final = Glyphs(
@@ -56,6 +56,7 @@ UNICODE: Final = Glyphs(
     branch="├ ",
     last="└ ",
     ellipsis="…",
+    cursor="▌",
     crumb=" › ",
     more="▼",
     times="×",
@@ -90,6 +91,7 @@ ASCII: Final = Glyphs(
     branch="|-",
     last="`-",
     ellipsis="~",
+    cursor=">",
     crumb=" > ",
     more="v",
     times="x",

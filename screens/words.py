@@ -45,12 +45,15 @@ def age(since: datetime | None, now: datetime) -> str:
 
 
 def elapsed(since: datetime | None, until: datetime | None, now: datetime) -> str:
-    """How long something took, or takes by now: by tenths once it is over, by whole seconds while it goes on."""
+    """How long something took, or takes by now. While it goes on, its seconds are told for the first minute only:
+    what waits for an hour does not send a digit every second.
+    """
     if since is None:
         return ""
     if until is not None:
         return duration((until - since).total_seconds())
-    return whole_seconds((now - since).total_seconds())
+    seconds = max(0, int((now - since).total_seconds()))
+    return f"{seconds // MINUTE}m" if MINUTE <= seconds < HOUR else whole_seconds(seconds)
 
 
 def whole_seconds(seconds: float) -> str:

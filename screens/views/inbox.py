@@ -9,7 +9,7 @@ from typing import Protocol
 from runtime.record.events import IncidentOpened
 from runtime.record.state import Summary
 from screens.glyphs import state_ink
-from screens.layout import Row, Span, Spans, span
+from screens.layout import Row, Spans, joined, span
 from screens.views.looks import Looks
 from screens.views.runs import is_done, run_row
 from screens.words import age, plural
@@ -84,11 +84,12 @@ def incident_row(found: Waiting, looks: Looks) -> Row:
 
 def what(opened: IncidentOpened, looks: Looks) -> Spans:
     """`permission denied · fetch_page · the message`."""
+    message = looks.line(opened.question or opened.message or opened.fault.user_message, 200)
+    return joined((cause_and_place(opened, looks), span(message, "ink-muted")), looks.glyphs.dot)
+
+
+def cause_and_place(opened: IncidentOpened, looks: Looks) -> Spans:
+    """`permission denied · fetch_page`."""
+    cause = "in doubt" if opened.in_doubt else str(opened.fault.cause).replace("_", " ")
     place = looks.line(opened.lineage[-1], 60) if opened.lineage else ""
-    message = opened.question or opened.message or opened.fault.user_message
-    parts = [Span("in doubt" if opened.in_doubt else str(opened.fault.cause).replace("_", " "), "state-waiting")]
-    if place:
-        parts += [Span(looks.glyphs.dot, "ink-muted"), Span(place)]
-    if message:
-        parts += [Span(looks.glyphs.dot, "ink-muted"), Span(looks.line(message, 200), "ink-muted")]
-    return tuple(parts)
+    return joined((span(cause, "state-waiting"), span(place)), looks.glyphs.dot)

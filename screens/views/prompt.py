@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, span
 from screens.text import LINES, SIZE
-from screens.views.inbox import what
+from screens.views.inbox import cause_and_place
 from screens.views.looks import Looks
 from screens.views.values import json_text
 from screens.words import elapsed
@@ -103,32 +103,51 @@ def is_whole(opened: IncidentOpened) -> bool:
 
 
 def title_line(opened: IncidentOpened, looks: Looks) -> Spans:
-    """What went wrong, and for how long it has been waiting."""
+    """What went wrong, where, and for how long it has been waiting."""
     return joined(
         (
-            (looks.sign("waiting"), Span(" "), *what(opened, looks)),
+            (looks.sign("waiting"), Span(" "), *cause_and_place(opened, looks)),
             span(f"waits {elapsed(opened.ts, None, looks.now)}", "ink-muted"),
         ),
     )
 
 
 def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
-    """Who asks, what it was asked to do, what exactly it wants to do."""
-    crumbs = looks.glyphs.crumb.join(looks.line(name, 60) for name in opened.lineage)
-    lines: list[Spans] = []
-    if crumbs:
-        lines.append((Span("who   ", "ink-muted"), Span(crumbs, "ink-strong")))
-    if opened.task:
-        lines.append((Span("task  ", "ink-muted"), Span(looks.line(opened.task, 300))))
-    if opened.question:
-        lines += [(Span("asks  ", "ink-muted"), *marked(text)) for text in looks.block(opened.question)]
-    if text := action_text(opened):
-        first, *rest = looks.block(text)
-        lines.append((Span("does  ", "ink-muted"), *marked(first)))
-        lines += [(Span("      "), *marked(line)) for line in rest]
+    """What exactly is to be done, what went wrong with it, who wants it, and to what end."""
+    lines = [*_labelled("asks", looks.block(opened.question) if opened.question else []), *_action(opened, looks)]
     if opened.in_doubt:
         lines.append(span("Whether it happened is not known: look before you say retry.", "severity-warning"))
+    message = opened.message or opened.fault.user_message
+    if message and message != opened.question:
+        lines += _labelled("why", looks.block(message))
+    if opened.lineage:
+        lines += _labelled("who", [looks.glyphs.crumb.join(looks.line(name, 60) for name in opened.lineage)])
+    if opened.task:
+        lines += _labelled("task", [looks.line(opened.task, 300)])
     return lines
+
+
+def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
+    """The action, each value in its canonical form: arguments as JSON, the permission with its object."""
+    lines: list[Spans] = []
+    for name, value in opened.action.items():
+        if name in ("tool", "model"):
+            lines += _labelled("does" if name == "tool" else name, looks.block(str(value)))
+        elif name == "permission":
+            lines += _labelled("needs", looks.block(str(value)))
+        elif name == "arguments" and isinstance(value, dict):
+            given = [f"{key} = {json_text(found)}" for key, found in value.items()]
+            lines += _labelled("with", [line for text in given for line in looks.block(text)])
+        else:
+            lines += _labelled(looks.line(name, 20), looks.block(json_text(value)))
+    return lines
+
+
+def _labelled(label: str, texts: list[str]) -> list[Spans]:
+    """Cleaned texts below each other, the label before the first."""
+    return [
+        (Span(f"{label if not number else '':<6} ", "ink-muted"), *marked(text)) for number, text in enumerate(texts)
+    ]
 
 
 _MARKS: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩|<U\+[0-9A-F]{4,6}>|⟨\+\d+ marks⟩|[␀-␡⏎]")

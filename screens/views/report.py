@@ -8,11 +8,9 @@ from screens.layout import Span, Spans, span
 from screens.views.looks import Looks
 from screens.views.values import json_lines
 
-PENDING_ANALYSIS = "A model is asked …"
 
-
-def report_lines(report: Report, looks: Looks, *, analysing: bool = False) -> list[Spans]:
-    """The structured part at once; the model's analysis, the seed's fallback sentence, or that one is being asked."""
+def report_lines(report: Report, looks: Looks) -> list[Spans]:
+    """The structured part at once, and a model's analysis; the seed's fixed sentence as long as there is none."""
     lines: list[Spans] = [
         (
             Span(f"{looks.glyphs.warning} ", f"severity-{report.severity}"),
@@ -36,8 +34,7 @@ def report_lines(report: Report, looks: Looks, *, analysing: bool = False) -> li
         lines += [_summary(line.number, line.objective, line.ok, looks) for line in report.summary]
     if report.why_no_retry:
         lines += _field("Retry", report.why_no_retry, looks)
-    analysis = report.analysis or (PENDING_ANALYSIS if analysing else NO_ANALYSIS)
-    lines += [(), *_field("Analysis", analysis, looks)]
+    lines += [(), *_field("Analysis", report.analysis or NO_ANALYSIS, looks)]
     if report.analysis_by:
         lines.append(span(f"written by {looks.line(report.analysis_by, 80)}", "ink-muted"))
     return lines

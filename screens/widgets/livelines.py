@@ -25,7 +25,7 @@ class LiveLines(LineView, can_focus=True):
         Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False, id="list.page_up"),
         Binding("home", "edge(-1)", "First", show=False, id="list.first"),
         Binding("end", "edge(1)", "Last", show=False, id="list.last"),
-        Binding("enter", "choose", "Open", show=False, id="list.open"),
+        Binding("enter", "choose", "Open", id="list.open"),
     ]
 
     @dataclass
@@ -51,12 +51,12 @@ class LiveLines(LineView, can_focus=True):
             return self.lines
 
     def __init__(self, *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        """`empty` is shown where there are no lines; it is ours, not foreign text."""
         super().__init__(id=id, classes=classes)
         self._keys: list[str] = []
         self._places: dict[str, int] | None = None
         self._cursor = -1
-        self._empty = empty
+        self.empty = empty
+        """Shown where there are no lines; ours, not foreign text."""
 
     # -- what a kind of list says ----------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class LiveLines(LineView, can_focus=True):
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """The line of a key, on the ground of the cursor where that stands."""
         if index >= len(self._keys):
-            return (span(f" {self._empty}", "ink-muted") if not self._keys and not index else (), self.GROUND)
+            return (span(f" {self.empty}", "ink-muted") if not self._keys and not index else (), self.GROUND)
         ground = self.GROUND if index != self._cursor else "row-cursor" if self.has_focus else "row-cursor-idle"
         return (self.spans_at(index, width), ground)
 

@@ -19,6 +19,7 @@ class LiveTree(LiveLines):
 
     BINDING_GROUP_TITLE = "Tree"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Read on", id="tree.open"),
         Binding("right,l", "unfold", "Unfold", show=False, id="tree.unfold"),
         Binding("left,h", "fold", "Fold", show=False, id="tree.fold"),
         Binding("space", "toggle_fold", "Fold or unfold", show=False, id="tree.toggle"),

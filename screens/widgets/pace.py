@@ -10,6 +10,8 @@ from textual.timer import Timer
 
 FRAME = 0.1
 """Seconds between two drawings."""
+SOON = 0.001
+"""Textual's timers divide by their interval."""
 SHARE = 0.25
 """The part of the time that may go into drawing: a drawing that took long is followed by a longer pause."""
 
@@ -27,7 +29,7 @@ class Pace:
     def request(self) -> None:
         """Something changed. Cheap, and may be called for every event."""
         if self._timer is None:
-            self._timer = self._owner.set_timer(max(0.0, self._free_at - self._clock()), self._due)
+            self._timer = self._owner.set_timer(max(SOON, self._free_at - self._clock()), self._due)
 
     def _due(self) -> None:
         self._timer = None

@@ -139,17 +139,17 @@ def tree_text(story: Story, glyphs: Any = UNICODE) -> list[str]:
 
 def test_the_tree_shows_state_attempts_time_and_tokens_and_folds_what_is_done() -> None:
     assert tree_text(digest()) == [
-        "● weekly_digest swarm | running |  | 3m15s | ",
+        "● weekly_digest swarm | running |  | 3m | ",
         "├ ▸✓ planner | succeeded |  | 3.0s | ",
-        "└ ● researcher | running |  | 3m12s | ",
+        "└ ● researcher | running |  | 3m | ",
         "  ├ ✓ openai:gpt-4o model | succeeded | ×2 | 5.0s | 2.4k",
-        "  ├ ● search_releases | running |  | 3m06s | ",
-        "  └ ◆ write_file | waits 3m05s |  | 3m06s | ",
+        "  ├ ● search_releases | running |  | 3m | ",
+        "  └ ◆ write_file | waits 3m |  | 3m | ",
     ]
 
 
 def test_the_tree_in_ascii() -> None:
-    assert tree_text(digest(), ASCII)[-1] == "  `-? write_file | waits 3m05s |  | 3m06s | "
+    assert tree_text(digest(), ASCII)[-1] == "  `-? write_file | waits 3m |  | 3m | "
 
 
 def test_a_retry_counts_down() -> None:
@@ -225,9 +225,9 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
 # -- report ----------------------------------------------------------------------------------------------------
 
 
-def report_of(story: Story, **options: Any) -> list[str]:
+def report_of(story: Story) -> list[str]:
     incident = next(iter(story.state.incidents.values()))
-    return words(report_lines(build(story.state, incident.opened), looks_at(story), **options))
+    return words(report_lines(build(story.state, incident.opened), looks_at(story)))
 
 
 def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
@@ -254,7 +254,7 @@ def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
 
 def test_the_analysis_fills_in() -> None:
     story = digest()
-    assert "Analysis: A model is asked …" in report_of(story, analysing=True)
+    assert report_of(story)[-1] == f"Analysis: {NO_ANALYSIS}"
     story.analyse("run-1-inc-1", "The folder is outside of\nthe workspace.")
     assert report_of(story)[-3:] == [
         "Analysis: The folder is outside of",
@@ -341,7 +341,7 @@ def test_a_grant_says_who_what_and_for_how_long() -> None:
     assert grant_words(opened_in(story), "swarm") == (
         "researcher may fs.write:/data/out/digest.md, in every run of this swarm"
     )
-    assert plain(title_line(opened_in(story), looks_at(story))).endswith("waits 3m05s")
+    assert plain(title_line(opened_in(story), looks_at(story))).endswith("waits 3m")
     assert json.loads(action_text(opened_in(story)))["tool"] == "write_file"
 
 

@@ -1,0 +1,77 @@
+"""The keys that work where the user was, read from the bindings themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen, Screen
+
+from runtime.judgement.options import LABELS
+from screens.layout import Span, Spans, span
+from screens.views.prompt import KEYS
+from screens.widgets.livepage import LivePage
+
+_KEY_WIDTH = 16
+
+
+class HelpPage(LivePage):
+    """A page on the ground of a dialog."""
+
+    GROUND: ClassVar[str] = "panel"
+
+
+class HelpScreen(ModalScreen[None]):
+    """A page of keys over the screen that asked for it."""
+
+    CSS_PATH = "help.tcss"
+    AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,f1", "close", "Close", key_display="esc", id="help.close"),
+    ]
+
+    def __init__(self, lines: Sequence[Spans]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="help") as box:
+            box.border_title = "Keys"
+            box.border_subtitle = "esc closes"
+            yield HelpPage()
+
+    def on_mount(self) -> None:
+        self.query_one(HelpPage).show(self._lines, "help")
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+
+def help_lines(screen: Screen[Any]) -> list[Spans]:
+    """All keys that work on `screen` now, by what they belong to; then the keys of decisions."""
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {}
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        if binding.system or not binding.description:
+            continue
+        group = groups.setdefault(active.node.BINDING_GROUP_TITLE or type(active.node).__name__, {})
+        keys, _ = group.setdefault(binding.action, ([], binding.description))
+        shown = screen.app.get_key_display(binding)
+        if shown not in keys:
+            keys.append(shown)
+    lines: list[Spans] = []
+    for title, actions in groups.items():
+        lines += [span(title, "ink-accent", bold=True)]
+        lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
+        lines.append(())
+    lines += [span("Decisions, where they are offered", "ink-accent", bold=True)]
+    lines += [_line(key, LABELS[option]) for option, key in KEYS.items()]
+    lines.append(_line(KEYS["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
+    return lines
+
+
+def _line(keys: str, words: str) -> Spans:
+    return (Span(f"  {keys:<{_KEY_WIDTH}}", "ink-key"), Span(words))

@@ -1,0 +1,71 @@
+"""What screens need of the link to a runtime; `runtime.link.client.LinkClient` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from runtime.link.client import Status
+from runtime.record.state import RunState, Summary
+from screens.glyphs import UNICODE, Glyphs
+from screens.views.inbox import Waiting
+from screens.views.looks import Looks
+
+ARM_AFTER = 0.4
+"""Seconds after which a prompt that was painted takes keys."""
+
+
+class Link(Protocol):
+    """What is known of a runtime, and how to ask it for something. All of it belongs to the screen's own loop."""
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]: ...
+
+    @property
+    def incidents(self) -> Mapping[str, Waiting]: ...
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether anything was told yet."""
+        ...
+
+    def run(self, run_id: str) -> RunState | None: ...
+
+    def problem(self, run_id: str) -> str: ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
+
+    def watch(self, run_id: str) -> None: ...
+
+    def unwatch(self, run_id: str) -> None: ...
+
+    async def command(self, verb: str, /, **args: Any) -> Any:
+        """Raises `runtime.link.client.LinkError`."""
+        ...
+
+    async def revive(self) -> None:
+        """Raises `runtime.link.client.LinkLost`."""
+        ...
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What all screens of a console share."""
+
+    link: Link
+    glyphs: Glyphs = UNICODE
+    clock: Callable[[], datetime] = utc_now
+    arm_after: float = ARM_AFTER
+
+    def looks(self) -> Looks:
+        """How a view is to look now."""
+        return Looks(self.clock(), self.glyphs)

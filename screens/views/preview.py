@@ -1,0 +1,60 @@
+"""What the home screen tells of the row under the cursor, from what is known without watching the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runtime.record.state import Summary
+from screens.layout import Span, Spans, joined, span
+from screens.views.inbox import Waiting
+from screens.views.looks import Looks
+from screens.views.prompt import choices, question_lines, title_line
+from screens.views.runs import progress, title_of
+from screens.words import age, cost, elapsed, tokens
+
+
+def preview_lines(
+    key: str, summaries: Mapping[str, Summary], incidents: Mapping[str, Waiting], looks: Looks
+) -> list[Spans]:
+    """`key` as the rows of the inbox have it."""
+    kind, _, name = key.partition(":")
+    if kind == "incident" and (found := incidents.get(name)):
+        return _incident_lines(found, looks)
+    if kind == "run" and (summary := summaries.get(name)):
+        return _run_lines(summary, looks)
+    return []
+
+
+def _incident_lines(found: Waiting, looks: Looks) -> list[Spans]:
+    opened = found.opened
+    lines: list[Spans] = [title_line(opened, looks), (), *question_lines(opened, looks)]
+    offered = choices(opened, looks)[1:]
+    return [*lines, (), *((Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.label)) for choice in offered)]
+
+
+def _ago(words: str) -> str:
+    return "just now" if words == "now" else f"{words} ago" if words else ""
+
+
+def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
+    lines: list[Spans] = [
+        span(title_of(summary, looks), "ink-strong", bold=True),
+        joined((looks.state(summary.state), progress(summary, looks)), looks.glyphs.dot)
+        if summary.nodes
+        else looks.state(summary.state),
+        (),
+    ]
+    facts = (
+        ("run", looks.line(summary.id, 60)),
+        ("swarm", looks.line(summary.ref, 200)),
+        ("began", _ago(age(summary.created_at, looks.now))),
+        ("took", elapsed(summary.created_at, summary.updated_at, looks.now)),
+        ("steps", str(summary.steps) if summary.steps else ""),
+        ("tokens", tokens(summary.input_tokens, summary.output_tokens)),
+        ("cost", cost(summary.cost_usd)),
+    )
+    lines += [(Span(f"{name:<7} ", "ink-muted"), Span(value)) for name, value in facts if value]
+    for title, text, ink in (("Task", summary.input, "ink"), ("Error", summary.error, "state-failed")):
+        if text:
+            lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
+    return lines

@@ -1,0 +1,61 @@
+"""Where an operator types: an answer, a word to the agent, arguments as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+
+class Editor(TextArea):
+    """Takes several lines, since pasted answers have them. `enter` sends what is one line, `ctrl+s` sends anything."""
+
+    DEFAULT_CSS = """
+    Editor {
+        height: 6;
+        background: $background;
+        border: round $line;
+        padding: 0 1;
+        &:focus { border: round $line-focus; }
+        &.-single { height: 3; }
+    }
+    """
+    BINDING_GROUP_TITLE = "Typing"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "Send", id="editor.send"),
+    ]
+
+    @dataclass
+    class Sent(Message):
+        """The operator is done."""
+
+        text: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(
+            id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
+        )
+        self.single = True
+
+    def begin(self, text: str, *, single: bool) -> None:
+        """Start from `text`."""
+        self.single = single
+        self.set_class(single, "-single")
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+        self.focus()
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter" and self.single:
+            event.stop()
+            event.prevent_default()
+            self.action_send()
+            return
+        await super()._on_key(event)
+
+    def action_send(self) -> None:
+        self.post_message(self.Sent(self.text))

@@ -1,0 +1,35 @@
+"""The last line of a screen: the keys that work now. Textual's own footer keeps every key it ever showed in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.screen import Screen
+
+from screens.layout import Span, Spans, joined
+from screens.widgets.bar import Bar
+
+
+class Foot(Bar):
+    """Shows the bindings that are meant to be shown, of the screen and of whatever has the focus in it."""
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._update)
+        self._update(self.screen)
+
+    def _update(self, screen: Screen[Any]) -> None:
+        if screen is self.screen and self.is_attached:
+            self.show(key_hints(screen))
+
+
+def key_hints(screen: Screen[Any]) -> Spans:
+    """`enter open  n next decision …`: each action once, with one of its keys; what works everywhere comes last."""
+    hints: dict[str, tuple[bool, Spans]] = {}
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        if binding.show and active.enabled and binding.action not in hints:
+            key = screen.app.get_key_display(binding)
+            hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
+            hints[binding.action] = ((binding.id or "").startswith("app."), hint)
+    here_first = sorted(hints.values(), key=lambda found: found[0])
+    return joined((hint for _, hint in here_first), "   ")

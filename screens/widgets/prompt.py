@@ -1,0 +1,356 @@
+"""The prompt: where an operator decides. Its manners are rules (`arms after a moment`, `enter never grants`, …), each
+with a name in the tests; what it shows and offers is made by `screens.views.prompt`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.timer import Timer
+
+from runtime.record.events import IncidentOpened
+from screens.layout import Span, Spans, joined, span
+from screens.link import Session
+from screens.views import prompt as view
+from screens.views.prompt import LATER, LIFETIMES, Choice
+from screens.views.values import json_text
+from screens.widgets.bar import Bar
+from screens.widgets.choices import Choices
+from screens.widgets.editor import Editor
+from screens.widgets.livepage import LivePage
+from screens.widgets.pace import SOON
+from screens.words import plural
+
+Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
+
+_MOVES = frozenset(
+    {
+        "up",
+        "down",
+        "left",
+        "right",
+        "tab",
+        "shift+tab",
+        "pageup",
+        "pagedown",
+        "ctrl+f",
+        "ctrl+b",
+        "home",
+        "end",
+        "j",
+        "k",
+    }
+)
+"""Keys that only look around; they need no arming."""
+
+
+class Asked(LivePage):
+    """The exact action, on the prompt's ground."""
+
+    GROUND: ClassVar[str] = "panel"
+
+
+class Prompt(Vertical):
+    """Shows one incident and takes its answer. `Answered` says what was decided; carrying it out is another's work."""
+
+    DEFAULT_CSS = """
+    Prompt {
+        display: none;
+        height: auto;
+        background: $panel;
+        border-top: solid $line;
+        border-title-color: $state-waiting;
+        border-title-style: bold;
+        &.-shown { display: block; }
+        &:focus-within { border-top: solid $line-focus; }
+        Asked { background: $panel; height: 1; }
+        Choices { height: 1; }
+        Editor { display: none; }
+        &.-typing Editor { display: block; }
+        &.-typing Choices { display: none; }
+    }
+    """
+
+    BINDING_GROUP_TITLE = "Prompt"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown,ctrl+f", "scroll_asked(1)", "Read the action on", show=False, id="prompt.page_down"),
+        Binding("pageup,ctrl+b", "scroll_asked(-1)", "Read the action back", show=False, id="prompt.page_up"),
+    ]
+
+    @dataclass
+    class Answered(Message):
+        """The operator decided. `revision` is of the incident as it was shown."""
+
+        incident_id: str
+        revision: int
+        option: str
+        params: dict[str, Any]
+
+    @dataclass
+    class Left(Message):
+        """The operator leaves it for later."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self._session = session
+        self.opened: IncidentOpened | None = None
+        self.mode: Mode = "choose"
+        self.armed = False
+        self.ignored = 0
+        self._choice: Choice | None = None
+        self._lifetime = ""
+        self._note: Spans = ()
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Asked()
+        yield Choices(self._session.glyphs)
+        yield Editor()
+        yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def ask(self, opened: IncidentOpened) -> None:
+        """Show an incident. Another one than before begins anew, and arms anew; a text that is being typed stays."""
+        if self.opened is not None and self.opened.incident_id == opened.incident_id:
+            self._paint()
+            return
+        if self.mode == "type" and self.opened is not None:
+            return
+        self.opened = opened
+        self._to("choose")
+        self.ignored, self._note = 0, ()
+        self.add_class("-shown")
+        self._paint(afresh=True)
+        self._disarm()
+
+    def put_away(self, why: str = "") -> None:
+        """The incident that is shown needs no answer any more; a text that is being typed stays until it is left."""
+        if self.opened is None:
+            return
+        if self.mode == "type":
+            self._note = span(
+                f"{why or 'This is decided.'} Your text can still be copied; esc leaves it.", "severity-warning"
+            )
+            self._hint()
+            return
+        self.opened = None
+        self._to("choose")
+        if self.has_focus_within:
+            self.screen.set_focus(None)
+        self.remove_class("-shown")
+
+    def refused(self, why: str) -> None:
+        """The answer was not taken: say why, and let the operator choose again."""
+        self._note = span(self._session.looks().line(why, 300), "severity-error")
+        if self.mode == "sent":
+            self._to("choose")
+        self._paint()
+
+    def _paint(self, *, afresh: bool = False) -> None:
+        opened, looks = self.opened, self._session.looks()
+        if opened is None:
+            return
+        self.border_title = "".join(piece.text for piece in view.title_line(opened, looks)).replace("[", r"\[")
+        self.query_one(Asked).show(view.question_lines(opened, looks), opened.incident_id)
+        self.query_one(Choices).show(self._offered(), afresh=afresh)
+        self._hint()
+        self._fit()
+
+    def _offered(self) -> list[Choice]:
+        assert self.opened is not None
+        if self.mode == "lifetime":
+            back = Choice("escape", LATER, "Back")
+            return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
+        if self.mode == "confirm":
+            words = view.grant_words(self.opened, self._lifetime)
+            looks = self._session.looks()
+            return [Choice("escape", LATER, "Back"), Choice("y", "yes", f"Yes: {looks.line(words, 300)}", enter=False)]
+        return view.choices(self.opened, self._session.looks())
+
+    def _hint(self) -> None:
+        asked = self.query_one(Asked)
+        below = f"{self._session.glyphs.more} {plural(asked.below, 'more line')} below" if asked.below else ""
+        self.query_one("#hint", Bar).show(self._note or self._usual_hint(), span(below, "severity-warning"))
+
+    def _usual_hint(self) -> Spans:
+        if self.mode == "sent":
+            return span("sent, not yet confirmed", "ink-muted")
+        if self.mode == "type" and self._choice is not None:
+            key = "enter" if self.query_one(Editor).single else "ctrl+s"
+            return (Span(f"{self._choice.label}: ", "ink-strong"), Span(key, "ink-key"), Span(" sends, ", "ink-muted"),
+                    Span("esc", "ink-key"), Span(" goes back", "ink-muted"))  # fmt: skip
+        swallowed = (
+            span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
+        )
+        ready = span("one key decides", "ink-muted") if self.armed else span("takes keys in a moment", "ink-muted")
+        return joined((swallowed, ready))
+
+    def _fit(self) -> None:
+        """As high as needed, but never more than about half of the screen."""
+        asked, choices = self.query_one(Asked), self.query_one(Choices)
+        height = self.screen.size.height
+        for_choices = min(max(1, choices.rows), max(2, height // 3))
+        for_asked = max(1, min(asked.lines_needed, height // 5 + 1))
+        for widget, height in ((asked, for_asked), (choices, for_choices)):
+            if widget.styles.height is None or widget.styles.height.value != height:
+                widget.styles.height = height
+
+    def on_live_page_seen(self, message: LivePage.Seen) -> None:
+        message.stop()
+        self._fit()
+        self._hint()
+
+    def on_resize(self) -> None:
+        if self.opened is not None:
+            self.query_one(Choices).show(self._offered(), afresh=False)
+            self._fit()
+
+    def focus_choices(self) -> None:
+        """Put the focus on the choice that does nothing."""
+        self.query_one(Choices).focus()
+
+    def action_scroll_asked(self, direction: int) -> None:
+        """Read the action without leaving the choices."""
+        self.query_one(Asked).action_page(direction)
+
+    # -- arming ----------------------------------------------------------------------------------------------
+
+    def _disarm(self) -> None:
+        """Take no keys until the prompt has been on the screen for a moment in which nobody typed."""
+        self.armed = False
+        if self._timer is not None:
+            self._timer.stop()
+        self.call_after_refresh(self._start_timer, self.opened)
+        self._hint()
+
+    def _start_timer(self, opened: IncidentOpened | None) -> None:
+        if opened is self.opened and opened is not None:
+            if self._timer is not None:
+                self._timer.stop()
+            self._timer = self.set_timer(max(SOON, self._session.arm_after), self._arm)
+
+    def _arm(self) -> None:
+        self.armed = True
+        self._hint()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def take(self, event: events.Key) -> bool:
+        """A key was pressed outside of text fields. True if it was the prompt's: then it goes no further."""
+        if self.opened is None or self.mode == "sent":
+            return False
+        if self.mode == "type":
+            return self._take_while_typing(event)
+        key = event.character if event.is_printable and event.character else event.key
+        mine = self.has_focus_within and event.key not in _MOVES
+        choice = next((one for one in self._offered() if one.key == key), None)
+        if choice is None or (choice.option == LATER and not self.has_focus_within and self.mode == "choose"):
+            return mine and not self.armed and self._swallow(event)
+        if choice.option != LATER and not self.armed:
+            return self._swallow(event)
+        self._choose(choice)
+        return True
+
+    def _swallow(self, event: events.Key) -> bool:
+        """A key that was on its way before anybody could read the prompt. Each one starts the moment anew."""
+        if event.key in ("escape", "question_mark", "f1", "ctrl+q", "ctrl+c"):
+            return False
+        self.ignored += 1
+        self._disarm()
+        return True
+
+    def _take_while_typing(self, event: events.Key) -> bool:
+        if event.key != "escape":
+            return False
+        self._to("choose")
+        self._note = ()
+        self._paint(afresh=True)
+        self._disarm()
+        return True
+
+    def on_choices_taken(self, message: Choices.Taken) -> None:
+        """Enter: never a grant, and nothing before the prompt is armed."""
+        message.stop()
+        choice = message.choice
+        if not choice.enter:
+            key = choice.key
+            self._note = (Span("enter does not grant: press ", "severity-warning"), Span(key, "ink-key"))
+            self._hint()
+        elif choice.option != LATER and not self.armed:
+            self.ignored += 1
+            self._disarm()
+        else:
+            self._choose(choice)
+
+    def _choose(self, choice: Choice) -> None:
+        self._note = ()
+        if choice.option == LATER:
+            self._back()
+        elif choice.refused:
+            self._note = span(choice.refused, "severity-warning")
+            self._hint()
+        elif self.mode == "lifetime":
+            self._lifetime = choice.option
+            self._to("confirm")
+            self._paint(afresh=True)
+        elif self.mode == "confirm":
+            assert self._choice is not None
+            self._send(self._choice, self._lifetime)
+        elif choice.standing and not self.query_one(Asked).seen_whole:
+            self._note = span("Read the action to its end first: page down in it.", "severity-warning")
+            self._hint()
+        elif choice.need == "lifetime":
+            self._choice = choice
+            self._to("lifetime")
+            self._paint(afresh=True)
+        elif choice.need:
+            self._type(choice)
+        else:
+            self._send(choice, None)
+
+    def _back(self) -> None:
+        if self.mode == "choose":
+            self.post_message(self.Left())
+        else:
+            self._to("choose")
+            self._paint(afresh=True)
+
+    def _type(self, choice: Choice) -> None:
+        assert self.opened is not None
+        self._choice = choice
+        self._to("type")
+        arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
+        text = json_text(arguments) if arguments is not None else ""
+        self.query_one(Editor).begin(text, single=choice.need != "arguments")
+        self._hint()
+
+    def on_editor_sent(self, message: Editor.Sent) -> None:
+        message.stop()
+        if self._choice is not None:
+            self._send(self._choice, message.text)
+
+    def _send(self, choice: Choice, value: Any) -> None:
+        assert self.opened is not None
+        try:
+            params = view.answer_params(choice, value)
+        except ValueError as exc:
+            self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
+            self._hint()
+            return
+        self._to("sent")
+        self._hint()
+        opened = self.opened
+        self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
+
+    def _to(self, mode: Mode) -> None:
+        was, self.mode = self.mode, mode
+        self.set_class(mode == "type", "-typing")
+        if was == "type" and mode != "type":
+            self.query_one(Choices).focus()
