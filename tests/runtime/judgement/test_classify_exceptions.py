@@ -1,4 +1,4 @@
-"""Exceptions as they are raised: by the framework, by Python, and by the vendor SDKs against a server that misbehaves."""
+"""Exceptions as they are raised: by the framework, by Python, and by the vendor SDKs against a failing server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Misbehaving(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Nothing: the test says what happened."""
 
 
@@ -88,29 +88,40 @@ _SAID = [
     ("anthropic", 429, "rate_limit_error", "too fast", "rate_limited"),
     ("anthropic", 529, "overloaded_error", "Overloaded", "service_unavailable"),
     ("anthropic", 400, "invalid_request_error", "Your credit balance is too low to access the API.", "quota_exhausted"),
-    ("anthropic", 400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", "context_overflow"),
+    (
+        "anthropic",
+        400,
+        "invalid_request_error",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "context_overflow",
+    ),
     ("anthropic", 403, "permission_error", "Your API key may not use this.", "permission_denied"),
     ("anthropic", 404, "not_found_error", "model: claude-9", "model_unknown"),
     ("anthropic", 413, "request_too_large", "Request exceeds the maximum size", "payload_too_large"),
     ("openai", 429, "insufficient_quota", "You exceeded your current quota", "quota_exhausted"),
     ("openai", 429, "requests", "Rate limit reached", "rate_limited"),
-    ("openai", 400, "context_length_exceeded", "This model's maximum context length is 8192 tokens.", "context_overflow"),
+    (
+        "openai",
+        400,
+        "context_length_exceeded",
+        "This model's maximum context length is 8192 tokens.",
+        "context_overflow",
+    ),
     ("openai", 401, "invalid_api_key", "Incorrect API key provided: x.", "auth_failed"),
     ("openai", 404, "model_not_found", "The model `x` does not exist", "model_unknown"),
     ("openai", 500, "server_error", "The server had an error", "service_unavailable"),
 ]
 
 
-@pytest.mark.parametrize(("vendor", "status", "kind", "message", "cause"), _SAID)
-def test_what_the_sdk_raises(
-    server: ThreadingHTTPServer, vendor: str, status: int, kind: str, message: str, cause: str
-) -> None:
+@pytest.mark.parametrize("said", _SAID, ids=lambda said: f"{said[0]}-{said[2]}")
+def test_what_the_sdk_raises(server: ThreadingHTTPServer, said: tuple[str, int, str, str, str]) -> None:
+    vendor, status, kind, message, cause = said
     error = {"type": kind, "code": kind, "message": message}
     port = _answer(server, status, {"type": "error", "error": error})
     found = classify(_ask(vendor, port), origin=Origin.MODEL, now=NOW)
     assert (found.cause, found.provider, found.http_status) == (cause, vendor, status)
     assert found.effect is Effect.NONE
-    assert message.split(":")[0] in found.technical
+    assert message.partition(":")[0] in found.technical
 
 
 @pytest.mark.parametrize("vendor", ["anthropic", "openai"])
@@ -203,8 +214,20 @@ def test_causes_that_go_round_in_a_circle() -> None:
 @pytest.mark.parametrize(
     ("exc", "origin", "cause", "persistence", "impact"),
     [
-        (errors.AgentError("Agent 'a' requires a provider for run()"), "agent", "config_invalid", "needs_change", "run"),
-        (errors.AgentError("Context length exceeded on agent 'a': x"), "model", "context_overflow", "needs_change", "node"),
+        (
+            errors.AgentError("Agent 'a' requires a provider for run()"),
+            "agent",
+            "config_invalid",
+            "needs_change",
+            "run",
+        ),
+        (
+            errors.AgentError("Context length exceeded on agent 'a': x"),
+            "model",
+            "context_overflow",
+            "needs_change",
+            "node",
+        ),
         (
             errors.CallRunnerError("Endless loop detected: same tool calls repeated 3 times (threshold=3)"),
             "runner",
@@ -214,7 +237,13 @@ def test_causes_that_go_round_in_a_circle() -> None:
         ),
         (errors.SwarmError("Max handoffs (10) exceeded in swarm"), "swarm", "limit_reached", "needs_change", "run"),
         (errors.SwarmError("Swarm requires at least one agent"), "swarm", "config_invalid", "permanent", "run"),
-        (errors.SwarmError("Cycle in flow DSL: Cycle detected in graph"), "swarm", "config_invalid", "permanent", "run"),
+        (
+            errors.SwarmError("Cycle in flow DSL: Cycle detected in graph"),
+            "swarm",
+            "config_invalid",
+            "permanent",
+            "run",
+        ),
         (errors.RegistryError("'x' is already registered in r"), "registry", "config_invalid", "permanent", "run"),
         (errors.RegistryError("'x' not found in r"), "registry", "not_found", "permanent", "run"),
         (
@@ -224,8 +253,20 @@ def test_causes_that_go_round_in_a_circle() -> None:
             "transient",
             "node",
         ),
-        (errors.OutputParseError("Structured output is not valid JSON: x"), "parser", "output_invalid", "transient", "node"),
-        (errors.ModelError("Provider 'p' not registered. Available: []"), "agent", "config_invalid", "needs_change", "run"),
+        (
+            errors.OutputParseError("Structured output is not valid JSON: x"),
+            "parser",
+            "output_invalid",
+            "transient",
+            "node",
+        ),
+        (
+            errors.ModelError("Provider 'p' not registered. Available: []"),
+            "agent",
+            "config_invalid",
+            "needs_change",
+            "run",
+        ),
         (errors.AgentPermissionError("no"), "swarm", "permission_denied", "needs_change", "node"),
         (errors.PoolExhaustedError("no thread is left"), "runner", "pool_exhausted", "transient", "node"),
         (errors.ToolCallError("no such tool"), "parser", "args_invalid", "transient", "node"),
@@ -233,15 +274,15 @@ def test_causes_that_go_round_in_a_circle() -> None:
         (errors.RateLimitError("slow"), "model", "rate_limited", "transient", "node"),
     ],
 )
-def test_the_table_of_the_taxonomy(
-    exc: Exception, origin: str, cause: str, persistence: str, impact: str
-) -> None:
+def test_the_table_of_the_taxonomy(exc: Exception, origin: str, cause: str, persistence: str, impact: str) -> None:
     found = classify(exc)
     assert (found.origin, found.cause, found.persistence, found.impact) == (origin, cause, persistence, impact)
 
 
 def test_handoffs_are_a_limit_of_their_own() -> None:
-    assert classify(errors.HandoffLimitError("Max handoffs (3) exceeded in swarm", max_handoffs=3)).limit is Limit.HANDOFFS
+    assert (
+        classify(errors.HandoffLimitError("Max handoffs (3) exceeded in swarm", max_handoffs=3)).limit is Limit.HANDOFFS
+    )
 
 
 def test_seed_003s_context_is_read() -> None:
@@ -357,7 +398,19 @@ def test_it_never_raises(chain: list[tuple[type[BaseException], str]], attribute
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["provider", "status", "type", "code", "message", "where", "headers", "body", "exception", "origin", "effect"]
+            [
+                "provider",
+                "status",
+                "type",
+                "code",
+                "message",
+                "where",
+                "headers",
+                "body",
+                "exception",
+                "origin",
+                "effect",
+            ]
         )
         | st.text(max_size=8),
         _anything,

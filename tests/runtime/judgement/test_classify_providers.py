@@ -86,7 +86,9 @@ def test_every_category_of_the_records_has_a_cause() -> None:
 def test_the_true_cause_is_found_inside_openrouters_wrapping() -> None:
     raw = json.dumps({"error": {"message": "This model's maximum context length is 8192 tokens.", "code": 400}})
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
-    found = classify_record({"provider": "openrouter", "status": 400, "message": "Provider returned error", "body": body})
+    found = classify_record(
+        {"provider": "openrouter", "status": 400, "message": "Provider returned error", "body": body}
+    )
     assert found.cause == "context_overflow"
 
 

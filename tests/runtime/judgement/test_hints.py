@@ -175,8 +175,12 @@ def test_a_date_never_comes_out_early(offset_ms: int, name: str) -> None:
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda children: st.lists(children, max_size=4)
-    | st.dictionaries(st.sampled_from(["retryDelay", "retry_after", "resets_at", "error", "x"]), children, max_size=4),
+    lambda children: (
+        st.lists(children, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["retryDelay", "retry_after", "resets_at", "error", "x"]), children, max_size=4
+        )
+    ),
     max_leaves=20,
 )
 

@@ -1,0 +1,80 @@
+"""The table of rules, and an operator's additions to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime.judgement.classify import classify, classify_record
+from runtime.judgement.rules import RuleError, builtin_rules, parse_rules
+from runtime.record.taxonomy import Cause, Persistence
+
+
+def test_every_rule_has_an_id_of_its_own_and_a_source() -> None:
+    rules = builtin_rules()
+    assert len({rule.id for rule in rules}) == len(rules)
+    assert [rule.id for rule in rules if not rule.source] == []
+
+
+def test_types_come_before_codes_before_words_before_status() -> None:
+    order = [rule.id for rule in builtin_rules()]
+    assert (
+        order.index("net.timeout") < order.index("code.quota") < order.index("words.rate") < order.index("status.429")
+    )
+
+
+def test_an_operators_rule_comes_first() -> None:
+    ours = parse_rules(
+        [
+            {
+                "id": "house.proxy",
+                "status": 403,
+                "text": "corporate proxy",
+                "cause": "network",
+                "persistence": "transient",
+            }
+        ]
+    )
+    record = {"provider": "openai", "status": 403, "message": "Blocked by the Corporate Proxy"}
+    assert classify_record(record).cause is not Cause.NETWORK
+    found = classify_record(record, rules=ours)
+    assert (found.cause, found.persistence, found.rule_id) == (Cause.NETWORK, Persistence.TRANSIENT, "house.proxy")
+
+
+def test_a_rule_may_name_an_exception_of_the_users_own() -> None:
+    class BeamlineBusy(Exception):
+        pass
+
+    ours = parse_rules([{"id": "beam", "exception": "BeamlineBusy", "cause": "pool_exhausted", "suggestions": "Wait"}])
+    found = classify(BeamlineBusy("in use"), rules=ours)
+    assert (found.cause, found.persistence, found.suggestions[0]) == ("pool_exhausted", "transient", "Wait")
+
+
+def test_spelling_of_codes_does_not_matter() -> None:
+    ours = parse_rules([{"id": "x", "code": "Weird-Thing_happened", "cause": "refused"}])
+    assert classify_record({"code": "weirdThingHappened"}, rules=ours).cause is Cause.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"id": "x", "cause": "rate_limited"}, "would match every failure"),
+        ({"id": "x", "text": "(", "cause": "rate_limited"}, "not a regular expression"),
+        ({"id": "x", "status": 42, "cause": "rate_limited"}, "no HTTP status"),
+        ({"id": "x", "status": "4xy", "cause": "rate_limited"}, "'5xx'"),
+        ({"id": "x", "status": 429, "cause": "rate_limit"}, "cause"),
+        ({"id": "x", "status": 429, "cause": "rate_limited", "provder": "a"}, "provder"),
+        ({"status": 429, "cause": "rate_limited"}, "rule 'number 1'"),
+    ],
+)
+def test_rules_that_cannot_be_used_say_why(entry: dict[str, Any], says: str) -> None:
+    with pytest.raises(RuleError, match=says) as caught:
+        parse_rules([entry], where="orbiter.toml")
+    assert "orbiter.toml" in str(caught.value)
+
+
+def test_an_id_twice_is_refused() -> None:
+    rule = {"id": "x", "status": 429, "cause": "rate_limited"}
+    with pytest.raises(RuleError, match="twice"):
+        parse_rules([rule, rule])
