@@ -97,7 +97,7 @@ class Call:
             type=said.type,
             status=status,
             headers=headers,
-            request_id=request_id or said.request_id,
+            request_id=request_id or request_id_of(telling_headers(headers)) or said.request_id,
             body=body,
             where=where,
         )
@@ -140,10 +140,12 @@ class Call:
             deadline=seconds,
         )
 
-    def unreachable(self, exc: BaseException, *, where: Where, headers: Mapping[str, str] | None = None) -> ModelError:
+    def unreachable(
+        self, exc: BaseException, *, where: Where, headers: Mapping[str, str] | None = None, kind: str = ""
+    ) -> ModelError:
         """The connection could not be made, or broke. The type is that of the network library's exception."""
         root = root_of(exc)
-        kind = type_name(root)
+        kind = kind or type_name(root)
         verb = "Could not connect" if where == "connect" else "The connection broke"
         return self.failure(
             f"{verb}: {str(root) or kind}", code="connection_error", type=kind, headers=headers, where=where

@@ -169,7 +169,8 @@ class ScriptedProvider(ModelProvider):
         """Hand out what came before the failure, then raise it through the path that real failures take."""
         body = fault.body_text()
         if fault.kind == "refused":
-            raise self._call.unreachable(ConnectionRefusedError("Connection refused"), where="connect")
+            refused = ConnectionRefusedError("All connection attempts failed")
+            raise self._call.unreachable(refused, where="connect", kind="httpx2.ConnectError") from refused
         if fault.kind == "response":
             if 200 <= fault.status < 300:
                 raise self._call.not_a_reply(
@@ -184,8 +185,10 @@ class ScriptedProvider(ModelProvider):
         if fault.kind == "truncated":
             raise self._call.truncated(headers=fault.headers, got=len("".join(got)))
         if fault.kind == "disconnect":
-            broken = ConnectionResetError("Connection reset by peer")
-            raise self._call.unreachable(broken, where="stream", headers=fault.headers) from broken
+            broken = ConnectionResetError("peer closed connection without sending complete message body")
+            raise self._call.unreachable(
+                broken, where="stream", headers=fault.headers, kind="httpx2.RemoteProtocolError"
+            ) from broken
         seconds = fault.seconds
         if seconds is None:
             seconds = self._deadlines.silence if got else self._deadlines.first_token

@@ -119,7 +119,7 @@ async def test_refused_connection() -> None:
     error = await failure(ScriptedProvider([Fault(kind="refused")]))
     assert (error.code, error.type, error.status, error.where) == (
         "connection_error",
-        "ConnectionRefusedError",
+        "httpx2.ConnectError",
         None,
         "connect",
     )
