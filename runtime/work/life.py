@@ -46,6 +46,8 @@ class Conditions:
     """How long everything must have been waiting before the run leaves memory."""
     deadline_s: float | None = None
     """How long an incident waits for a person before its safe default takes effect; None: for ever."""
+    analysis: str = "off"
+    """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
     deltas: Deltas | None = None
     program: str = ""
 

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError
+from runtime.work.analysis import Analyst
 from runtime.work.drive import LEASE_S, Driven, drive
 from runtime.work.life import Conditions, new_id
 
@@ -91,6 +92,23 @@ class Supervisor:
 
     async def serve(self) -> None:
         """Drive what is runnable until `stop`; then stop what runs (it is found as it was) and return."""
+        attendant = asyncio.create_task(self._attend())
+        try:
+            await self._drive_all()
+        finally:
+            attendant.cancel()
+            await asyncio.gather(attendant, return_exceptions=True)
+
+    async def _attend(self) -> None:
+        """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
+        if self._conditions.analysis == "off":
+            return
+        try:
+            await Analyst(self._journal, model=self._conditions.analysis).serve()
+        except Exception:
+            log.exception("incidents are not analysed any more")
+
+    async def _drive_all(self) -> None:
         while not self._stopping.is_set():
             self._hint.clear()
             await self._reconcile()
