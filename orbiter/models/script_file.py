@@ -150,6 +150,8 @@ class _Reader:
                 if len(found) > 1:
                     raise self._error(self._root, "'scripts' stands alone: turns, since and repeat go into each script")
                 parts = self._mapping(found["scripts"], None, "'scripts'")
+                if not parts:
+                    raise self._error(found["scripts"], "'scripts' must not be empty")
                 return {name: self._script(node, f"{self._where}#{name}") for name, node in parts.items()}
         return {"": self._script(self._root, self._where)}
 

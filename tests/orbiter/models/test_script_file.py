@@ -113,6 +113,7 @@ def test_a_missing_file_says_where_it_was_looked_for() -> None:
         ("- attempts: []", 1, "must not be empty", ""),
         ("- attempts:\n  - attempts: [x]", 2, "cannot stand inside", ""),
         ("[]", 1, "must not be empty", ""),
+        ("scripts: {}", 1, "'scripts' must not be empty", ""),
         ("", 1, "is empty", ""),
         ("repeat: true", 1, "needs 'turns'", ""),
         ("- x\n- {reply", 2, "not valid YAML", ""),
