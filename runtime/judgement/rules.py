@@ -138,9 +138,10 @@ def builtin_rules() -> tuple[Rule, ...]:
 def _builtin() -> tuple[Rule, ...]:
     from runtime.judgement.rules_codes import CODES, GENERIC_CODES, STATUSES
     from runtime.judgement.rules_exceptions import EXCEPTIONS, OPERATING_SYSTEM
+    from runtime.judgement.rules_framework import FRAMEWORK
     from runtime.judgement.rules_words import WORDS
 
-    return (*EXCEPTIONS, *CODES, *WORDS, *GENERIC_CODES, *STATUSES, *OPERATING_SYSTEM)
+    return (*FRAMEWORK, *EXCEPTIONS, *CODES, *WORDS, *GENERIC_CODES, *STATUSES, *OPERATING_SYSTEM)
 
 
 @lru_cache(maxsize=1024)
