@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -29,6 +29,8 @@ from runtime.work.carried import Carried
 from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
 from runtime.work.life import Element, Life
+from runtime.work.recall import RunChanged, displaced
+from runtime.work.troubles import differs
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -50,6 +52,7 @@ class RunScope(steps.Scope):
         "_consumed",
         "_element",
         "_info",
+        "_kept",
         "_kind",
         "_life",
         "_name",
@@ -80,21 +83,34 @@ class RunScope(steps.Scope):
         self._outcome: ev.NodeClosed | None = None
         self._element: Element | None = None
         self._skipped = False
+        self._kept = False
 
     # -- scope ---------------------------------------------------------------------------------------------------
 
     def scope(
         self, kind: ScopeKind, name: str, place: Place | None = None, info: Mapping[str, Any] | None = None
     ) -> RunScope:
+        # Visits are counted by name, so two names may share a place; a place that was declared has one occupant.
+        # So has the root: the swarm itself.
+        kept = place is not None or self._kind == "root"
         if place is None:
             place = Place(self._visits[name])
             self._visits[name] += 1
-        return RunScope(self._life, self._join(segment(name, place)), kind, name, self, info)
+        child = RunScope(self._life, self._join(segment(name, place)), kind, name, self, info)
+        child._kept = kept
+        return child
 
     def _join(self, last: str) -> str:
         return f"{self.path}/{last}" if self.path else last
 
+    def _check_place(self) -> None:
+        parent_id = self._parent.path if self._parent is not None else ""
+        if self._kept and (other := displaced(self._life.state, parent_id, self.path)):
+            raise RunChanged(f"{other!r} is recorded where {self.path!r} wants to run now: the swarm has been changed")
+
     async def __aenter__(self) -> Self:
+        if self._kind != "root" and self.path not in self._life.state.nodes:
+            self._check_place()
         self._element = self._life.enter(self._parent._element if self._parent is not None else None)
         if self._kind != "root" and self.path not in self._life.state.nodes:
             self._life.note(
@@ -219,7 +235,7 @@ class RunScope(steps.Scope):
             raise exc
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
-        fault = classify(exc, origin=_ORIGINS.get(self._kind, Origin.RUNNER), effect=Effect.NONE)
+        fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER))
         known = self._answered_before(fault, exc, at)
         if known is not None:
             return self._act(known, exc)
@@ -269,13 +285,20 @@ class RunScope(steps.Scope):
 
 def _decided(exc: BaseException) -> bool:
     """Whether an operator's abort is what this error comes from: it was asked about once already."""
-    seen: set[int] = set()
-    link: BaseException | None = exc
-    while link is not None and id(link) not in seen:
-        if isinstance(link, Aborted):
-            return True
-        if isinstance(link, BaseExceptionGroup) and any(_decided(inner) for inner in link.exceptions):
-            return True
-        seen.add(id(link))
-        link = link.__cause__ or link.__context__
-    return False
+    return any(isinstance(link, Aborted) for link in _chain(exc, set()))
+
+
+def _classified(exc: Exception, origin: Origin) -> Classification:
+    changed = next((link for link in _chain(exc, set()) if isinstance(link, RunChanged)), None)
+    return classify(exc, origin=origin, effect=Effect.NONE) if changed is None else differs(str(changed)).fault
+
+
+def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
+    """An error and all that it came from, groups included."""
+    while exc is not None and id(exc) not in seen:
+        seen.add(id(exc))
+        yield exc
+        if isinstance(exc, BaseExceptionGroup):
+            for inner in exc.exceptions:
+                yield from _chain(inner, seen)
+        exc = exc.__cause__ or exc.__context__

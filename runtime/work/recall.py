@@ -9,10 +9,25 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from orbiter.errors import OrbiterError
 from orbiter.steps import Step
-from runtime.record.state import Node
+from runtime.record.rewind import place
+from runtime.record.state import Node, RunState
 
 _SHOWN = 160
+
+
+class RunChanged(OrbiterError):
+    """The swarm has another shape than when this run began: what is recorded cannot be handed to it."""
+
+
+def displaced(state: RunState, parent_id: str, node_id: str) -> str:
+    """The recorded sibling that stands in the place where `node_id` now wants to be; empty if the place is free."""
+    siblings = state.nodes[parent_id].children if parent_id in state.nodes else state.roots
+    for sibling in siblings:
+        if sibling != node_id and place(sibling) == place(node_id) and not state.nodes[sibling].is_step:
+            return sibling
+    return ""
 
 
 def difference(node: Node, step: Step[Any, Any], requested: dict[str, Any]) -> str:

@@ -17,7 +17,11 @@ from runtime.record.state import Incident
 from runtime.work.analysis import Analyst, choose_model
 from tests.runtime.work.bench import Bench
 
-SAID = "The key was refused because it is not valid [#4].\nRecommended: switch_model - another provider has a key\nWrong if: the key works elsewhere."
+SAID = (
+    "The key was refused because it is not valid [#4].\n"
+    "Recommended: switch_model - another provider has a key\n"
+    "Wrong if: the key works elsewhere."
+)
 
 
 @asynccontextmanager
