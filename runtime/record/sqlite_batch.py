@@ -13,6 +13,10 @@ from runtime.record import events as ev
 from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL, RunState
 
+# By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
+OF_RUNS = frozenset(kind for kind in ev.KNOWN if kind.model_fields["type"].default.startswith("run."))
+OF_INCIDENTS: frozenset[type[ev.Record]] = frozenset({ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed})
+
 
 @dataclass(slots=True)
 class RunRow:
@@ -73,6 +77,8 @@ class Batch:
     replies: dict[str, str] = field(default_factory=dict)
     new_runs: list[RunRow] = field(default_factory=list)
     changed: dict[int, RunRow] = field(default_factory=dict)
+    longer: dict[int, RunRow] = field(default_factory=dict)
+    """Runs that got events. Most change in nothing else, and then their row's indexes are left alone."""
     finished: dict[int, int] = field(default_factory=dict)
     """Runs all of whose open incidents close, with the `seq` that closes them."""
     changed_incidents: dict[str, IncidentRow] = field(default_factory=dict)
@@ -100,15 +106,16 @@ class Batch:
         self.blobs.update(draft.values)
         self.written.append(Written(self.pos, event))
         run.updated_at = event.ts.timestamp()
-        self.touch(run)
-        if isinstance(event, ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed):
-            self._incident(run, event)
-        elif getattr(event, "type", "").startswith("run."):
+        self.longer[run.rid] = run
+        if type(event) in OF_RUNS:
             self._phase(run, event)
+        elif type(event) in OF_INCIDENTS:
+            self._incident(run, event)
         return event
 
     def _phase(self, run: RunRow, event: ev.Record) -> None:
         """The run's state, by the fold's own rule: what it means is said in one place."""
+        self.touch(run)
         probe = RunState(id=run.id, phase=run.state)  # type: ignore[arg-type]
         was_terminal = probe.terminal
         probe.apply(event)
@@ -120,7 +127,8 @@ class Batch:
                 if incident.run == run.rid and incident.state == "open":
                     self._close(incident, event.seq)
 
-    def _incident(self, run: RunRow, event: ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed) -> None:
+    def _incident(self, run: RunRow, event: ev.Record) -> None:
+        assert isinstance(event, ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed)
         known = self.incidents.get(event.incident_id)
         if isinstance(event, ev.IncidentOpened):
             if known is None:

@@ -1,7 +1,7 @@
 """A whole transaction in one hop to SQLite's thread.
 
 aiosqlite hands each statement to the connection's thread and the answer back: four or five such hops for a transaction
-cost more than the transaction. `sqlite3.connect` takes a `factory` for its connections, and aiosqlite passes it on: ours
+cost more than the transaction. `sqlite3.connect` takes a `factory` for connections, and aiosqlite passes it on: ours
 makes a connection whose ``commit`` first carries out what it was given. Both interfaces are public.
 """
 

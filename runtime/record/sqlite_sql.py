@@ -8,8 +8,7 @@ from typing import Any
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow
 
 HEADS = """
-    SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0),
-    coalesce((SELECT max(rid) FROM run), 0)"""
+    SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), (SELECT max(rid) FROM run)"""
 RUNS = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at FROM run
     WHERE id IN (SELECT value FROM json_each(?1))"""
@@ -26,6 +25,7 @@ _ADD_EVENT = "INSERT INTO event (pos, run, seq, body, blobs) VALUES (?, ?, ?, ?,
 _SET_RUN = """
     UPDATE run SET state = ?, epoch = ?, owner = ?, lease_until = ?, lease_ttl = ?, wake_at = ?, last_seq = ?,
     told_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?"""
+_LENGTHEN_RUN = "UPDATE run SET last_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?"
 _CLOSE_INCIDENTS = "UPDATE incident SET state = 'closed', closed_seq = ? WHERE run = ? AND state = 'open'"
 _SET_INCIDENT = """
     INSERT INTO incident (id, run, state, revision, opened_seq, answer_seq, closed_seq) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -44,6 +44,8 @@ def sql_writes(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:
         yield _ADD_EVENT, batch.rows
     if batch.changed:
         yield _SET_RUN, [_run(run) for run in batch.changed.values()]
+    if longer := [run for run in batch.longer.values() if run.rid not in batch.changed]:
+        yield _LENGTHEN_RUN, [(run.last_seq, run.updated_at, run.summary, run.rid) for run in longer]
     if batch.finished:
         yield _CLOSE_INCIDENTS, [(seq, rid) for rid, seq in batch.finished.items()]
     if batch.changed_incidents:

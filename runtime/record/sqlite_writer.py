@@ -62,12 +62,12 @@ class Writer:
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
-    async def do(self, op: Op) -> Any:
+    def do(self, op: Op) -> asyncio.Future[Any]:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
-        return await self._put(op)
+        return self._put(op)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Let `work` have the connection between two batches, in its thread. It ends the transactions that it begins."""
+        """Let `work` have the connection between two batches, in its thread. It ends the transactions it begins."""
         result: T = await self._put(work)
         return result
 

@@ -128,6 +128,20 @@ async def test_a_lease_given_back_writes_no_more(journal: Journal) -> None:
         await journal.append(lease, [warned()])
 
 
+async def test_an_old_lease_of_the_same_owner_is_over_too(journal: Journal) -> None:
+    old = await started(journal, owner="me")
+    await journal.release(old)
+    new = await journal.claim("r1", "me", 10)
+    assert new is not None
+    with pytest.raises(Fenced):
+        await journal.append(old, [warned("old")])
+    with pytest.raises(Fenced):
+        await journal.renew(old)
+    await journal.release(old)  # must not give back what is not its own
+    await journal.append(new, [warned("new")])
+    assert texts(await journal.read("r1")) == ["new"]
+
+
 Situation = Callable[[Journal, Lease, "Clock"], Any]
 
 

@@ -1,0 +1,45 @@
+"""Run benchmarks and print their ratios."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import sys
+from dataclasses import asdict
+
+import benchmarks
+from benchmarks import Ratio
+
+
+def main() -> int:
+    known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("module", nargs="*", help=f"which to run (default: all): {', '.join(known)}")
+    parser.add_argument("--json", action="store_true", help="one object per line")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed (not on a busy machine)")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.module if name not in known]:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}")
+    missed = False
+    for name in chosen.module or known:
+        run = getattr(importlib.import_module(f"benchmarks.{name}"), "run", None)
+        if run is None:
+            continue
+        for ratio in run():
+            missed = missed or not ratio.met
+            show(name, ratio, as_json=chosen.json)
+    return int(missed and chosen.strict)
+
+
+def show(module: str, ratio: Ratio, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"module": module, **asdict(ratio), "met": ratio.met}), flush=True)
+        return
+    goal = "" if ratio.goal is None else f"goal {ratio.goal:g}{'' if ratio.met else '  MISSED'}"
+    print(f"{module:<10} {ratio.name:<62} {ratio.value:8.2f}  {goal:<16} {ratio.note}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
