@@ -23,6 +23,8 @@ from orbiter.types import AgentOutput, Message
 
 __all__ = ["Agent", "AgentError"]
 
+_DEFAULT_FAILURE = FailurePolicy()
+
 Instructions = str | Callable[[str], str | Awaitable[str]]
 
 
@@ -89,7 +91,7 @@ class Agent:
         self.memory = memory
         self.context = context
         self.fallbacks = fallback_chain(fallbacks, model)
-        self.failure = FailurePolicy.of(failure)
+        self.failure = _DEFAULT_FAILURE if failure is None else FailurePolicy.of(failure)
         self.tools: dict[str, Any] = {}
         for tool in tools or ():
             self._add_tool(tool)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.agent_run import delegate_pattern, handoff_pattern
 from orbiter._internal.container import Container
 from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topological_sort
 from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
@@ -17,6 +16,7 @@ from orbiter._internal.nested import SwarmNode
 from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
 from orbiter._internal.stage import Joined, merged, run_stage
 from orbiter._internal.team import _DelegateTool, judge
+from orbiter._internal.tool_calls import delegate_pattern, handoff_pattern
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
 from orbiter.steps import Aborted, Place, Scope, ScopeKind

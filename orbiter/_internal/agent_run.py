@@ -7,39 +7,34 @@ thousand times at once. The body is deterministic: done again, it says the same 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
-
 from orbiter import steps
-from orbiter._internal.composite import call_composite
-from orbiter._internal.concurrent import side_by_side
-from orbiter._internal.failing import is_context_length_error, is_hopeless
 from orbiter._internal.message_builder import build_messages
-from orbiter._internal.model_step import LLM_CODEC, ModelCall, Reply, complete, stream
-from orbiter._internal.output_parser import OutputParseError, parse_structured_output, parse_tool_call
-from orbiter._internal.repeats import Repeats
+from orbiter._internal.model_calls import ModelCalls
+from orbiter._internal.output_parser import OutputParseError, parse_structured_output
 from orbiter._internal.structured import format_instructions
-from orbiter._internal.tool_step import REFUSED_TRAITS, TOOL_CODEC, ToolInvocation, as_text, invoke, traits_of
+from orbiter._internal.tool_calls import Peers, ToolCalls
+from orbiter._internal.tool_step import ToolInvocation, as_text
 from orbiter._internal.value_step import hook_once, record_value
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
-from orbiter.steps import Place, Scope, Skipped, Step
-from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage
+from orbiter.steps import DIRECT, Place, Scope, Skipped
+from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage
 
 if TYPE_CHECKING:
+    from orbiter._internal.model_step import ModelCall, Reply
+    from orbiter._internal.repeats import Repeats
     from orbiter._internal.state import RunNode
     from orbiter.agent import Agent
 
 logger = logging.getLogger("orbiter")
 
 _NO_TOOLS: Mapping[str, Any] = {}
-
-Peers = Callable[[str], str | None]
 
 
 class AgentRun:
@@ -49,26 +44,25 @@ class AgentRun:
         agent: Who runs.
         history: The conversation before.
         provider: Who answers.
-        resolve: Builds a provider from the agent's model where none was given; inside the agent's node, so that a
-            missing key is a fault of this agent that can be healed.
         max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
         repeats: Counts equal tool calls in a row; None: nobody looks.
         delegates: Tools of this run alone, by name: a team's delegate tools.
-        peers: Gives for another agent's name what the model should do to reach it; None for strangers.
+        peers: What to say to a model that calls another agent as if it were a tool.
         node: The run's node in a `RunState`, to which each model call is added as a child.
+        resolve: Builds a provider from the agent's model where none was given; inside the agent's node, so that a
+            missing key is a fault of this agent that can be healed.
     """
 
     __slots__ = (
         "agent",
-        "delegates",
+        "degraded",
         "exhausted",
         "fresh",
         "history",
-        "hook_error",
         "max_steps",
         "messages",
+        "models",
         "node",
-        "peers",
         "provider",
         "repeats",
         "reply",
@@ -77,6 +71,7 @@ class AgentRun:
         "scope",
         "spent",
         "spoiled",
+        "tools",
         "tries",
         "turn",
         "usage",
@@ -99,38 +94,39 @@ class AgentRun:
         self.agent = agent
         self.history = history
         self.provider = provider
-        self.tries = max_retries if max_retries > 0 else 1
-        self.repeats = repeats
-        self.delegates = delegates
-        self.peers = peers
-        self.node = node
         self.resolve = resolve
+        self.repeats = repeats
+        self.node = node
         self.max_steps = agent.max_steps
-        self.scope: Scope = steps.DIRECT
-        self.hook_error: BaseException | None = None
+        self.tries = max_retries if max_retries > 0 else 1
+        self.warnings: list[str] = []
+        self.tools = ToolCalls(agent, delegates, peers)
+        self.models = ModelCalls(agent, self.tries, self.warnings)
+        self.scope: Scope = DIRECT
         self.reply: Reply | None = None
         self._reset()
+
+    def _reset(self) -> None:
+        self.messages: list[Message] = []
+        self.schemas: list[dict[str, Any]] | None = None
+        self.usage: list[Usage] = []
+        self.degraded = ""
+        self.exhausted = False
+        self.turn = 0
+        self.spent = 0
+        self.spoiled = 0
+        self.fresh = 0
 
     def restart(self) -> None:
         """Back to the beginning, if the body was begun before: done again it counts anew."""
         if not self.messages:
             return
         self._reset()
+        self.warnings.clear()
         if self.repeats is not None:
             self.repeats.rewind()
         if self.node is not None:
             self.node.children.clear()
-
-    def _reset(self) -> None:
-        self.messages: list[Message] = []
-        self.schemas: list[dict[str, Any]] | None = None
-        self.usage: list[Any] = []
-        self.warnings: list[str] = []
-        self.turn = 0
-        self.spent = 0
-        self.spoiled = 0
-        self.fresh = 0
-        self.exhausted = False
 
     async def run(self, input: str) -> AgentOutput:
         """The agent's last reply.
@@ -146,18 +142,27 @@ class AgentRun:
         async with steps.opening("agent", agent.name, {"task": as_text(input), "model": agent.model}) as scope:
             self.scope = scope
             output = await self._attempts(input)
-            scope.outcome(output.text)
+            scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
             return output
 
     async def _attempts(self, input: str) -> AgentOutput:
         while True:
             try:
-                try:
-                    return await self._body(input)
-                except Exception as exc:
-                    input = await self._failed(exc, input)
-            except Skipped as skipped:  # a step of it, or, as the answer to its own fault, the whole of it
+                return await self._body(input)
+            except Skipped as skipped:
                 return AgentOutput(text=as_text(skipped.value))
+            except Exception as exc:
+                if exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade":
+                    return self._without_model(exc)
+                input = await self._failed(exc, input)
+
+    def _without_model(self, exc: Exception) -> AgentOutput:
+        """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""
+        logger.warning("Agent '%s' goes on without its model: %s", self.agent.name, exc)
+        self.degraded = str(exc)
+        self.warnings.append(str(exc))
+        texts = [message.content for message in self.messages if isinstance(message, AssistantMessage)]
+        return AgentOutput(text=next((as_text(text) for text in reversed(texts) if text), ""))
 
     async def _failed(self, exc: Exception, input: str) -> str:
         """The input with which to do the body again; raises what is not to be healed."""
@@ -189,7 +194,8 @@ class AgentRun:
         while True:
             await self.scope.turn(self.turn, self.messages)
             output = await self.ask()
-            final = await self.use(output)
+            self.keep(output)
+            final = await self._use_tools(output) if output.tool_calls else await self.settle(output)
             if final is not None:
                 return await self.finish(final)
 
@@ -213,10 +219,11 @@ class AgentRun:
             instructions = format_instructions(instructions, agent.output_type)
         self.messages = build_messages(instructions, self._history_without(instructions))
         self.messages.append(UserMessage(content=input))
-        self.schemas = agent.get_tool_schemas()
-        if self.delegates:
-            self.schemas = [*self.schemas, *(tool.to_schema() for tool in self.delegates.values())]
-        self.schemas = self.schemas or None
+        delegates = self.tools.delegates
+        schemas = agent.get_tool_schemas()
+        if delegates:
+            schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
+        self.schemas = schemas or None
 
     def no_provider(self) -> AgentError:
         """The error for a run without a provider."""
@@ -240,77 +247,27 @@ class AgentRun:
 
     async def _fire(self, point: HookPoint, name: str, seq: int, recorded: dict[str, Any], **data: Any) -> None:
         fire = partial(self.agent.hook_manager.run, point, agent=self.agent, **data)
-        if self.scope is steps.DIRECT:
+        if self.scope is DIRECT:
             await fire()
         else:
             await hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
 
-    # --- asking the model ---------------------------------------------------------------------------------------------
+    # --- one turn -----------------------------------------------------------------------------------------------------
 
-    def call(self) -> ModelCall:
-        """The question of this turn."""
-        agent = self.agent
-        call = ModelCall(
-            self.provider,
-            agent.model,
-            self.messages,
-            self.schemas,
-            agent.temperature,
-            agent.max_tokens,
-            agent.output_type,
-            fresh=self.fresh,
-            agent_name=agent.name,
-        )
-        if agent.output_type is not None and getattr(type(self.provider), "structured", False):
-            call.extras = {"output_type": agent.output_type}
-        return call
+    def question(self) -> ModelCall:
+        """What to ask the model in this turn."""
+        if self.node is not None:
+            self.node.new_child().start()
+        return self.models.question(self.provider, self.messages, self.schemas, self.fresh)
 
     async def ask(self) -> AgentOutput:
-        """One LLM step."""
-        agent = self.agent
-        hooks = agent.hook_manager
-        call = self.call()
-        step = Step(
-            "llm",
-            agent.model,
-            agent.name,
-            Place(self.turn),
-            call,
-            complete,
-            LLM_CODEC,
-            agent.traits,
-            self.before_llm if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
-            self.after_llm if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
-            stream if getattr(type(self.provider), "streams", False) else None,
-            self.tries,
-            is_hopeless,
-        )
-        if self.node is not None:
-            self.node.new_child().start()
+        """One question to the model, and its answer."""
         try:
-            reply = await self.scope.step(step)
-        except steps.Aborted:
-            raise
+            return self.take(await self.models.ask(self.scope, self.turn, self.question()))
         except Exception as exc:
-            if exc is self.hook_error:
-                raise
             if self.node is not None:
                 self.node.children[-1].fail(str(exc))
-            raise self.model_failed(exc, call.attempts) from exc
-        return self.take(reply)
-
-    async def asking(self, call: ModelCall) -> None:
-        """What comes before a question that is streamed and so is no step: PRE hooks."""
-        if self.node is not None:
-            self.node.new_child().start()
-        if self.agent.hook_manager.has_hooks(HookPoint.PRE_LLM_CALL):
-            await self.before_llm(call)
-
-    async def answered(self, call: ModelCall, reply: Reply) -> AgentOutput:
-        """What comes after it: POST hooks."""
-        if self.agent.hook_manager.has_hooks(HookPoint.POST_LLM_CALL):
-            await self.after_llm(call, reply)
-        return self.take(reply)
+            raise
 
     def take(self, reply: Reply) -> AgentOutput:
         """Book a reply."""
@@ -320,46 +277,10 @@ class AgentRun:
         self.usage.append(output.usage)
         if self.node is not None:
             child = self.node.children[-1]
-            child.tool_calls = output.tool_calls
+            child.tool_calls = list(output.tool_calls)
             child.metadata["model"] = reply.model or self.agent.model
             child.succeed(output.usage)
         return output
-
-    def model_failed(self, exc: Exception, attempts: int) -> AgentError:
-        """A model call's failure in the words of seed 000."""
-        name = self.agent.name
-        if is_context_length_error(exc):
-            return AgentError(f"Context length exceeded on agent '{name}': {exc}")
-        return AgentError(f"Agent '{name}' failed after {max(1, attempts)} retries: {exc}")
-
-    async def before_llm(self, call: ModelCall) -> None:
-        """PRE_LLM_CALL hooks get the live list and may edit it."""
-        try:
-            await self.agent.hook_manager.run(HookPoint.PRE_LLM_CALL, agent=self.agent, messages=call.messages)
-        except Exception as exc:
-            self.hook_error = exc
-            raise
-
-    async def after_llm(self, call: ModelCall, reply: Reply) -> None:
-        """POST_LLM_CALL hooks get what the provider returned."""
-        response = reply.output if reply.raw is None else reply.raw
-        try:
-            await self.agent.hook_manager.run(HookPoint.POST_LLM_CALL, agent=self.agent, response=response)
-        except Exception as exc:
-            self.hook_error = exc
-            raise
-
-    # --- using the reply ----------------------------------------------------------------------------------------------
-
-    async def use(self, output: AgentOutput) -> AgentOutput | None:
-        """Act on a reply. Returns the agent's output, or None if the model is to be asked again."""
-        self.keep(output)
-        if not output.tool_calls:
-            return await self.settle(output)
-        invocations = self.prepare(output)
-        said = await self.check(output, invocations)
-        results = await self.act(invocations)
-        return self.after_tools(output, results, said)
 
     def keep(self, output: AgentOutput) -> None:
         """The reply as a message of the conversation."""
@@ -371,32 +292,37 @@ class AgentRun:
         self.messages.append(message)
         self.fresh = len(self.messages)
 
+    async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
+        invocations = self.prepare(output)
+        instead = await self.check(output, invocations)
+        results = await self.tools.make(self.scope, self.turn - 1, invocations)
+        return self.after_tools(output, invocations, results, instead)
+
     def prepare(self, output: AgentOutput) -> list[ToolInvocation]:
         """The calls of a reply, ready to be made or to be refused."""
-        return [self._prepare(call) for call in output.tool_calls]
+        return [self.tools.prepare(call) for call in output.tool_calls]
 
     async def check(self, output: AgentOutput, invocations: list[ToolInvocation]) -> str | None:
-        """Stop what goes round in a circle or is spoiled too often. Returns what an operator says to the model instead."""
-        at = self.turn - 1
+        """Stop what goes round in a circle or is spoiled too often. Returns what an operator says to the model."""
         said: str | None = None
         if self.repeats is not None:
             loop = self.repeats.add(invocations)
             if loop is not None:
-                said = await self._in_place(loop, at)
+                said = await self._in_place(loop)
                 self.repeats.start_anew()
-        bad = next((invocation for invocation in invocations if invocation.malformed), None)
+        bad = next((each for each in invocations if each.malformed), None)
         if bad is None:
             self.spoiled = 0
-        else:
-            self.spoiled += 1
-            if self.spoiled >= self.tries:
-                said = await self._in_place(OutputParseError(bad.problem or "", raw=output.text), at) or said
-                self.spoiled = 0
+            return said
+        self.spoiled += 1
+        if self.spoiled >= self.tries:
+            said = await self._in_place(OutputParseError(bad.problem or "", raw=output.text)) or said
+            self.spoiled = 0
         return said
 
-    async def _in_place(self, exc: Exception, turn: int) -> str | None:
-        """Fault at a turn. Returns an operator's words for the model, None to simply go on."""
-        answer = await self.scope.fault(exc, at=turn)
+    async def _in_place(self, exc: Exception) -> str | None:
+        """Fault at this turn. Returns an operator's words for the model, None to simply go on."""
+        answer = await self.scope.fault(exc, at=self.turn - 1)
         if answer.option == "input":
             return as_text(answer.value)
         if answer.option != "retry":
@@ -404,12 +330,17 @@ class AgentRun:
         return None
 
     def after_tools(
-        self, output: AgentOutput, results: list[ToolResult], said: str | None
+        self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], instead: str | None
     ) -> AgentOutput | None:
         """Book the results. Returns the agent's output if its steps are spent."""
         self.messages.extend(results)
-        if said is not None:
-            self.messages.append(UserMessage(content=said))
+        for invocation, result in zip(invocations, results, strict=True):
+            if result.error is not None and self.tools.policy(invocation) == "degrade":
+                self.degraded = f"Tool '{invocation.tool_name}' failed: {result.error}"
+                self.warnings.append(self.degraded)
+        if instead is not None:
+            self.messages.append(UserMessage(content=instead))
+        # A reply that was only spoiled is corrected, which costs none of the agent's steps.
         if not self.spoiled:
             self.spent += 1
             if self.spent >= self.max_steps:
@@ -418,7 +349,7 @@ class AgentRun:
 
     def _exhaust(self, output: AgentOutput) -> AgentOutput:
         """`max_steps` are spent: the last output stands as it is (seed 001), but somebody should know."""
-        text = f"Agent '{self.agent.name}' stopped after max_steps={self.max_steps} with tool calls still open"
+        text = f"Agent '{self.agent.name}' stopped after max_steps={self.max_steps} without a final answer"
         self.exhausted = True
         self.warnings.append(text)
         self.scope.warn(text)
@@ -426,7 +357,7 @@ class AgentRun:
         return output
 
     async def settle(self, output: AgentOutput) -> AgentOutput | None:
-        """An answer without tool calls. Structured output that does not fit goes back to the model, within `max_retries`."""
+        """An answer. Structured output that does not fit goes back to the model, within `max_retries`."""
         expected = self.agent.output_type
         if expected is None:
             return output
@@ -449,87 +380,6 @@ class AgentRun:
         self.messages.append(UserMessage(content=said))
         return None
 
-    # --- tools --------------------------------------------------------------------------------------------------------
-
-    def _prepare(self, call: ToolCall) -> ToolInvocation:
-        name = call.name
-        tool = self.delegates.get(name) or self.agent.tools.get(name)
-        problem = None if tool is not None else self._unknown(name)
-        try:
-            arguments = from_json(call.arguments)
-        except ValueError:
-            arguments = None
-        if type(arguments) is not dict:
-            # Slower, and with the words of seed 000 for what is wrong.
-            try:
-                arguments = parse_tool_call(call).arguments
-            except OutputParseError as exc:
-                return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), problem is None)
-        return ToolInvocation(tool, name, arguments, call.id, self.agent, problem)
-
-    def _unknown(self, name: str) -> str:
-        """What to say to a model that calls a tool that is not there; an agent's name gets what to do instead (seed 003)."""
-        text = f"Unknown tool '{name}'"
-        pattern = self.peers(name) if self.peers is not None else None
-        if pattern is None and name in self.agent.handoffs:
-            pattern = handoff_pattern(name)
-        if pattern is not None:
-            return f"{text}: '{name}' is an agent, not a tool. {pattern}"
-        known = [*self.agent.tools, *self.delegates]
-        return f"{text}. Available tools: {', '.join(known)}" if known else f"{text}. You have no tools; answer in text."
-
-    async def act(self, invocations: list[ToolInvocation]) -> list[ToolResult]:
-        """Run the calls of one reply, side by side if there are several."""
-        if len(invocations) == 1:
-            return [await self.call_tool(0, invocations[0])]
-        return await side_by_side([self.call_tool(index, each) for index, each in enumerate(invocations)])
-
-    def call_tool(self, index: int, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
-        """One call: a step, or a node of its own if the tool only runs agents."""
-        tool = invocation.tool
-        hooks = self.agent.hook_manager
-        place = Place(self.turn - 1, index)
-        before = after = None
-        if not invocation.malformed:
-            if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
-                before = self._before_tool
-            if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
-                after = self._after_tool
-        if invocation.problem is None and getattr(tool, "composite", False) is True:
-            return call_composite(self.scope, place, invocation, before, after)
-        return self.scope.step(
-            Step(
-                "tool",
-                invocation.tool_name,
-                self.agent.name,
-                place,
-                invocation,
-                invoke,
-                TOOL_CODEC,
-                traits_of(tool) if invocation.problem is None else REFUSED_TRAITS,
-                before,
-                after,
-            )
-        )
-
-    async def _before_tool(self, invocation: ToolInvocation) -> None:
-        await self.agent.hook_manager.run(
-            HookPoint.PRE_TOOL_CALL,
-            agent=self.agent,
-            tool_name=invocation.tool_name,
-            arguments=invocation.arguments,
-            tool_call_id=invocation.tool_call_id,
-        )
-
-    async def _after_tool(self, invocation: ToolInvocation, result: ToolResult) -> None:
-        await self.agent.hook_manager.run(
-            HookPoint.POST_TOOL_CALL,
-            agent=self.agent,
-            tool_name=invocation.tool_name,
-            result=result,
-            tool_call_id=invocation.tool_call_id,
-        )
-
 
 async def _instructions(arguments: dict[str, Any]) -> str:
     """Callable instructions get the agent's name (seed 001); async ones are awaited."""
@@ -542,16 +392,6 @@ async def _instructions(arguments: dict[str, Any]) -> str:
 
 def _correction(error: OutputParseError) -> str:
     return f"{error}\nReply again with only the corrected JSON."
-
-
-def handoff_pattern(name: str) -> str:
-    """How a model hands over in handoff mode, in words for it."""
-    return f"To hand the conversation over to it, reply with exactly its name and nothing else, without a tool call: {name}"
-
-
-def delegate_pattern(name: str) -> str:
-    """How a lead reaches a worker in team mode, in words for it."""
-    return f"""Call the tool 'delegate_to_{name}' instead, with arguments {{"task": "what {name} should do"}}."""
 
 
 prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from orbiter._internal.agent_run import AgentRun, Peers, prepared
+from orbiter._internal.agent_run import AgentRun, prepared
 from orbiter._internal.causes import sole
 from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
@@ -22,6 +22,7 @@ from orbiter.errors import CallRunnerError, LoopDetectedError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, Usage, UserMessage
 
 if TYPE_CHECKING:
+    from orbiter._internal.tool_calls import Peers
     from orbiter._internal.state import RunNode, RunState
 
 __all__ = ["CallRunnerError", "call_runner"]
@@ -236,9 +237,18 @@ def _result(
         state.record_usage(usage)
         state.succeed()
         usage, steps = state.total_usage, len(state.nodes)
-    exhausted = run is not None and run.exhausted
-    stop = "max_steps" if exhausted else (run.reply.finish_reason if run is not None and run.reply is not None else "")
-    warnings = run.warnings if run is not None else []
+    if run is None:
+        return RunResult(
+            output=output.text,
+            messages=transcript,
+            usage=usage,
+            steps=steps,
+            parsed=output.parsed,
+            agent=agent.name,
+            stop_reason="stop",
+            state="completed",
+        )
+    said = run.reply.finish_reason if run.reply is not None else ""
     return RunResult(
         output=output.text,
         messages=transcript,
@@ -246,9 +256,10 @@ def _result(
         steps=steps,
         parsed=output.parsed,
         agent=agent.name,
-        stop_reason=stop or "stop",
-        state="completed",
-        warnings=warnings,
+        stop_reason="max_steps" if run.exhausted else said or "stop",
+        state="degraded" if run.degraded else "completed",
+        error=run.degraded or None,
+        warnings=run.warnings,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.agent_run import Peers
+from orbiter._internal.tool_calls import Peers
 from orbiter._internal.call_runner import run_agent, total
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Place, Scope

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orbiter._internal.agent_run import Peers
+from orbiter._internal.tool_calls import Peers
 from orbiter._internal.concurrent import stop
 from orbiter._internal.members import RunSettings, Totals, run_member
 from orbiter.policy import JoinPolicy

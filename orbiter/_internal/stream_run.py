@@ -11,14 +11,15 @@ from typing import Any
 from orbiter import steps
 from orbiter._internal.agent_run import AgentRun
 from orbiter._internal.concurrent import stop
-from orbiter._internal.failing import is_hopeless, wrapped
-from orbiter._internal.model_step import ModelCall, Reply, reply_of
+from orbiter._internal.failing import is_context_length_error, is_hopeless, wrapped
+from orbiter._internal.model_step import ModelCall, reply_of
 from orbiter._internal.sink import Sink, sink
 from orbiter._internal.tool_step import ToolInvocation
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
 from orbiter.models.assembly import StreamAssembly
 from orbiter.models.types import StreamChunk
+from orbiter.steps import Place
 from orbiter.types import (
     AgentOutput,
     ErrorEvent,
@@ -102,21 +103,24 @@ class StreamedRun(AgentRun):
                     yield StepEvent(step_number=number, agent_name=name, status="started", started_at=began)
                 if self.streaming:
                     # Written out here and not in a generator of its own: each level costs every token.
-                    call = self.call()
-                    await self.asking(call)
-                    assembly, chunks = StreamAssembly(), await self._open(call)
+                    call = self.question()
+                    if self.models.has_hooks(HookPoint.PRE_LLM_CALL):
+                        await self.models.before(call)
+                    assembly, chunks = StreamAssembly(), None
                     plain: list[str] = []
                     said = False
                     try:
                         while True:
                             try:
+                                if chunks is None:
+                                    chunks = await self._open(call)
                                 chunk = await chunks.__anext__()
                             except StopAsyncIteration:
                                 break
                             except Exception as exc:
-                                await self._before_next_try(exc, call, said)
                                 await _close(chunks)
-                                assembly, chunks, plain = StreamAssembly(), await self._open(call), []
+                                call = await self._next_try(exc, call, said)
+                                assembly, chunks, plain = StreamAssembly(), None, []
                                 continue
                             delta = chunk.delta
                             if type(chunk) is StreamChunk and delta and len(chunk.model_fields_set) == 1:
@@ -137,7 +141,10 @@ class StreamedRun(AgentRun):
                         await _close(chunks)
                     if plain:
                         assembly.add(StreamChunk(delta="".join(plain)))
-                    output = await self.answered(call, reply_of(assembly.response()))
+                    reply = reply_of(assembly.response())
+                    if self.models.has_hooks(HookPoint.POST_LLM_CALL):
+                        await self.models.after(call, reply)
+                    output = self.take(reply)
                 else:
                     output = await self.ask()
                     if self.reply is not None and self.reply.reasoning and "reasoning" in wanted:
@@ -171,7 +178,7 @@ class StreamedRun(AgentRun):
                         finally:
                             await stop(tasks)
                     results = [self.results[at] for at in range(len(invocations))]
-                    final = self.after_tools(output, results, instead)
+                    final = self.after_tools(output, invocations, results, instead)
                 else:
                     final = await self.settle(output)
                 if "step" in wanted:
@@ -202,34 +209,42 @@ class StreamedRun(AgentRun):
     async def _open(self, call: ModelCall) -> Any:
         """Begin to stream a reply."""
         call.attempts += 1
-        while True:
-            try:
-                chunks = call.provider.stream(
-                    list(call.messages),
-                    tools=call.tools,
-                    temperature=call.temperature,
-                    max_tokens=call.max_tokens,
-                    **(call.extras or {}),
-                )
-                if isawaitable(chunks):
-                    chunks = await chunks
-                return aiter(chunks)
-            except Exception as exc:
-                await self._before_next_try(exc, call, said=False)
-                call.attempts += 1
+        chunks = call.provider.stream(
+            list(call.messages),
+            tools=call.tools,
+            temperature=call.temperature,
+            max_tokens=call.max_tokens,
+            **(call.extras or {}),
+        )
+        if isawaitable(chunks):
+            chunks = await chunks
+        return aiter(chunks)
 
-    async def _before_next_try(self, exc: Exception, call: ModelCall, said: bool) -> None:
-        """Wait before the next attempt, or raise: once something was said, it cannot be unsaid."""
-        if said or call.attempts >= self.tries or is_hopeless(exc):
-            raise self.model_failed(exc, call.attempts) from exc
-        await asyncio.sleep(2.0 ** (call.attempts - 1))
+    async def _next_try(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
+        """Wait before the next attempt, or ask the next model, or raise: what was said cannot be unsaid."""
+        if not said and call.attempts < self.tries and not is_hopeless(exc):
+            await asyncio.sleep(2.0 ** (call.attempts - 1))
+            return call
+        failure = self.models.failed(exc, call.attempts)
+        if not said and not is_context_length_error(exc):
+            for model in self._fallbacks_after(call.model):
+                other = self.models.other_model(call, model, failure)
+                if other is not None:
+                    return other
+        if self.node is not None:
+            self.node.children[-1].fail(str(exc))
+        raise failure from exc
+
+    def _fallbacks_after(self, model: str) -> tuple[str, ...]:
+        chain = self.agent.fallbacks
+        return chain[chain.index(model) + 1 :] if model in chain else chain
 
     async def _timed(self, index: int, invocation: ToolInvocation) -> ToolResultEvent:
         """One tool call, in a task of its own: its result goes to its place among the results."""
         token = sink.set(self.target.for_tools()) if self.target is not None else None
         began = perf_counter()
         try:
-            result = await self.call_tool(index, invocation)
+            result = await self.tools.call(self.scope, Place(self.turn - 1, index), invocation)
         finally:
             if token is not None:
                 sink.reset(token)

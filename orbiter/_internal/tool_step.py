@@ -7,7 +7,7 @@ A failure is a result: `ToolResult(error=…)` goes to the model, which is often
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from orbiter import steps
@@ -97,6 +97,10 @@ def _metadata(agent: Any) -> Mapping[str, Any]:
     return _EMPTY if context is None else {"context": context}
 
 
+def _policy_of(agent: Any) -> str:
+    return getattr(getattr(agent, "failure", None), "tool", "")
+
+
 class ToolCodec(Codec[ToolInvocation, ToolResult]):
     """Arguments are recorded with the call's id, results as content or error."""
 
@@ -114,18 +118,24 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
         return {"arguments": arguments.arguments}
 
     def replace(self, arguments: ToolInvocation, changes: Mapping[str, Any]) -> ToolInvocation:
-        """Other arguments; they heal a call that could not be made, if the tool exists."""
+        """Other arguments, put in place; they heal a call that could not be made, if the tool exists."""
         unknown = set(changes) - {"arguments", "id"}
         if unknown:
             raise ValueError(f"A tool step takes 'arguments', not {', '.join(map(repr, sorted(unknown)))}")
         if "arguments" not in changes:
             return arguments
-        problem = arguments.problem if arguments.tool is None else None
-        return replace(arguments, arguments=dict(changes["arguments"]), problem=problem)
+        given = dict(changes["arguments"])
+        arguments.arguments.clear()
+        arguments.arguments.update(given)
+        if arguments.tool is not None:
+            arguments.problem = None
+            arguments.malformed = False
+        return arguments
 
     def absorb(self, arguments: ToolInvocation, exc: Exception) -> ToolResult | None:
         """The error for the model; None where the tool's author wants its failure to fail the agent."""
-        if traits_of(arguments.tool).failure == "fail" and not isinstance(exc, ToolCallError):
+        policy = traits_of(arguments.tool).failure or _policy_of(arguments.agent)
+        if policy == "fail" and not isinstance(exc, ToolCallError):
             return None
         return error_of(arguments, str(exc) or type(exc).__name__)
 
