@@ -568,3 +568,33 @@ async def test_json_that_is_none_in_a_whole_reply(says: Says, server: Loopback) 
     server.answers = [Answer(body='{"id": "x", "cont')]
     error = await failure(provider(says, server), "complete")
     assert (error.code, error.where) == ("bad_response", "response")
+
+
+async def test_nobody_accepts(says: Says) -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:  # they fill the queue: whoever comes now gets no answer at all
+            each.setblocking(False)
+            each.connect_ex(deaf.getsockname())
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        model = get_provider(f"{says.name}:{says.model}", api_key=KEY, base_url=says.base(url), connect_timeout=0.2)
+        error = await failure(model, "complete")
+        for each in waiting:
+            each.close()
+    assert (error.code, error.where) == ("timeout", "connect")
+    assert "No connection within 0.2 s" in str(error)
+
+
+async def test_aclose_waits_for_the_call_that_is_under_way(says: Says, server: Loopback) -> None:
+    server.answers = [Answer(pieces=says.stream("One two"))]
+    model = provider(says, server)
+    text = ""
+    async for chunk in model.stream(HELLO):
+        if chunk.delta and not text:
+            await model.aclose()
+        text += chunk.delta
+    assert text == "One two"
+    await ask(model, "stream")
+    assert [asked.connection for asked in server.asked] == [1, 2]

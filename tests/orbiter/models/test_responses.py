@@ -12,7 +12,19 @@ from pydantic import BaseModel
 from orbiter.models import ModelResponse, StreamAssembly, get_provider
 from orbiter.models.provider import ModelProvider
 from orbiter.models.types import ModelError
-from orbiter.types import AssistantMessage, ImageDataBlock, Message, SystemMessage, ToolResult, UserMessage
+from orbiter.types import (
+    AssistantMessage,
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageDataBlock,
+    ImageURLBlock,
+    Message,
+    SystemMessage,
+    TextBlock,
+    ToolResult,
+    UserMessage,
+)
 from tests.orbiter.models.loopback import Answer, Loopback, sse
 
 HELLO: list[Message] = [SystemMessage(content="You help."), UserMessage(content="Hello")]
@@ -205,3 +217,36 @@ async def test_an_incomplete_response(server: Loopback, reason: str, finish: str
     told: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": reason}}
     server.answers = [Answer(pieces=stream(TEXT, last="response.incomplete", **told))]
     assert (await ask(provider(server), "stream", HELLO)).finish_reason == finish
+
+
+async def test_attachments_and_what_has_no_form(server: Loopback) -> None:
+    server.answers = [Answer(body=json.dumps(body(TEXT)))]
+    blocks: list[ContentBlock] = [
+        TextBlock(text="See"),
+        ImageURLBlock(url="https://example.com/i.png"),
+        DocumentBlock(url="https://example.com/a.pdf"),
+        DocumentBlock(data="aGk=", title="b.pdf"),
+    ]
+    await ask(provider(server), "complete", [UserMessage(content=blocks), AssistantMessage(content="I see")])
+    user, assistant = server.asked[0].body["input"]
+    kinds = [part["type"] for part in user["content"]]
+    assert kinds == ["input_text", "input_image", "input_file", "input_file"]
+    assert user["content"][2]["file_url"] == "https://example.com/a.pdf"
+    assert user["content"][3]["filename"] == "b.pdf"
+    assert assistant == {"role": "assistant", "content": "I see"}
+    with pytest.raises(ModelError, match="no content of type 'audio'"):
+        await ask(provider(server), "complete", [UserMessage(content=[AudioBlock(data="aGk=")])])
+
+
+async def test_a_refusal(server: Loopback) -> None:
+    refusal = {**TEXT, "content": [{"type": "refusal", "refusal": "No."}]}
+    server.answers = [Answer(body=json.dumps(body(refusal)))]
+    reply = await ask(provider(server), "complete", HELLO)
+    assert (reply.content, reply.finish_reason) == ("No.", "content_filter")
+
+
+async def test_a_response_that_is_still_going_on_is_no_answer(server: Loopback) -> None:
+    server.answers = [Answer(body=json.dumps(body(TEXT, status="in_progress")))]
+    with pytest.raises(ModelError) as caught:
+        await ask(provider(server), "complete", HELLO)
+    assert caught.value.code == "truncated"

@@ -268,3 +268,14 @@ async def test_attempts_are_counted_across_providers_of_one_file(tmp_path: Path)
     file.write_text("- [{fault: 503}, ready]\n")
     assert (await failure(get_provider(f"scripted:{file}"))).status == 503
     assert (await get_provider(f"scripted:{file}").complete(HELLO)).content == "ready"
+
+
+async def test_a_reply_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("orbiter.models.scripted.asyncio.sleep", sleep)
+    await ScriptedProvider([Reply("one two three", delay=2.0, pace=0.5)]).complete(HELLO)
+    assert waited == [2.0, 0.5, 0.5]
