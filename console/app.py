@@ -7,7 +7,7 @@ import signal
 from typing import ClassVar
 
 from textual.app import App
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 
 from runtime.link.client import LinkClient
 from screens.home import HomeScreen
@@ -15,6 +15,8 @@ from screens.link import Session
 from screens.messages import OpenHome, OpenRun
 from screens.run import RunScreen
 from themes.loader import DEFAULT, built_in
+
+_KEY_WORDS = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "question_mark": "?"}
 
 
 class OrbiterApp(App[None]):
@@ -44,6 +46,13 @@ class OrbiterApp(App[None]):
         if isinstance(self.session.link, LinkClient):
             self.session.link.start()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
+        if binding.key_display:
+            return binding.key_display
+        *modifiers, key = binding.key.split("+")
+        return "+".join([*modifiers, _KEY_WORDS.get(key, key)])
 
     def _hang_up(self) -> None:
         """The terminal went away. Nothing can be painted any more; the runs go on without us."""

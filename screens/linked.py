@@ -94,8 +94,8 @@ class LinkedScreen(Screen[None]):
         self.pace.request()
 
     def _draw(self) -> None:
-        if not self.is_mounted or not self.is_current:
-            return
+        if not self.is_mounted or not self.is_active:
+            return  # what is covered is drawn when it comes back; Textual would repaint it under an opaque screen
         self.query_one("#crumbs", Bar).show(self.crumbs(), self._link_words())
         self._draw_lost()
         self.draw()

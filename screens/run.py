@@ -128,10 +128,10 @@ class RunScreen(LinkedScreen):
         if incident is not None:
             prompt.ask(incident.opened)
         if was_in_prompt and not isinstance(self.focused, TextArea):
-            if prompt.opened is not None:
-                prompt.focus_choices()
-            elif self._began:
+            if prompt.opened is None:
                 self.query_one("#tree", LiveTree).focus()
+            elif not prompt.has_focus_within:
+                prompt.focus_choices()
         self._began = True
 
     def _outcome(self, incident: Incident) -> str:

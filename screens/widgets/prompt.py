@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from runtime.record.events import IncidentOpened
-from screens.layout import Span, Spans, joined, span
+from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
 from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
@@ -105,6 +105,7 @@ class Prompt(Vertical):
         self.ignored = 0
         self._choice: Choice | None = None
         self._lifetime = ""
+        self._title = ""
         self._note: Spans = ()
         self._timer: Timer | None = None
 
@@ -157,11 +158,20 @@ class Prompt(Vertical):
         opened, looks = self.opened, self._session.looks()
         if opened is None:
             return
-        self.border_title = "".join(piece.text for piece in view.title_line(opened, looks)).replace("[", r"\[")
-        self.query_one(Asked).show(view.question_lines(opened, looks), opened.incident_id)
+        title = plain(view.title_line(opened, looks)).replace("[", r"\[")
+        if title != self._title:  # setting a title paints the whole widget, even if it is the same
+            self._title = self.border_title = title
+        self.query_one(Asked).show(self._question(opened), opened.incident_id)
         self.query_one(Choices).show(self._offered(), afresh=afresh)
         self._hint()
         self._fit()
+
+    def _question(self, opened: IncidentOpened) -> list[Spans]:
+        looks = self._session.looks()
+        if self.mode != "confirm":
+            return view.question_lines(opened, looks)
+        words = view.grant_words(opened, self._lifetime)
+        return [span("This grant says:", "ink-muted"), *(view.marked(line) for line in looks.block(words))]
 
     def _offered(self) -> list[Choice]:
         assert self.opened is not None
@@ -169,9 +179,7 @@ class Prompt(Vertical):
             back = Choice("escape", LATER, "Back")
             return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
         if self.mode == "confirm":
-            words = view.grant_words(self.opened, self._lifetime)
-            looks = self._session.looks()
-            return [Choice("escape", LATER, "Back"), Choice("y", "yes", f"Yes: {looks.line(words, 300)}", enter=False)]
+            return [Choice("escape", LATER, "Back"), Choice("y", "yes", "Yes, grant this", enter=False)]
         return view.choices(self.opened, self._session.looks())
 
     def _hint(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from runtime.link.client import LinkError, LinkLost, Status
 from runtime.link.protocol import Inboxed
 from runtime.record.state import RunState, Summary
-from tests.screens.stories import Story
+from tests.screens.stories import START, Story
 
 
 class Desk:
@@ -27,7 +27,7 @@ class Desk:
 
     @property
     def now(self) -> datetime:
-        return max(story.at for story in self.stories.values())
+        return max((story.at for story in self.stories.values()), default=START)
 
     @property
     def summaries(self) -> Mapping[str, Summary]:
@@ -42,7 +42,7 @@ class Desk:
         }
 
     def run(self, run_id: str) -> RunState | None:
-        return self.stories[run_id].state if run_id in self.watched else None
+        return self.stories[run_id].state if run_id in self.watched and run_id in self.stories else None
 
     def problem(self, run_id: str) -> str:
         return "" if run_id in self.stories else f"there is no run {run_id}"
