@@ -97,10 +97,14 @@ class LinkServer:
         reader, writer = await asyncio.open_unix_connection(sock=sock, limit=READ_BYTES)
         self._serve(reader, writer, role)
 
-    async def close(self) -> None:
-        """Send the consoles away, after what they asked for is done and answered."""
+    def stop_listening(self) -> None:
+        """Take no more consoles; those that are here stay."""
         for server in self._servers:
             server.close()
+
+    async def close(self) -> None:
+        """Send the consoles away, after what they asked for is done and answered."""
+        self.stop_listening()
         while self._obeying:
             await asyncio.wait(self._obeying)
         for connection in list(self._connections):

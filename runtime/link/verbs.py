@@ -99,13 +99,14 @@ class Verb:
     acts: bool = False
 
 
-def desk_verbs(desk: Desk) -> dict[str, Verb]:
-    """The verbs that act."""
+def desk_verbs(desk: Desk, hint: Callable[[], None]) -> dict[str, Verb]:
+    """The verbs that act. `hint` wakes whoever drives runs; it would find out by itself a little later."""
 
     async def start(args: StartArgs, asked: Asked) -> dict[str, Any]:
         run_id = run_id_of(asked.command_id)
         options = dict(args.options)
         await desk.start(args.ref, args.input, title=args.title, options=options, by=asked.by, run_id=run_id)
+        hint()
         return {"run_id": run_id}
 
     async def answer(args: AnswerArgs, asked: Asked) -> dict[str, Any]:
@@ -120,10 +121,12 @@ def desk_verbs(desk: Desk) -> dict[str, Verb]:
         )
         if isinstance(outcome, Refused):
             raise refusal(args.incident_id, outcome)
+        hint()
         return {"incident_id": args.incident_id, "option": outcome.answer.option, "seq": outcome.answer.seq}
 
     async def abort(args: AbortArgs, asked: Asked) -> dict[str, Any]:
         await desk.abort(args.run_id, reason=args.reason, by=asked.by)
+        hint()
         return {"run_id": args.run_id}
 
     async def revoke(args: RevokeArgs, asked: Asked) -> dict[str, Any]:

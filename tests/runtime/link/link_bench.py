@@ -70,6 +70,7 @@ class Bench:
         self.state_dir = state_dir
         self.workspace = state_dir.parent
         self.stopping = asyncio.Event()
+        self.hints = asyncio.Event()
         self.server: LinkServer | None = None
         self.serving: SqliteJournal | None = None
         self.driving: SqliteJournal | None = None
@@ -87,7 +88,7 @@ class Bench:
         await self.open()
         self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
         verbs = {
-            **desk_verbs(Desk(self.serving, self.workspace)),
+            **desk_verbs(Desk(self.serving, self.workspace), self.hints.set),
             **journal_verbs(self.serving),
             **control_verbs(lambda: {"state": "serving"}, self.stopping.set),
         }

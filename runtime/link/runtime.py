@@ -1,0 +1,163 @@
+"""A runtime as a whole: the driving thread, and on the loop that starts it the serving side. Nothing is shared between
+them but the journal's file, hints, and pieces of streamed replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from orbiter.models.endpoints import ENDPOINTS
+from runtime.link.protocol import Role
+from runtime.link.server import LinkServer
+from runtime.link.streams import Streams
+from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
+from runtime.record.events import utc_now
+from runtime.record.sqlite import SqliteJournal
+from runtime.work import sockets
+from runtime.work.desk import Desk
+from runtime.work.host import JOURNAL, Host
+from runtime.work.life import Conditions
+
+log = logging.getLogger(__name__)
+
+ALIVE_S = 0.5
+"""How often the driving thread is looked after: one that dies sets nothing."""
+
+
+class Runtime:
+    """Drives a workspace's runs and serves its consoles.
+
+        async with Runtime(state_dir, conditions) as runtime:
+            await runtime.ended()
+
+    Args:
+        state_dir: Where journal, lock and sockets are; made if it is not there.
+        conditions: What every drive is given; where pieces of replies go is set here.
+        listening: Open the sockets too. Without them only `adopt` brings consoles.
+    """
+
+    def __init__(self, state_dir: Path, conditions: Conditions, *, listening: bool = True) -> None:
+        self._state_dir = state_dir
+        self._streams = Streams()
+        self._conditions = replace(conditions, deltas=self._streams)
+        self._host = Host(state_dir, self._conditions, program=conditions.program or "orbiter-console")
+        self._listening = listening
+        self._since = utc_now()
+        self._stopping = asyncio.Event()
+        self._sockets: sockets.Sockets | None = None
+        self._journal: SqliteJournal | None = None
+        self._server: LinkServer | None = None
+
+    async def start(self) -> None:
+        """Take the lock, begin to drive and to serve.
+
+        Raises:
+            Locked: another process drives this workspace.
+            JournalError: the journal cannot be opened.
+            SocketError: the sockets cannot be made.
+        """
+        await asyncio.to_thread(self._host.start)
+        try:
+            await self._serve()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def adopt(self, sock: socket.socket, role: Role = "operator") -> None:
+        """Serve a console over one end of a socket pair."""
+        assert self._server is not None
+        await self._server.adopt(sock, role)
+
+    def stop(self) -> None:
+        """Let `ended` return. For the loop's own thread."""
+        self._stopping.set()
+
+    async def ended(self) -> None:
+        """Wait for `stop`, or for a console to ask for it.
+
+        Raises:
+            HostError: the driving thread ended with an error.
+        """
+        while not self._stopping.is_set():
+            if not self._host.alive:
+                log.error("the driving thread has ended")
+                await asyncio.to_thread(self._host.stop)  # raises what ended it
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), ALIVE_S)
+
+    async def close(self) -> None:
+        """Let go of the runs while the consoles still watch, then send them away.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+        """
+        if self._server is not None:
+            self._server.stop_listening()
+        if self._sockets is not None:
+            self._sockets.close()
+        try:
+            await asyncio.to_thread(self._host.stop)
+        finally:
+            if self._server is not None:
+                await self._server.close()
+            if self._journal is not None:
+                await self._journal.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def status(self) -> dict[str, Any]:
+        """What `status` answers."""
+        return {
+            "pid": os.getpid(),
+            "program": self._conditions.program,
+            "workspace": self._conditions.workspace,
+            "state_dir": str(self._state_dir),
+            "since": self._since.astimezone(UTC).isoformat(timespec="seconds"),
+            "uptime_s": round((datetime.now(UTC) - self._since).total_seconds(), 1),
+            "consoles": self._server.consoles if self._server is not None else 0,
+            "driving": self._host.alive,
+            "stopping": self._stopping.is_set(),
+            "keys": list(provider_keys()),
+        }
+
+    async def _serve(self) -> None:
+        self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
+        desk = Desk(self._journal, Path(self._conditions.workspace), program=self._conditions.program)
+        verbs = {
+            **desk_verbs(desk, self._host.hint),
+            **journal_verbs(self._journal),
+            **control_verbs(self.status, self.stop),
+        }
+        self._server = LinkServer(
+            self._journal,
+            verbs,
+            program=self._conditions.program,
+            workspace=self._conditions.workspace,
+            keys=provider_keys(),
+            streams=self._streams,
+        )
+        await self._server.start()
+        if self._listening:
+            self._sockets = sockets.listen(self._state_dir)
+            for role, sock in self._sockets.by_role.items():
+                await self._server.listen(sock, role)
+
+
+def provider_keys() -> tuple[str, ...]:
+    """Names of the variables with providers' keys that are set here."""
+    names = {name for endpoint in ENDPOINTS.values() for name in endpoint.key_variables}
+    return tuple(sorted(name for name in names if os.environ.get(name)))

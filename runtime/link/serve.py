@@ -1,0 +1,134 @@
+"""The process of a background runtime, as `runtime.work.daemon` starts it; and the same in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from orbiter.errors import OrbiterError
+from runtime.judgement.retry import RetryPolicy
+from runtime.link.runtime import Runtime
+from runtime.work.environment import UnusableEnvironment, read_env_file
+from runtime.work.life import Conditions
+from runtime.work.logfile import RotatingDescriptors, log_path
+from runtime.work.sockets import SocketError
+
+log = logging.getLogger(__name__)
+
+
+class Settings(BaseModel):
+    """What is configured of a runtime. `policy` is in the words of `RetryPolicy.from_mapping`."""
+
+    model_config = ConfigDict(extra="forbid")
+    grace_s: float = Field(default=60.0, ge=0)
+    deadline_s: float | None = Field(default=None, ge=0)
+    policy: dict[str, Any] = Field(default_factory=dict)
+
+
+class BadSetting(ValueError):
+    """A setting that is not known, or a value that it cannot have."""
+
+
+def program() -> str:
+    """Our name and version, for locks, logs and hello."""
+    try:
+        return f"orbiter-console {version('orbiter-console')}"
+    except PackageNotFoundError:
+        return "orbiter-console"
+
+
+def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
+    """What drives are given, from settings.
+
+    Raises:
+        BadSetting: a setting that is not known, or a value that it cannot have.
+    """
+    try:
+        given = Settings.model_validate(dict(settings))
+        policy = RetryPolicy.from_mapping(given.policy)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        raise BadSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+    except ValueError as exc:
+        raise BadSetting(f"setting policy: {exc}") from exc
+    return Conditions(
+        workspace=str(workspace),
+        policy=policy,
+        grace_s=given.grace_s,
+        deadline_s=given.deadline_s,
+        program=program(),
+    )
+
+
+async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None]) -> None:
+    """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
+
+    A hang-up of the terminal ends nothing. `ready` is called when the sockets are open. Raises as `Runtime.start` and
+    `Runtime.ended`.
+    """
+    loop = asyncio.get_running_loop()
+    async with Runtime(state_dir, given) as runtime:
+
+        def stop() -> None:
+            runtime.stop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
+        ready()
+        await runtime.ended()
+        log.info("stopping: every run is found as it is")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The background runtime's process. Says one line of JSON on `--ready-fd` when it is there."""
+    parser = argparse.ArgumentParser(prog="orbiter runtime", description=main.__doc__)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--workspace", type=Path, required=True)
+    parser.add_argument("--env-file", type=Path)
+    parser.add_argument("--settings", type=json.loads, default={})
+    parser.add_argument("--ready-fd", type=int, required=True)
+    given = parser.parse_args(arguments)
+    os.umask(0o077)
+    os.environ.pop("PYTHONSAFEPATH", None)  # ours alone, not for the processes that tools start
+    os.set_inheritable(given.ready_fd, False)
+    logging.basicConfig(level=logging.INFO, handlers=[RotatingDescriptors(log_path(given.state))])
+
+    def ready() -> None:
+        log.info("%s: runtime of %s, pid %d", program(), given.workspace, os.getpid())
+        with suppress(BrokenPipeError):  # whoever started us has gone
+            os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program()}).encode() + b"\n")
+        os.close(given.ready_fd)
+
+    try:
+        if given.env_file is not None:
+            for name, value in read_env_file(given.env_file).items():
+                os.environ.setdefault(name, value)
+        asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready))
+    except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
+        log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
+        return 1
+    except Exception:
+        log.exception("the runtime ended with an error")
+        return 1
+    log.info("stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""What a background runtime works with: which interpreter, and which variables.
+
+Standard library only: it is needed before it is known whether the rest can be imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
+
+
+class UnusableEnvironment(ValueError):
+    """An interpreter or an `env_file` that cannot be used; the message names it and says what to do."""
+
+
+def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
+    """The Python that runs the workspace's swarms: the setting, `$VIRTUAL_ENV`, the workspace's `.venv`, else our own.
+
+    Raises:
+        UnusableEnvironment: the one that was chosen is not there.
+    """
+    env = os.environ if environ is None else environ
+    if setting:
+        chosen = Path(setting).expanduser()
+        return _there(chosen if chosen.is_absolute() else workspace / chosen, "the setting 'python'")
+    if active := env.get("VIRTUAL_ENV"):
+        return _there(Path(active) / "bin" / "python", "$VIRTUAL_ENV")
+    local = workspace / ".venv" / "bin" / "python"
+    return local if local.exists() else Path(sys.executable)
+
+
+def _there(path: Path, source: str) -> Path:
+    if not os.access(path, os.X_OK):
+        raise UnusableEnvironment(f"{source} names {path}, which is no program that can be run: correct or unset it")
+    return path
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Variables of an `env_file`: ``NAME=value`` lines, with comments, ``export``, and single or double quotes.
+
+    Raises:
+        UnusableEnvironment: naming the file and the line; never the value, which may be a key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UnusableEnvironment(f"cannot read env_file {path}: {getattr(exc, 'strerror', None) or exc}") from exc
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = _LINE.fullmatch(stripped)
+        if match is None:
+            raise UnusableEnvironment(f"{path}, line {number}: write NAME=value")
+        found[match["name"]] = _value(match["value"], f"{path}, line {number}")
+    return found
+
+
+def _value(text: str, where: str) -> str:
+    if text[:1] not in {"'", '"'}:
+        return re.split(r"\s+#", text, maxsplit=1)[0].strip()
+    quote = text[0]
+    pattern = r"'(?P<inside>[^']*)'" if quote == "'" else r'"(?P<inside>(?:[^"\\]|\\.)*)"'
+    match = re.fullmatch(pattern + r"\s*(?:#.*)?", text)
+    if match is None:
+        raise UnusableEnvironment(f"{where}: the value's {quote} is not closed, or something follows it")
+    inside = match["inside"]
+    if quote == "'":
+        return inside
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), inside)

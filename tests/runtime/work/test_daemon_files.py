@@ -1,0 +1,119 @@
+"""What a background runtime starts from: interpreter, env_file, log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.work.environment import UnusableEnvironment, interpreter, read_env_file
+from runtime.work.logfile import RotatingDescriptors, last_lines, log_path, open_log, rotate
+
+
+def _python(path: Path) -> Path:
+    path.parent.mkdir(parents=True)
+    path.symlink_to(sys.executable)
+    return path
+
+
+def test_the_interpreter_is_the_settings_the_active_ones_the_workspaces_or_ours(tmp_path: Path) -> None:
+    assert interpreter(tmp_path, environ={}) == Path(sys.executable)
+    local = _python(tmp_path / ".venv" / "bin" / "python")
+    assert interpreter(tmp_path, environ={}) == local
+    active = _python(tmp_path / "active" / "bin" / "python")
+    assert interpreter(tmp_path, environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == active
+    own = _python(tmp_path / "own" / "python3")
+    assert interpreter(tmp_path, "own/python3", environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == own
+    assert interpreter(tmp_path, str(own), environ={}) == own
+
+
+@pytest.mark.parametrize(("setting", "environ"), [("nowhere/python", {}), ("", {"VIRTUAL_ENV": "/nowhere"})])
+def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path, setting: str, environ: dict[str, str]) -> None:
+    with pytest.raises(UnusableEnvironment, match="nowhere"):
+        interpreter(tmp_path, setting, environ=environ)
+
+
+def test_env_files_as_people_write_them(tmp_path: Path) -> None:
+    path = tmp_path / "keys.env"
+    path.write_text(
+        "\ufeff# keys\n"
+        "export A=plain value # a remark\n"
+        "B='single # not a remark'\n"
+        'C="two\\nlines and \\"quotes\\" and \\$HOME"  # remark\n'
+        "D=\n"
+        "  E = a#b\n"
+        "F=x=y==\n"
+    )
+    assert read_env_file(path) == {
+        "A": "plain value",
+        "B": "single # not a remark",
+        "C": 'two\nlines and "quotes" and $HOME',
+        "D": "",
+        "E": "a#b",
+        "F": "x=y==",
+    }
+
+
+@pytest.mark.parametrize("line", ["secret-without-name", "1A=x", "A='secret", 'A="secret" more', "A B=secret"])
+def test_a_bad_line_is_named_by_its_number_and_never_shown(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "keys.env"
+    path.write_text(f"OK=1\n{line}\n")
+    with pytest.raises(UnusableEnvironment, match="line 2") as caught:
+        read_env_file(path)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnusableEnvironment, match=r"nothing\.env"):
+        read_env_file(tmp_path / "nothing.env")
+    (tmp_path / "binary.env").write_bytes(b"A=\xff\xfe")
+    with pytest.raises(UnusableEnvironment, match=r"binary\.env"):
+        read_env_file(tmp_path / "binary.env")
+
+
+@given(st.dictionaries(st.from_regex(r"[A-Z_][A-Z0-9_]{0,8}", fullmatch=True), st.text(st.characters(codec="ascii"))))
+def test_what_is_quoted_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, values: dict[str, str]) -> None:
+    values = {name: "".join(c for c in value if c.isprintable()) for name, value in values.items()}
+    path = tmp_path_factory.getbasetemp() / "quoted.env"
+    escape = str.maketrans({'"': '\\"', "\\": "\\\\", "$": "\\$"})
+    path.write_text("".join(f'{name}="{value.translate(escape)}"\n' for name, value in values.items()))
+    assert read_env_file(path) == values
+
+
+def test_the_log_is_ours_alone_and_rotates(tmp_path: Path) -> None:
+    path = log_path(tmp_path / "state")
+    assert last_lines(path) == ""
+    os.close(open_log(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not rotate(path, limit=10)
+    for text in ("first....", "second...", "third....", "fourth..."):
+        path.write_text(text + "\n")
+        assert rotate(path, limit=10, kept=2)
+    assert not path.exists()
+    assert path.with_name("runtime.log.1").read_text() == "fourth...\n"
+    assert path.with_name("runtime.log.2").read_text() == "third....\n"
+    assert not path.with_name("runtime.log.3").exists()
+    assert not rotate(path)
+    path.write_text("".join(f"line {number}\n" for number in range(9000)))
+    assert last_lines(path, 2) == "line 8998\nline 8999"
+
+
+def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotation(tmp_path: Path) -> None:
+    path = tmp_path / "runtime.log"
+    read, write = os.pipe()
+    try:
+        handler = RotatingDescriptors(path, limit=60, kept=3, descriptors=(write,))
+        os.write(write, b"a tool printed this, and it is long enough to make the log rotate\n")
+        handler.emit(logging.makeLogRecord({"msg": "and then something was logged"}))
+        os.write(write, b"and after the rotation this\n")
+    finally:
+        os.close(read)
+        os.close(write)
+    assert path.with_name("runtime.log.1").read_bytes().startswith(b"a tool printed this")
+    assert path.read_bytes() == b"and after the rotation this\n"
