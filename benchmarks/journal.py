@@ -35,6 +35,7 @@ EACH = 30
 STEPS = 10_000
 EVENTS = 1_000_000
 RUNS = 200
+PARKED = 10_000
 RESULT = {"content": "A reply of a model, about as long as replies are. " * 5, "tool_calls": [], "finish": "stop"}
 
 
@@ -255,6 +256,24 @@ async def attach(directory: Path) -> list[Ratio]:
     ]
 
 
+async def parked(directory: Path) -> list[Ratio]:
+    """What the reconciler asks again and again, with 10,000 parked runs and with none; both have one run to give."""
+    paths = {0: directory / "none.db", PARKED: directory / "parked.db"}
+    times: dict[int, list[float]] = {}
+    for count, path in paths.items():
+        async with await SqliteJournal.open(path) as journal:
+            leases = await asyncio.gather(*(claimed(journal, f"p{n}") for n in range(count)))
+            waits = [ev.RunParked(reason="waiting")]
+            await asyncio.gather(*(journal.append(lease, waits) for lease in leases))
+            await asyncio.gather(*(journal.release(lease) for lease in leases))
+            await journal.create(ev.RunCreated(run_id="one", ref="/bench.py:swarm"), Summary(id="one"))
+            assert await journal.runnable(ev.utc_now()) == ["one"]
+            times[count] = [await timed(lambda j=journal: j.runnable(ev.utc_now())) for _ in range(200)]  # type: ignore[misc]
+    many_, none = (statistics.median(times[count]) for count in (PARKED, 0))
+    name = f"what is runnable: beside {PARKED} parked runs / beside none"
+    return [Ratio(name, many_ / none, 1.5, f"{many_ * 1e6:.0f} us against {none * 1e6:.0f} us")]
+
+
 def fill(path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     per_run = EVENTS // RUNS
@@ -275,6 +294,7 @@ def run() -> list[Ratio]:
             found = await appends(Path(directory))
             found += await resume(Path(directory))
             found += await attach(Path(directory))
+            found += await parked(Path(directory))
         return found
 
     return asyncio.run(all_of_it())

@@ -10,6 +10,7 @@ any number of processes may read it and, one transaction at a time, write it. On
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -141,10 +142,20 @@ class SqliteJournal:
         return await self._reader.runnable(now.timestamp(), limit)
 
     async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
-        return await self._reader.summaries(limit, states)
+        found = await self._reader.summaries(limit, states)
+        await self._keep_renewed()
+        return found
 
     async def summary(self, run_id: str) -> Summary | None:
-        return await self._reader.summary(run_id)
+        found = await self._reader.summary(run_id)
+        await self._keep_renewed()
+        return found
+
+    async def _keep_renewed(self) -> None:
+        """Write down the summaries that another version of the fold had left, so that they are made anew once."""
+        renewed, self._reader.renewed = self._reader.renewed, []
+        if renewed and self._writer is not None:
+            await asyncio.gather(*(self._writer.do(op) for op in renewed))
 
     # -- the desk ----------------------------------------------------------------------------------------------
 

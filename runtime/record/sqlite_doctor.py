@@ -15,6 +15,7 @@ from runtime.record.journal import JournalError
 from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_reader import Reader
 from runtime.record.sqlite_schema import connect, translated
+from runtime.record.sqlite_sql import POSITION
 from runtime.record.sqlite_writer import Writer
 from runtime.record.state import RUN_TERMINAL
 
@@ -32,6 +33,7 @@ _UNOPENED = """
 _USED_BYTES = """
     SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count))
     * (SELECT page_size FROM pragma_page_size)"""
+_KEEP_POSITION = f"UPDATE pruned SET pos = ({POSITION})"  # noqa: S608 - a constant
 _FORGET = (
     "DELETE FROM event WHERE run = ?",
     "DELETE FROM incident WHERE run = ?",
@@ -40,7 +42,9 @@ _FORGET = (
 _FORGET_BLOBS = f"DELETE FROM blob WHERE digest NOT IN ({_BLOBS_IN_USE})"  # noqa: S608 - constants
 _HAS_BLOBS = "SELECT 1 FROM event WHERE run = ? AND blobs IS NOT NULL LIMIT 1"
 _FINISHED = ", ".join(f"'{state}'" for state in sorted(RUN_TERMINAL))
-_OLDEST_FINISHED = f"SELECT rid, id, updated_at FROM run WHERE state IN ({_FINISHED}) ORDER BY updated_at, rid"  # noqa: S608 - constants
+_OLDEST_FINISHED = (
+    f"SELECT rid, id, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"
+)
 
 
 async def check(reader: Reader) -> list[str]:
@@ -122,7 +126,8 @@ async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | Non
             old = before is not None and updated_at < before.timestamp()
             if not old and (max_bytes is None or _used(connection) <= max_bytes):
                 break  # the rest is younger still, and there is room for it
-            forget: list[tuple[str, Sequence[Any]]] = [(statement, (rid,)) for statement in _FORGET]
+            forget: list[tuple[str, Sequence[Any]]] = [(_KEEP_POSITION, ())]
+            forget += [(statement, (rid,)) for statement in _FORGET]
             if list(connection.execute(_HAS_BLOBS, (rid,))):
                 forget.append((_FORGET_BLOBS, ()))
             _in_one(connection, forget)

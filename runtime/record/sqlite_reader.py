@@ -15,8 +15,10 @@ import aiosqlite
 from runtime.record import events as ev
 from runtime.record.journal import JournalError, OpenIncident
 from runtime.record.sqlite_batch import Written
+from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_rows import decode
 from runtime.record.sqlite_schema import translated
+from runtime.record.sqlite_sql import POSITION
 from runtime.record.state import FOLD_VERSION, RunState, Summary
 
 CHUNK = 1000
@@ -43,6 +45,8 @@ class Reader:
         self.connection = connection
         self._path = path
         self.closed = False
+        self.renewed: list[Resummarise] = []
+        """Summaries that had to be made anew, for whoever may write them down."""
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         if self.closed:
@@ -95,7 +99,7 @@ class Reader:
         return found[0].event if found and found[0].pos == seq else None
 
     async def position(self) -> int:
-        ((position,),) = await self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)")
+        ((position,),) = await self.rows(POSITION)
         return int(position)
 
     async def fold(self, run_id: str) -> RunState:
@@ -126,7 +130,9 @@ class Reader:
         run_id, state, wake_at, updated_at, text, open_incidents = row
         cached = Summary.model_validate_json(text) if text else None
         if cached is None or cached.fold != FOLD_VERSION:
-            cached = (await self.fold(run_id)).summary()
+            state = await self.fold(run_id)
+            cached = state.summary()
+            self.renewed.append(Resummarise(run_id, state.last_seq, cached.model_dump_json(exclude_defaults=True)))
         # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
         return cached.model_copy(
             update={

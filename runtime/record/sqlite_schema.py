@@ -24,6 +24,8 @@ APPLICATION_ID = 0x0B17E501
 """Tells `file` and us that a database is one of ours."""
 
 BUSY_TIMEOUT_MS = 10_000
+WAL_BYTES = 64 * 1024 * 1024
+"""To what the write-ahead log is cut back after a transaction that made it longer."""
 
 _TABLES = (
     # `told_seq`: the last event of the desk that wants the run driven (an answer, an abort request).
@@ -35,9 +37,12 @@ _TABLES = (
         last_seq INTEGER NOT NULL DEFAULT 0, told_seq INTEGER NOT NULL DEFAULT 0,
         summary TEXT, updated_at REAL NOT NULL DEFAULT 0)""",
     "CREATE INDEX run_by_state ON run (state, wake_at)",
-    # AUTOINCREMENT: a position is never given twice, even after the newest run was pruned; tails rely on it.
+    # A position is never given twice, even after the newest run was pruned: tails rely on it. AUTOINCREMENT would write
+    # one more page with every transaction; `pruned` is written only when events go.
+    "CREATE TABLE pruned (pos INTEGER NOT NULL)",
+    "INSERT INTO pruned VALUES (0)",
     """CREATE TABLE event (
-        pos INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, seq INTEGER NOT NULL,
+        pos INTEGER PRIMARY KEY, run INTEGER NOT NULL, seq INTEGER NOT NULL,
         body TEXT NOT NULL, blobs TEXT, UNIQUE (run, seq))""",
     "CREATE INDEX event_with_blobs ON event (run) WHERE blobs IS NOT NULL",
     "CREATE TABLE blob (digest TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -89,6 +94,7 @@ async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aios
     try:
         # Where syncing means little more than handing over to the drive (macOS), ask for the real thing.
         await connection.execute_fetchall("PRAGMA fullfsync = 1")
+        await connection.execute_fetchall(f"PRAGMA journal_size_limit = {WAL_BYTES}")
     except BaseException:
         await connection.close()
         raise

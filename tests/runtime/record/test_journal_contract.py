@@ -389,6 +389,13 @@ async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None
         await journal.post("r1", ev.AbortRequested())
 
 
+@pytest.mark.parametrize("event", [ev.RunFinished(state="failed"), ev.AbortRequested(), opened()])
+async def test_what_is_about_a_run_does_not_stand_in_the_workspace(journal: Journal, event: ev.Record) -> None:
+    with pytest.raises(JournalError, match="about a run"):
+        await journal.post(ev.WORKSPACE, event)
+    assert await journal.read(ev.WORKSPACE) == []
+
+
 async def test_no_terminal_state_is_left(journal: Journal) -> None:
     lease = await started(journal)
     await journal.append(lease, [ev.RunFinished(state="failed")])

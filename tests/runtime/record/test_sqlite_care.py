@@ -100,9 +100,15 @@ async def test_summaries_are_made_anew(journal: SqliteJournal) -> None:
 async def test_a_summary_of_another_fold_is_not_believed(journal: SqliteJournal) -> None:
     await started(journal)
     tamper(journal.path, """UPDATE run SET summary = '{"id": "r1", "title": "old", "fold": 0}' WHERE id = 'r1'""")
+    async with await SqliteJournal.open(journal.path, readonly=True) as reader:
+        assert [run.title for run in await reader.runs()] == ["title of r1"]
     found = await journal.summary("r1")
     assert found is not None
     assert found.title == "title of r1"
+    connection = sqlite3.connect(journal.path)
+    ((kept,),) = connection.execute("SELECT summary FROM run WHERE id = 'r1'")
+    connection.close()
+    assert Summary.model_validate_json(kept).title == "title of r1", "it is made anew once, not each time"
 
 
 async def test_old_finished_runs_are_forgotten(journal: SqliteJournal, clock: Clock) -> None:
