@@ -42,9 +42,8 @@ _FORGET = (
 _FORGET_BLOBS = f"DELETE FROM blob WHERE digest NOT IN ({_BLOBS_IN_USE})"  # noqa: S608 - constants
 _HAS_BLOBS = "SELECT 1 FROM event WHERE run = ? AND blobs IS NOT NULL LIMIT 1"
 _FINISHED = ", ".join(f"'{state}'" for state in sorted(RUN_TERMINAL))
-_OLDEST_FINISHED = (
-    f"SELECT rid, id, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"
-)
+_OLDEST_FINISHED = f"""
+    SELECT rid, id, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"""  # noqa: S608
 
 
 async def check(reader: Reader) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow
 
 POSITION = "SELECT max((SELECT pos FROM pruned), coalesce((SELECT max(pos) FROM event), 0))"
-HEADS = POSITION + ", (SELECT max(rid) FROM run)"
+HEADS = POSITION + ", (SELECT max(rid) FROM run)"  # noqa: S608 - constants
 RUNS = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at FROM run
     WHERE id IN (SELECT value FROM json_each(?1))"""
