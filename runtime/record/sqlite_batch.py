@@ -7,6 +7,7 @@ and writes what came of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runtime.record import events as ev
@@ -107,7 +108,9 @@ class Batch:
         self.written.append(Written(self.pos, event))
         run.updated_at = event.ts.timestamp()
         self.longer[run.rid] = run
-        if type(event) in OF_RUNS:
+        if run.id == ev.WORKSPACE:
+            pass  # a freeze of everything stands there too; the stream itself has no state
+        elif type(event) in OF_RUNS:
             self._phase(run, event)
         elif type(event) in OF_INCIDENTS:
             self._incident(run, event)
@@ -116,7 +119,8 @@ class Batch:
     def _phase(self, run: RunRow, event: ev.Record) -> None:
         """The run's state, by the fold's own rule: what it means is said in one place."""
         self.touch(run)
-        probe = RunState(id=run.id, phase=run.state)  # type: ignore[arg-type]
+        wake_at = datetime.fromtimestamp(run.wake_at, UTC) if run.wake_at is not None else None
+        probe = RunState(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
         was_terminal = probe.terminal
         probe.apply(event)
         run.state = probe.phase

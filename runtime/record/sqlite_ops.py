@@ -12,7 +12,7 @@ from typing import Any
 
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, JournalError, Lease, Refused
-from runtime.record.sqlite_batch import OF_INCIDENTS, OF_RUNS, Batch, RunRow
+from runtime.record.sqlite_batch import OF_INCIDENTS, Batch, RunRow
 from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL
 
@@ -194,8 +194,6 @@ class Post(Op):
         run, event = batch.runs.get(self.run_id), self.draft.event
         if run is None:
             raise JournalError(f"there is no run {self.run_id}")
-        if run.id == ev.WORKSPACE and (type(event) in OF_RUNS or type(event) in OF_INCIDENTS):
-            raise JournalError(f"{type(event).__name__} is about a run: it cannot stand in the workspace's stream")
         if isinstance(event, ev.AbortRequested) and run.state in RUN_TERMINAL:
             raise JournalError(f"run {run.id} is {run.state} already: there is nothing to abort")
         if isinstance(event, ev.IncidentClosed):
@@ -204,7 +202,7 @@ class Post(Op):
                 state = found.state if found is not None and found.run == run.rid else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
         written = batch.write(run, self.draft)
-        if isinstance(event, ev.WAKING):
+        if isinstance(event, ev.WAKING) and run.id != ev.WORKSPACE:
             _tell(batch, run, written)
         return written
 

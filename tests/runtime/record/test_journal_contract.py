@@ -389,11 +389,58 @@ async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None
         await journal.post("r1", ev.AbortRequested())
 
 
-@pytest.mark.parametrize("event", [ev.RunFinished(state="failed"), ev.AbortRequested(), opened()])
-async def test_what_is_about_a_run_does_not_stand_in_the_workspace(journal: Journal, event: ev.Record) -> None:
-    with pytest.raises(JournalError, match="about a run"):
-        await journal.post(ev.WORKSPACE, event)
-    assert await journal.read(ev.WORKSPACE) == []
+@pytest.mark.parametrize("event", [ev.RunFrozen(), ev.RunFinished(state="failed"), ev.AbortRequested(), opened()])
+async def test_the_workspaces_stream_is_never_a_run(journal: Journal, clock: Clock, event: ev.Record) -> None:
+    written = await journal.post(ev.WORKSPACE, event)
+    assert await journal.read(ev.WORKSPACE) == [written]
+    assert await journal.runs() == []
+    assert await journal.incidents() == []
+    assert await journal.runnable(clock.now) == []
+    await journal.post(ev.WORKSPACE, ev.RunThawed())
+
+
+async def test_what_wakes_nobody_leaves_the_alarm_set(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal)
+    wake = clock.now + timedelta(seconds=30)
+    await journal.append(lease, [opened(), ev.RunParked(reason="waiting", wake_at=wake)])
+    await journal.release(lease)
+    await journal.post("r1", ev.BreakpointSet(what="tool", pattern="*"))
+    await journal.post("r1", ev.MessageInjected(injection_id="m1", agent="a", text="hello"))
+    await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text="because"))
+    assert await journal.runnable(clock.now) == []
+    clock.jump(30)
+    assert await journal.runnable(clock.now) == ["r1"]
+
+
+async def test_frozen_runs_are_driven_again_when_thawed(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened()])
+    await journal.post("r1", ev.RunFrozen())
+    await journal.append(lease, [ev.RunParked(reason="waiting")])
+    await journal.release(lease)
+    assert isinstance(await journal.answer(answer()), Accepted)
+    assert await state_of(journal) == "frozen"
+    assert await journal.runnable(clock.now) == []
+    await journal.post("r1", ev.RunThawed())
+    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.claim("r1", "me", 10) is not None
+
+
+async def test_a_thaw_between_fold_and_park_is_not_lost(journal: Journal) -> None:
+    lease = await started(journal)
+    frozen = await journal.post("r1", ev.RunFrozen())
+    await journal.post("r1", ev.RunThawed())
+    await journal.append(lease, [ev.RunParked(reason="waiting")], seen=frozen.seq)
+    assert await state_of(journal) == "queued"
+
+
+async def test_a_finished_run_is_taken_up_again_to_be_rewound(journal: Journal, clock: Clock) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened(), ev.RunFinished(state="failed")])
+    await journal.release(lease)
+    await journal.post("r1", ev.RewindRequested(node_id="a~0"))
+    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.incidents() == []
 
 
 async def test_no_terminal_state_is_left(journal: Journal) -> None:

@@ -28,7 +28,7 @@ DEEDS = st.lists(
         st.tuples(st.just("claim"), st.integers(0, WORKERS - 1)),
         st.tuples(st.sampled_from(BY_LEASE), st.sampled_from([0, 0, 0, 1, 2])),  # mostly the newest
         st.tuples(st.just("answer"), st.integers(0, 2)),
-        st.tuples(st.just("abort"), st.just(0)),
+        st.tuples(st.sampled_from(["abort", "freeze", "thaw"]), st.just(0)),
         st.tuples(st.just("jump"), st.sampled_from([-5000, -3, 1, 6, 11, 40])),
     ),
     max_size=30,
@@ -63,11 +63,17 @@ class World:
             await self.answer(n)
         elif what == "abort":
             await self.abort(before)
+        elif what == "freeze":
+            await self.journal.post("r1", ev.RunFrozen())
+        elif what == "thaw":
+            self.told = (await self.journal.post("r1", ev.RunThawed())).seq
         elif self.leases:
             await self.by_lease(what, self.leases[-1 - n % len(self.leases)], length)
         state = await state_of(self.journal)
         if before in RUN_TERMINAL:
             assert state == before, "a terminal state was left"
+        if state == "frozen":
+            assert await self.journal.runnable(self.clock.now) == []
         if state == "waiting":
             assert self.known_at_park is not None
             assert self.told <= self.known_at_park, "a decision was lost between fold and park"
