@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CallRunnerError", "call_runner"]
 
+# What `Agent.run` is as long as nobody replaces it, in a subclass or on the class itself.
+_PLAIN_RUN = Agent.run
+
 _NOTHING: Mapping[str, Any] = {}
 
 async def call_runner(
@@ -125,7 +128,7 @@ async def _run(
         node=node,
         resolve=resolve,
     )
-    if type(agent).run is Agent.run and "run" not in vars(agent):
+    if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
         output = await run.run(input)
     else:
         token = prepared.set(run)
