@@ -96,21 +96,16 @@ class Journal(Protocol):
         """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
-        A park makes the run `waiting`, but `queued` in the same transaction if an answer or an abort request arrived
-        with
-        a `seq` above `seen`: a decision against a live run never gets lost. `seen`: the caller has folded **every**
-        event of the
-        run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken
-        an answer).
-        Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven once
-        more in vain.
+        A park makes the run `waiting`, but `queued` in the same transaction if something that wakes (an answer,
+        `events.WAKING`) arrived with a `seq` above `seen`: a decision against a live run never gets lost. `seen`: the
+        caller has folded **every** event of the run up to there (the last `seq` that its tail delivered; not that of an
+        own append, which may have overtaken an answer). Without it, what was there at the claim (`lease.seq`) counts as
+        seen: safe, at worst the run is driven once more in vain.
         """
         ...
 
     async def answer(self, answer: IncidentAnswered) -> Accepted | Refused:
-        """Record an answer: compare-and-set on the incident's revision, the first one wins, durable, without a
-        lease.
-        """
+        """Record an answer: compare-and-set on the incident's revision; first wins; durable; needs no lease."""
         ...
 
     async def post(self, run_id: str, event: Record) -> Record:
@@ -157,9 +152,7 @@ class Journal(Protocol):
         ...
 
     async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        """The stored reply to a command, or None; with `reply`, store it unless one is there (then that one is
-        returned).
-        """
+        """The stored reply to a command, or None. With `reply`: store it, unless one is there; that one is given then."""
         ...
 
     async def close(self) -> None: ...
