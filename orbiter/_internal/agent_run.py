@@ -148,13 +148,14 @@ class AgentRun:
     async def _attempts(self, input: str) -> AgentOutput:
         while True:
             try:
-                return await self._body(input)
-            except Skipped as skipped:
+                try:
+                    return await self._body(input)
+                except Exception as exc:
+                    if exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade":
+                        return self._without_model(exc)
+                    input = await self._failed(exc, input)
+            except Skipped as skipped:  # a step of it or, as the answer to its own fault, the whole of it
                 return AgentOutput(text=as_text(skipped.value))
-            except Exception as exc:
-                if exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade":
-                    return self._without_model(exc)
-                input = await self._failed(exc, input)
 
     def _without_model(self, exc: Exception) -> AgentOutput:
         """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""
