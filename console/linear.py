@@ -14,6 +14,9 @@ from runtime.record.journal import Journal, Refused
 from runtime.record.state import RunState
 from runtime.work.desk import BadCommand, Desk
 
+LOOK_S = 0.5
+STUCK_LOOKS = 4
+
 Present = Callable[[ev.Record, RunState], None]
 
 
@@ -48,9 +51,10 @@ async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, op
     """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
     state = RunState()
     desk_clerk = Answering(desk, operator) if operator is not None else None
-    tasks = {asyncio.create_task(_show(journal, run_id, state, present, desk_clerk))}
-    if desk_clerk is not None:
-        tasks.add(asyncio.create_task(desk_clerk.work()))
+    tasks = {
+        asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
+        asyncio.create_task(desk_clerk.work() if desk_clerk is not None else _until_stuck(state)),
+    }
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -71,6 +75,25 @@ async def _show(journal: Journal, run_id: str, state: RunState, present: Present
             return
         if desk_clerk is not None:
             desk_clerk.look_at(state)
+
+
+async def _until_stuck(state: RunState) -> None:
+    """Returns when everything that is open waits for a person, and has for a while.
+
+    Whoever drives the run may keep it in memory for minutes before it is parked; who only follows it need not wait.
+    """
+    looks, seen = 0, 0
+    while looks < STUCK_LOOKS:
+        await asyncio.sleep(LOOK_S)
+        still = state.last_seq == seen and bool(state.open_incidents) and all_wait(state)
+        looks, seen = looks + 1 if still else 0, state.last_seq
+
+
+def all_wait(state: RunState) -> bool:
+    """Whether no open node is at work. A node with open children is as they are."""
+    open_nodes = [node for node in state.nodes.values() if not node.terminal]
+    parents = {node.parent_id for node in open_nodes}
+    return all(node.phase == "waiting" for node in open_nodes if node.id not in parents)
 
 
 class Answering:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
+import os
 import sys
 import termios
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -58,9 +60,17 @@ class PersonAtTerminal:
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
 
     def _read(self) -> None:
-        for line in sys.stdin:
-            self._loop.call_soon_threadsafe(self._lines.put_nowait, line.strip())
-        self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
+        # Past sys.stdin's buffer: its lock, held by a thread that waits, is in the way of the interpreter's end.
+        typed = b""
+        while piece := os.read(sys.stdin.fileno(), 4096):
+            *lines, typed = (typed + piece).split(b"\n")
+            for line in lines:
+                self._put(line.decode(errors="replace").strip())
+        self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
     async def decide(self, state: RunState, opened: IncidentOpened) -> Given | None:
         """Ask until there is an answer; None at the end of input."""

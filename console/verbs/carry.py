@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from console.cli import FAILED, WAITING
 from console.embedded import Driving
@@ -13,6 +14,7 @@ from console.operators import Operator
 from console.output import note
 from console.verbs.frame import operator, writing
 from console.workspace import Workspace, workspace
+from orbiter.runner import provider_for
 from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from runtime.work import loader
@@ -35,10 +37,11 @@ async def carry(
 
     Raises:
         LoadError: the reference does not lead to a swarm; nothing was begun.
+        AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     place = workspace()
     ref = loader.absolute(ref, place.root)
-    await asyncio.to_thread(loader.load, ref, place.root)
+    check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
         desk = Desk(journal, place.root)
         run_id = await _unfinished(journal, ref, task) if resume else ""
@@ -46,6 +49,22 @@ async def carry(
             note("nothing of this is unfinished: a new run begins")
         run_id = run_id or await desk.start(ref, task, title=title, by=operator())
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
+
+
+def check_models(swarm: Any) -> None:
+    """Say now what would keep every model call of an agent from being made: an unknown provider, a missing key.
+
+    Raises:
+        AgentError: naming the agent and, for a key, the variable.
+    """
+    members = getattr(swarm, "agents", None)
+    if members is not None:
+        for member in members.values() if isinstance(members, Mapping) else members:
+            check_models(member)
+    elif hasattr(swarm, "swarm"):
+        check_models(swarm.swarm)
+    else:
+        provider_for(swarm)
 
 
 async def _carried(

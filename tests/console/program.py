@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from runtime.record.state import RUN_TERMINAL
 
 PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
 
@@ -50,7 +55,11 @@ swarm = Swarm(agents=[Agent(name="keeper", model="scripted:keeper", tools=[look,
 
 
 def environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ORBITER_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("ORBITER_") and not name.endswith("_API_KEY")
+    }
     return {**kept, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"}
 
 
@@ -60,8 +69,10 @@ class Program:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """The program at work; however the test ends, it does not outlive it."""
+        process = subprocess.Popen(
             [*PROGRAM, *arguments],
             cwd=self.directory,
             env=environment(),
@@ -70,6 +81,29 @@ class Program:
             stderr=subprocess.PIPE,
             text=True,
         )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """A runtime of this directory, which has begun to drive; it must stop cleanly."""
+        with self.start("serve", "--foreground") as process:
+            assert process.stderr is not None
+            assert "driving the runs" in process.stderr.readline()
+            yield
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=20) == 0
+
+    def until_over(self) -> str:
+        """Waits for the only run to end; gives its state."""
+        deadline = time.monotonic() + 30
+        while (state := str(self.json("runs")[0]["state"])) not in RUN_TERMINAL:
+            assert time.monotonic() < deadline, f"the run is still {state}"
+        return state
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments) as process:

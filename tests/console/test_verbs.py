@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,11 +29,8 @@ def test_an_answer_with_nothing_alive_and_then_serve_goes_on_from_the_failed_ste
     assert done.returncode == 0
     assert '"option": "grant"' in done.stdout
     assert "nothing drives this workspace" in done.stderr
-    with program.start("serve", "--foreground") as serving:
-        while program.json("runs")[0]["state"] != "completed":
-            assert serving.poll() is None
-        serving.send_signal(signal.SIGTERM)
-        assert serving.wait(timeout=20) == 0
+    with program.serving():
+        assert program.until_over() == "completed"
     assert program.logged("looked.log") == ["tea"]
     assert program.logged("stored.log") == ["a.txt"]
     (shown,) = program.json("show", program.json("runs")[0]["id"])
@@ -52,13 +48,10 @@ def test_resume_takes_up_the_run_that_waits(program: Program, parked: Park) -> N
 
 
 def test_answers_while_another_process_drives(program: Program, parked: Park) -> None:
-    with program.start("serve", "--foreground") as serving:
+    with program.serving():
         incident = parked()
         assert program("answer", incident, "deny", "--message", "not today").returncode == 0
-        while program.json("runs")[0]["state"] != "completed":
-            assert serving.poll() is None
-        serving.send_signal(signal.SIGTERM)
-        assert serving.wait(timeout=20) == 0
+        assert program.until_over() == "completed"
     assert program.json("show", program.json("runs")[0]["id"])[0]["output"].startswith("kept: Denied by the operator")
     assert program.logged("stored.log") == []
 
@@ -133,6 +126,46 @@ def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
         assert done.returncode == 2
         assert told in done.stderr
     assert [each["id"] for each in program.json("incidents")] == [incident]
+
+
+BROKEN_STAGE = """
+from orbiter import Agent, Swarm
+from orbiter.models.scripted import Script, script
+
+script("echo", Script(["got: ${input}"], repeat=True))
+
+
+def instructions(name):
+    raise RuntimeError("no instructions today")
+
+
+swarm = Swarm(
+    agents=[
+        Agent(name="first", model="scripted:echo", instructions=instructions),
+        Agent(name="second", model="scripted:echo"),
+    ]
+)
+"""
+
+
+def test_a_skipped_agent_is_passed_over_and_the_next_one_runs(program: Program) -> None:
+    (program.directory / "stages.py").write_text(BROKEN_STAGE)
+    assert program("run", "stages.py:swarm", "tea").returncode == 3
+    (incident,) = program.json("incidents")
+    assert "no instructions today" in incident["message"]
+    assert program("answer", incident["id"], "skip", "--value", "coffee").returncode == 0
+    done = program("run", "stages.py:swarm", "tea", "--resume")
+    assert done.returncode == 0, done.stderr
+    (shown,) = program.json("show", program.json("runs")[0]["id"])
+    assert shown["output"] == "got: coffee"
+    assert shown["state"] == "degraded"
+
+
+def test_a_missing_key_is_said_before_anything_begins(program: Program) -> None:
+    done = program("demo", "--model", "groq:llama-3")
+    assert done.returncode == 2
+    assert "GROQ_API_KEY" in done.stderr
+    assert program.json("runs") == []
 
 
 def test_lists_of_an_empty_workspace_are_empty(program: Program) -> None:
