@@ -286,6 +286,9 @@ class LinkClient:
             except Gap as exc:
                 log.warning("the picture has a gap and is asked for anew: %s", exc)
                 self._view.epoch = ""
+            except Exception as exc:
+                log.exception("the link failed")
+                self._lose(f"the link failed: {type(exc).__name__}: {exc}")
             self._again.clear()
             try:
                 await asyncio.wait_for(self._again.wait(), BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
@@ -316,7 +319,8 @@ class LinkClient:
             for ping in self._pings.values():
                 if not ping.done():
                     ping.set_exception(LinkLost(reason))
-            writer.transport.abort()
+            if not writer.transport.is_closing():
+                writer.transport.abort()
         self._set(Status("connecting", reason))
         return True
 
@@ -336,10 +340,11 @@ class LinkClient:
                     return _compatible(message), found[number + 1 :]
                 noise.append(line)
             if not data or sum(map(len, noise)) > NOISE_BYTES:
-                raise Unreachable(_no_hello(noise))
+                raise await self.transport.explain() or Unreachable(_no_hello(noise))
 
     def _begin(self, session: _Session) -> None:
         self._session, self.hello = session, session.hello
+        self.transport.settled()
         session.send(p.Attach(epoch=self._view.epoch, position=self._view.position, program=self._program).line())
         for run_id in self._watching:
             session.send(p.Watch(run_id=run_id, after=self._view.last_seq(run_id)).line())

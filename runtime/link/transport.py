@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from runtime.work import sockets
+from runtime.work import daemon, sockets
+from runtime.work.environment import UnusableEnvironment
 
 READ_BYTES = 64 * 1024
 
@@ -30,6 +31,14 @@ class Transport(Protocol):
 
     async def connect(self) -> Streams:
         """A fresh connection. Raises `Unreachable`."""
+        ...
+
+    async def explain(self) -> Unreachable | None:
+        """Why the last connection ended before the runtime spoke, where the transport knows."""
+        ...
+
+    def settled(self) -> None:
+        """The runtime spoke on the last connection."""
         ...
 
     async def revive(self) -> None:
@@ -68,11 +77,38 @@ class UnixTransport:
             raise Unreachable("start a runtime with: orbiter-console serve", gone=True)
         try:
             await self._reviver()
-        except OSError as exc:
+        except (OSError, UnusableEnvironment) as exc:
             raise Unreachable(str(exc), gone=True) from exc
+
+    async def explain(self) -> Unreachable | None:
+        return None
+
+    def settled(self) -> None:
+        return None
 
     async def close(self) -> None:
         return None
+
+
+def local_transport(  # the arguments of `runtime.work.daemon.ensure_runtime`
+    state_dir: str | Path,
+    *,
+    workspace: str | Path | None = None,
+    python: str = "",
+    env_file: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> UnixTransport:
+    """The way to the workspace's runtime in the background; `revive` starts it if there is none.
+
+    Opening a console is `await transport.revive()`, then a `LinkClient` on it.
+    """
+
+    def ensure() -> daemon.Running:
+        return daemon.ensure_runtime(
+            state_dir, workspace=workspace, python=python, env_file=env_file, settings=settings
+        )
+
+    return UnixTransport(state_dir, reviver=lambda: asyncio.to_thread(ensure))
 
 
 class PairTransport:
@@ -94,6 +130,12 @@ class PairTransport:
 
     async def revive(self) -> None:
         raise Unreachable("the runtime lived in this console: open the console again", gone=True)
+
+    async def explain(self) -> Unreachable | None:
+        return None
+
+    def settled(self) -> None:
+        return None
 
     async def close(self) -> None:
         return None

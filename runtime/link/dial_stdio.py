@@ -1,0 +1,81 @@
+"""A byte pump between stdin, stdout and the workspace's runtime: what `ssh host orbiter-console dial-stdio` runs.
+
+It looks at nothing that it carries. Standard library only, and little of it: a console waits for this start on every
+connection (`facts/remote.md` section 2: 0.12 s, against 0.76 s with Textual and pydantic).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from runtime.work import sockets
+
+NO_RUNTIME = 69
+"""EX_UNAVAILABLE: nobody answers here."""
+REFUSED = 77
+"""EX_NOPERM: the sockets must not be trusted."""
+CHUNK = 64 * 1024
+
+
+def dial_stdio(state_dir: Path, *, role: sockets.Role = "operator", name: str = "", start: bool = False) -> int:
+    """Pump until either side ends; the exit code. Reasons for not connecting go to stderr.
+
+    Args:
+        state_dir: The workspace's state directory.
+        role: `viewer` can do nothing but look.
+        name: Who is at the far end, for the audit: said before anything that comes from there.
+        start: Start a runtime if there is none.
+    """
+    try:
+        sock = _dial(state_dir, role, start=start)
+    except sockets.NoRuntime as exc:
+        print(f"orbiter-console: {exc.strerror}", file=sys.stderr)
+        return NO_RUNTIME
+    except OSError as exc:
+        print(f"orbiter-console: {exc}", file=sys.stderr)
+        return REFUSED if isinstance(exc, sockets.SocketError) else NO_RUNTIME
+    with sock:
+        if name:
+            sock.sendall(json.dumps({"t": "as", "name": name[:100]}).encode() + b"\n")
+        threading.Thread(target=_up, args=(sock,), daemon=True).start()
+        _down(sock)
+    return 0
+
+
+def _dial(state_dir: Path, role: sockets.Role, *, start: bool) -> socket.socket:
+    try:
+        return sockets.dial(state_dir, role)
+    except sockets.NoRuntime:
+        if not start:
+            raise
+    from runtime.work.daemon import ensure_runtime
+
+    ensure_runtime(state_dir)
+    return sockets.dial(state_dir, role)
+
+
+def _up(sock: socket.socket) -> None:
+    """From stdin to the runtime. The end of stdin is passed on; the runtime then hangs up, and that ends us."""
+    try:
+        while data := os.read(0, CHUNK):
+            sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+    except OSError as exc:
+        print(f"orbiter-console: {exc}", file=sys.stderr)
+
+
+def _down(sock: socket.socket) -> None:
+    """From the runtime to stdout."""
+    try:
+        while data := sock.recv(CHUNK):
+            while data:
+                data = data[os.write(1, data) :]
+    except BrokenPipeError:
+        return  # nobody reads any more
+    except OSError as exc:
+        print(f"orbiter-console: {exc}", file=sys.stderr)

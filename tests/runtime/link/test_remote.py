@@ -1,0 +1,214 @@
+"""A console on another machine: `dial-stdio` as a real process, and ssh (a stand-in that runs what ssh would, here)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.link.client import CommandRefused, LinkClient
+from runtime.link.ssh import BadHost, Host, SshTransport
+from runtime.work import daemon
+from tests.runtime.link.link_bench import Bench
+
+REMOTE = f"{sys.executable} -m console"
+FAKE_SSH = """#!/bin/sh
+# options up to --, the host, then what the far shell gets
+echo "$@" >> "$0.log"
+while [ "$1" != "--" ]; do shift; done
+shift 2
+cd "$(dirname "$0")" || exit 1
+[ -f noise ] && cat noise
+[ -f refuse ] && { cat refuse >&2; exit 255; }
+exec sh -c "$1"
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> Path:
+    path = tmp_path / "ssh"
+    path.write_text(FAKE_SSH)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+async def consoles() -> AsyncIterator[list[LinkClient]]:
+    made: list[LinkClient] = []
+    yield made
+    for console in made:
+        await console.close()
+
+
+def _console(consoles: list[LinkClient], ssh: Path, path: Path, **settings: Any) -> LinkClient:
+    transport = SshTransport(Host("far", path=str(path)), remote=REMOTE, ssh=[str(ssh)], **settings)
+    console = LinkClient(transport)
+    consoles.append(console)
+    console.start()
+    return console
+
+
+async def test_a_console_over_ssh_sees_and_acts(bench: Bench, ssh: Path, consoles: list[LinkClient]) -> None:
+    driver = await bench.started()
+    await driver.incident("i-1")
+    await bench.serve()
+    (ssh.parent / "noise").write_text("Welcome to far.example\n")
+    console = _console(consoles, ssh, bench.workspace)
+    await console.until(lambda: console.ready)
+    console.watch("run-1")
+    await console.until(lambda: console.run("run-1") is not None)
+    await console.command("answer", incident_id="i-1", option="retry", revision=1)
+    await console.until(lambda: not console.incidents)
+    said = ssh.with_name("ssh.log").read_text()
+    assert "-T -e none -o ServerAliveInterval=5 -o ServerAliveCountMax=3" in said
+    assert "-- far" in said
+
+
+async def test_ssh_is_killed_in_mid_stream_and_the_console_goes_on(
+    bench: Bench, ssh: Path, consoles: list[LinkClient]
+) -> None:
+    driver = await bench.started()
+    await bench.serve()
+    console = _console(consoles, ssh, bench.workspace)
+    console.watch("run-1")
+    await console.until(lambda: console.run("run-1") is not None)
+    transport = console.transport
+    assert isinstance(transport, SshTransport)
+    for number in range(3):
+        process = transport._process
+        assert process is not None
+        process.kill()
+        await driver.nodes(*(f"n{number}-{i}" for i in range(50)))
+        await console.until(lambda: transport._process is not process and console.status.phase == "connected")  # noqa: B023
+    await driver.nodes("last")
+    await console.until(lambda: (state := console.run("run-1")) is not None and "last" in state.nodes)
+    assert console.run("run-1") == await driver.truth()
+    assert "BatchMode=yes" in ssh.with_name("ssh.log").read_text().splitlines()[-1]
+    assert console.snapshots == ["first"]
+
+
+async def test_a_viewers_key_can_only_look_and_a_name_is_set_by_the_forced_command(
+    bench: Bench, ssh: Path, consoles: list[LinkClient]
+) -> None:
+    await bench.started()
+    await bench.serve()
+    console = _console(consoles, ssh, bench.workspace, viewer=True)
+    await console.until(lambda: console.ready)
+    with pytest.raises(CommandRefused, match="viewer"):
+        await console.command("abort", run_id="run-1")
+    pump = [*shlex.split(REMOTE), "dial-stdio", "--as", "anna"]
+    process = await asyncio.create_subprocess_exec(
+        *pump, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=bench.workspace
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = json.loads(await process.stdout.readline())
+    assert hello["t"] == "hello"
+    process.stdin.write(b'{"t":"command","id":"x","verb":"abort","args":{"run_id":"run-1"}}\n')
+    assert json.loads(await process.stdout.readline())["ok"]
+    process.stdin.close()
+    assert await process.wait() == 0
+    journal = await bench.open()
+    by = [event.by.name for event in await journal.read("run-1") if event.type == "run.abort_requested"]  # type: ignore[attr-defined]
+    assert len(by) == 1
+    assert by[0].startswith("anna (")
+
+
+async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
+    console = _console(consoles, ssh, tmp_path)
+    await console.until(lambda: console.status.phase == "lost")
+    assert "no runtime works on far:" in console.status.reason
+    (tmp_path / "refuse").write_text("far: Permission denied (publickey).\n")
+    denied = _console(consoles, ssh, tmp_path, interactive=False)
+    await denied.until(lambda: denied.status.phase == "lost")
+    assert denied.status.reason == "ssh: far: Permission denied (publickey). Press r to log in again"
+    assert isinstance(denied.transport, SshTransport)
+    assert denied.transport.asks
+    (tmp_path / "refuse").write_text("ssh: connect to host far port 22: Network is unreachable\n")
+    away = _console(consoles, ssh, tmp_path)
+    await away.until(lambda: "Network is unreachable" in away.status.reason)
+    assert away.status.phase == "connecting"
+    (tmp_path / "refuse").unlink()
+    missing = LinkClient(SshTransport(Host("far"), remote="no-such-program", ssh=[str(ssh)]))
+    consoles.append(missing)
+    missing.start()
+    await missing.until(lambda: missing.status.phase == "lost")
+    assert "no program 'no-such-program' in the PATH" in missing.status.reason
+    none = LinkClient(SshTransport(Host("far"), ssh=[str(tmp_path / "no-ssh")]))
+    consoles.append(none)
+    none.start()
+    await none.until(lambda: none.status.phase == "lost")
+    assert "cannot run" in none.status.reason
+
+
+async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
+    console = _console(consoles, ssh, tmp_path)
+    await console.until(lambda: console.status.phase == "lost")
+    try:
+        await console.revive()
+        await console.until(lambda: console.ready)
+        assert console.hello is not None
+        assert console.hello.workspace == str(tmp_path)
+    finally:
+        await asyncio.to_thread(daemon.stop, tmp_path / ".orbiter")
+
+
+def test_the_pump_imports_nothing_heavy() -> None:
+    code = "import sys, runtime.link.dial_stdio, console.verbs.dial, console.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"pydantic", "textual", "rich", "asyncio", "httpx", "anthropic", "openai", "orbiter", "sqlite3"}
+    assert not heavy & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("far", Host("far")),
+        ("anna@far.example", Host("far.example", "anna")),
+        ("anna@far:~/work", Host("far", "anna", "~/work")),
+        ("far:/srv/a b", Host("far", "", "/srv/a b")),
+        ("[::1]:/srv", Host("::1", "", "/srv")),
+        ("far:with:colon", Host("far", "", "with:colon")),
+    ],
+)
+def test_hosts_as_they_are_typed(text: str, host: Host) -> None:
+    assert Host.parse(text) == host
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-oProxyCommand=x", "-x@far", "a@-far", "@far", "far host", "a@b@c", "far\n", "far:\x1b"]
+)
+def test_what_is_no_host_is_refused(text: str) -> None:
+    with pytest.raises(BadHost):
+        Host.parse(text)
+
+
+@given(st.text(min_size=1, max_size=30).filter(lambda path: "\0" not in path and not path.startswith("~")))
+def test_any_path_reaches_the_far_shell_as_one_word(path: str) -> None:
+    if any(0xD800 <= ord(char) < 0xE000 for char in path):
+        return
+    command = SshTransport(Host("far", path=path), remote="prog").remote_command()
+    where = shlex.split(command)[1]
+    assert where == (f"./{path}" if path.startswith("-") else path)
+    assert shlex.split(command)[2:] == ["&&", "exec", "prog", "dial-stdio"]
+
+
+def test_a_home_is_expanded_over_there_and_nothing_else(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "a $(touch hit) b").mkdir(parents=True)
+    transport = SshTransport(Host("far", path="~/a $(touch hit) b"), remote="pwd #")
+    env = {**os.environ, "HOME": str(home)}
+    where = transport.remote_command().partition(" && ")[0]
+    done = subprocess.run(["sh", "-c", f"{where} && pwd"], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(home / "a $(touch hit) b")
+    assert not list(tmp_path.rglob("hit"))
