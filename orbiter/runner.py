@@ -76,43 +76,6 @@ def _unusable(provider: Any) -> OrbiterError | None:
     return None
 
 
-async def run(
-    agent: Any,
-    input: str,
-    *,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
-) -> RunResult:
-    """Run an agent, a swarm or a group, and say what it came to.
-
-    Args:
-        agent: Who runs.
-        input: What the user says.
-        messages: The conversation before.
-        provider: Who answers; None: each agent's own model string decides.
-        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
-        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
-
-    Raises:
-        CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
-        SwarmError: A swarm cannot be run, or handed over too often.
-    """
-    settings = RunSettings(provider, max_retries, loop_threshold)
-    if is_container(agent):
-        return await run_container(agent, input, _for_foreign(agent, settings), messages)
-    return await run_agent(
-        agent,
-        input,
-        messages=messages,
-        provider=provider,
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-        resolve=provider_for,
-    )
-
-
 def _for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
     """A swarm that is not ours gets the provider of its first agent; ours look up each agent's own."""
     if settings.provider is not None or getattr(type(swarm), "takes_loop_threshold", False):
@@ -264,5 +227,47 @@ class Run(Protocol):
         ...
 
 
-run.sync = _sync  # type: ignore[attr-defined]
-run.stream = _stream  # type: ignore[attr-defined]
+def _entry_points(function: Any) -> Run:
+    """`run` with the two entry points on it."""
+    function.sync = _sync
+    function.stream = _stream
+    made: Run = function
+    return made
+
+
+@_entry_points
+async def run(
+    agent: Any,
+    input: str,
+    *,
+    messages: list[Message] | None = None,
+    provider: Any = None,
+    max_retries: int = 3,
+    loop_threshold: int = 3,
+) -> RunResult:
+    """Run an agent, a swarm or a group, and say what it came to.
+
+    Args:
+        agent: Who runs.
+        input: What the user says.
+        messages: The conversation before.
+        provider: Who answers; None: each agent's own model string decides.
+        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
+        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
+
+    Raises:
+        CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
+        SwarmError: A swarm cannot be run, or handed over too often.
+    """
+    settings = RunSettings(provider, max_retries, loop_threshold)
+    if is_container(agent):
+        return await run_container(agent, input, _for_foreign(agent, settings), messages)
+    return await run_agent(
+        agent,
+        input,
+        messages=messages,
+        provider=provider,
+        max_retries=max_retries,
+        loop_threshold=loop_threshold,
+        resolve=provider_for,
+    )

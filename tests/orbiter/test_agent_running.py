@@ -1,10 +1,9 @@
-"""Agent.run, call_runner and run: the tool loop, its record, its failures. D and 3.2 are the lists of the facts page."""
+"""Agent.run, call_runner and run: the tool loop, its record, its failures. D and 3.2: the lists of the facts page."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ async def add(a: int, b: int) -> int:
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was waited between attempts, without waiting."""
     seen: list[float] = []
     really = asyncio.sleep
@@ -47,7 +46,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         await really(0)
 
     monkeypatch.setattr("orbiter.steps.asyncio.sleep", sleep)
-    yield seen
+    return seen
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------
@@ -161,7 +160,8 @@ async def test_a_tool_that_only_quacks_is_called() -> None:
             return f"quack {kwargs}"
 
     provider = Script(calls(("duck", {"n": 1})), text("done"))
-    await Agent(name="a", tools=[Duck()]).run("x", provider=provider)
+    duck: Any = Duck()
+    await Agent(name="a", tools=[duck]).run("x", provider=provider)
     assert provider.seen[1][-1] == ToolResult(tool_call_id="call_0", tool_name="duck", content="quack {'n': 1}")
 
 
@@ -316,16 +316,14 @@ async def test_a_tool_error_with_the_words_context_length_is_no_fatal_one() -> N
 async def test_the_seeds_sample_catches_agent_error_from_run(waits: list[float]) -> None:
     # D7, D12: always CallRunnerError, AgentError only in __cause__.
     down = ConnectionError("down")
-    try:
+    with pytest.raises(AgentError) as caught:
         await run(Agent(name="a"), "x", provider=Script(*[down] * 3))
-    except AgentError as exc:
-        assert isinstance(exc, CallRunnerError)
-        assert type(exc).__name__ == "CallRunnerError"
-        assert str(exc) == "Call runner failed for agent 'a': Agent 'a' failed after 3 retries: down"
-        assert type(exc.__cause__) is AgentError
-        assert exc.__cause__.__cause__ is down
-    else:
-        pytest.fail("nothing was raised")
+    error = caught.value
+    assert isinstance(error, CallRunnerError)
+    assert type(error).__name__ == "CallRunnerError"
+    assert str(error) == "Call runner failed for agent 'a': Agent 'a' failed after 3 retries: down"
+    assert type(error.__cause__) is AgentError
+    assert error.__cause__.__cause__ is down
 
 
 async def test_without_a_provider() -> None:
@@ -463,11 +461,11 @@ async def test_a_failed_run_leaves_terminal_states(waits: list[float]) -> None:
     assert state.nodes[0].children[0].status is RunNodeStatus.FAILED
 
 
-async def test_a_time_out_is_one() -> None:
+async def test_a_time_out_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     # D21: nothing ever set it.
     state = RunState("a")
-    with pytest.raises(CallRunnerError), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Agent, "run", _times_out)
+    monkeypatch.setattr(Agent, "run", _times_out)
+    with pytest.raises(CallRunnerError):
         await call_runner(Agent(name="a"), "x", state=state, provider=Script())
     assert (state.status, state.nodes[0].status) == (RunNodeStatus.TIMEOUT, RunNodeStatus.TIMEOUT)
 
@@ -532,7 +530,7 @@ async def test_a_loop_is_detected_in_run_before_the_call_is_made_again() -> None
         made.append(a)
         return "again"
 
-    replies = [calls(("again", '{"a": 1, "b": 2}')), calls(("again", '{"b": 2, "a": 1}')), calls(("again", '{"a":1,"b":2}'))]
+    replies = [calls(("again", given)) for given in ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}', '{"a":1,"b":2}')]
     state = RunState("a")
     with pytest.raises(CallRunnerError) as caught:
         await call_runner(Agent(name="a", tools=[again]), "x", state=state, provider=Script(*replies))
@@ -546,8 +544,9 @@ async def test_the_order_of_parallel_calls_does_not_matter_and_other_calls_break
     one, two = ("add", {"a": 1, "b": 1}), ("add", {"a": 2, "b": 2})
     provider = Script(calls(one, two), calls(two, one), calls(one), calls(one, two), calls(two, one), text("done"))
     assert (await run(Agent(name="a", tools=[add]), "x", provider=provider)).output == "done"
+    provider = Script(calls(one, two), calls(two, one))
     with pytest.raises(LoopDetectedError):
-        await run(Agent(name="a", tools=[add]), "x", provider=Script(*[calls(one, two), calls(two, one)]), loop_threshold=2)
+        await run(Agent(name="a", tools=[add]), "x", provider=provider, loop_threshold=2)
 
 
 async def test_agent_run_alone_and_a_threshold_of_0_do_not_look() -> None:
