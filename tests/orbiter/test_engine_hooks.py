@@ -1,0 +1,208 @@
+"""Hooks at all seven points, in all three entry points."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from orbiter import Agent, Swarm, run, tool
+from orbiter.agent import AgentError
+from orbiter.errors import CallRunnerError
+from orbiter.hooks import HookPoint
+from orbiter.types import ToolResult, UserMessage
+from tests.orbiter.engine_fakes import Script, Stream, called, calls, said, text
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+class Log:
+    """A hook at every point that writes down what it got."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[HookPoint, dict[str, Any]]] = []
+
+    def hooks(self) -> list[tuple[HookPoint, Any]]:
+        return [(point, self._at(point)) for point in HookPoint]
+
+    def _at(self, point: HookPoint) -> Callable[..., Awaitable[None]]:
+        async def hook(**data: Any) -> None:
+            self.seen.append((point, data))
+
+        return hook
+
+    @property
+    def points(self) -> list[str]:
+        return [point.name for point, _ in self.seen]
+
+    def data(self, point: HookPoint) -> dict[str, Any]:
+        return next(data for found, data in self.seen if found is point)
+
+
+async def _by_agent(agent: Agent) -> None:
+    await agent.run("q", provider=Script(calls(("add", {"a": 1, "b": 2})), text("3")))
+
+
+async def _by_run(agent: Agent) -> None:
+    await run(agent, "q", provider=Script(calls(("add", {"a": 1, "b": 2})), text("3")))
+
+
+async def _by_stream(agent: Agent) -> None:
+    provider = Stream(called(("add", {"a": 1, "b": 2})), said("3"))
+    async for _ in run.stream(agent, "q", provider=provider):
+        pass
+
+
+async def _by_swarm_stream(agent: Agent) -> None:
+    provider = Stream(called(("add", {"a": 1, "b": 2})), said("3"))
+    async for _ in Swarm(agents=[agent]).stream("q", provider=provider):
+        pass
+
+
+ENTRIES = [_by_agent, _by_run, _by_stream, _by_swarm_stream]
+WHOLE = ["START", "PRE_LLM_CALL", "POST_LLM_CALL", "PRE_TOOL_CALL", "POST_TOOL_CALL", "PRE_LLM_CALL", "POST_LLM_CALL"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_every_point_fires_with_its_keywords(entry: Callable[[Agent], Awaitable[None]]) -> None:
+    # D17: START, FINISHED and ERROR never fired in run(). D16: no LLM hooks in run.stream().
+    log = Log()
+    agent = Agent(name="a", tools=[add], hooks=log.hooks())
+    await entry(agent)
+    assert log.points == [*WHOLE, "FINISHED"]
+    assert all(data["agent"] is agent for _, data in log.seen)
+    assert log.data(HookPoint.START)["input"] == "q"
+    assert log.data(HookPoint.FINISHED)["output"] == "3"
+    assert log.data(HookPoint.PRE_LLM_CALL)["messages"][0] == UserMessage(content="q")
+    assert log.data(HookPoint.POST_LLM_CALL)["response"].tool_calls[0].name == "add"
+    assert log.data(HookPoint.PRE_TOOL_CALL)["arguments"] == {"a": 1, "b": 2}
+    assert log.data(HookPoint.PRE_TOOL_CALL)["tool_call_id"] == "call_0"
+    result = log.data(HookPoint.POST_TOOL_CALL)["result"]
+    assert result == ToolResult(tool_call_id="call_0", tool_name="add", content="3")
+
+
+async def test_a_hook_gets_extra_keywords_only_if_it_takes_them() -> None:
+    got: list[Any] = []
+
+    async def three(agent: Any, tool_name: str, arguments: dict[str, Any]) -> None:
+        got.append(tool_name)
+
+    async def four(agent: Any, tool_name: str, arguments: dict[str, Any], tool_call_id: str) -> None:
+        got.append(tool_call_id)
+
+    hooks: list[tuple[HookPoint, Any]] = [(HookPoint.PRE_TOOL_CALL, three), (HookPoint.PRE_TOOL_CALL, four)]
+    await _by_run(Agent(name="a", tools=[add], hooks=hooks))
+    assert got == ["add", "call_0"]
+
+
+@pytest.mark.parametrize("point", [point for point in HookPoint if point is not HookPoint.ERROR])
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_hook_that_raises_aborts_with_its_reason_and_is_not_retried(
+    entry: Callable[[Agent], Awaitable[None]], point: HookPoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # D8: LLM hooks were retried, tool hooks lost their reason in an ExceptionGroup. D15: which escaped run.stream.
+    fired: list[str] = []
+
+    async def no_waiting(seconds: float) -> None:
+        pytest.fail("a hook's error was retried")
+
+    async def hook(**data: Any) -> None:
+        fired.append("here")
+        raise ValueError("not on my watch")
+
+    async def ignored(**data: Any) -> None:
+        fired.append("error")
+
+    monkeypatch.setattr("orbiter.steps.asyncio.sleep", no_waiting)
+    hooks: list[tuple[HookPoint, Any]] = [(point, hook), (HookPoint.ERROR, ignored)]
+    with pytest.raises(ValueError, match="not on my watch") as caught:
+        await entry(Agent(name="a", tools=[add], hooks=hooks))
+    assert fired == ["here", "error"]
+    if entry is not _by_agent:
+        assert isinstance(caught.value, CallRunnerError)
+        assert str(caught.value) == "Call runner failed for agent 'a': not on my watch"
+        assert type(caught.value.__cause__) is ValueError
+
+
+async def test_two_tools_side_by_side_one_hook_raises() -> None:
+    async def guard(agent: Any, tool_name: str, arguments: dict[str, Any]) -> None:
+        if arguments["a"] == 2:
+            raise ValueError("not 2")
+
+    provider = Script(calls(("add", {"a": 1, "b": 1}), ("add", {"a": 2, "b": 1})))
+    with pytest.raises(CallRunnerError, match="not 2") as caught:
+        await run(Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_TOOL_CALL, guard)]), "q", provider=provider)
+    assert type(caught.value.__cause__) is ValueError
+
+
+async def test_error_hooks_see_the_failure_and_do_not_hide_it() -> None:
+    seen: list[Any] = []
+
+    async def told(agent: Any, error: Exception) -> None:
+        seen.append((agent.name, error))
+        raise RuntimeError("the hook is broken too")
+
+    agent = Agent(name="a", hooks=[(HookPoint.ERROR, told)])
+    with pytest.raises(AgentError, match="down") as caught:
+        await run(agent, "q", provider=Script(ValueError("down")), max_retries=1)
+    [(name, error)] = seen
+    assert name == "a"
+    assert isinstance(error, AgentError)
+    assert any("the hook is broken too" in note for note in error.__notes__)
+    assert caught.value.__cause__ is error
+
+
+async def test_a_failing_worker_fires_its_own_hooks() -> None:
+    log = Log()
+    worker = Agent(name="w", hooks=log.hooks())
+    provider = Script(calls(("delegate_to_w", {"task": "t"})), ValueError("down"), text("told"))
+    team = Swarm(agents=[Agent(name="lead"), worker], mode="team")
+    await run(team, "q", provider=provider, max_retries=1)
+    assert log.points == ["START", "PRE_LLM_CALL", "ERROR"]
+
+
+async def test_a_hook_may_edit_arguments_and_messages() -> None:
+    async def more(agent: Any, tool_name: str, arguments: dict[str, Any]) -> None:
+        arguments["b"] = 40
+
+    async def polite(agent: Any, messages: list[Any]) -> None:
+        messages.append(UserMessage(content="please"))
+
+    agent = Agent(
+        name="a", tools=[add], hooks=[(HookPoint.PRE_TOOL_CALL, more), (HookPoint.PRE_LLM_CALL, polite)]
+    )
+    provider = Script(calls(("add", {"a": 2, "b": 1})), text("done"))
+    result = await run(agent, "q", provider=provider)
+    assert [str(m.content) for m in result.messages] == ["q", "please", "", "42", "please", "done"]
+
+
+async def test_the_delegate_call_has_tool_hooks_too() -> None:
+    log = Log()
+    lead = Agent(name="lead", hooks=log.hooks())
+    provider = Script(calls(("delegate_to_w", {"task": "t"})), text("W"), text("done"))
+    await run(Swarm(agents=[lead, Agent(name="w")], mode="team"), "q", provider=provider)
+    assert log.data(HookPoint.PRE_TOOL_CALL)["tool_name"] == "delegate_to_w"
+    assert log.data(HookPoint.POST_TOOL_CALL)["result"].content == "W"
+
+
+async def test_no_error_hook_on_cancellation() -> None:
+    log = Log()
+    started = asyncio.Event()
+
+    class Slow:
+        async def complete(self, messages: Any, **kwargs: Any) -> Any:
+            started.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(run(Agent(name="a", hooks=log.hooks()), "q", provider=Slow()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log.points == ["START", "PRE_LLM_CALL"]
