@@ -12,7 +12,7 @@ from console.embedded import Driving
 from console.linear import follow, in_json, in_lines
 from console.operators import Operator
 from console.output import note
-from console.verbs.frame import operator, writing
+from console.verbs.frame import Refusal, operator, writing
 from console.workspace import Workspace, workspace
 from orbiter.runner import provider_for
 from runtime.record.journal import Journal
@@ -80,14 +80,22 @@ async def _carried(
         following = asyncio.create_task(
             follow(journal, desk, run_id, in_json() if as_json else in_lines(), decider() if decider else None)
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, following.cancel)
+        signals: list[signal.Signals] = []
+
+        def stop(number: signal.Signals) -> None:
+            signals.append(number)
+            following.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
         failed = asyncio.create_task(driving.failed())
         try:
             await asyncio.wait({following, failed}, return_when=asyncio.FIRST_COMPLETED)
             if not following.done():
                 await failed  # raises why nothing is driven any more
+            if signals:
+                text = f"stopped by {signals[0].name}; what is recorded stays, and the same with --resume goes on"
+                raise Refusal(text, code=128 + signals[0])
             return await following
         finally:
             following.cancel()

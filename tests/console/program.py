@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,13 @@ def environment() -> dict[str, str]:
 class Program:
     """`orbiter-console` in one directory, without a terminal."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, variables: Mapping[str, str] | None = None) -> None:
         self.directory = directory
+        self._variables = dict(variables or {})
+
+    def with_environment(self, variables: Mapping[str, str]) -> Program:
+        """The same, with more in its environment."""
+        return Program(self.directory, variables)
 
     @contextmanager
     def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
@@ -75,7 +80,7 @@ class Program:
         process = subprocess.Popen(
             [*PROGRAM, *arguments],
             cwd=self.directory,
-            env=environment(),
+            env={**environment(), **self._variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,9 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -99,6 +101,51 @@ def test_killed_in_mid_run_it_goes_on_with_resume(project: Program, seen: str) -
         if node["id"] in done_before:
             assert again[node["name"], node["requested"]["arguments"].get("path", "")] == 0
     assert counted(project)["write_report"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stopped_by_a_signal_it_lets_go_in_order(project: Program, number: signal.Signals) -> None:
+    with project.start("demo", "--json") as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if json.loads(line)["type"] == "step.retry_scheduled")
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "--resume" in err
+    assert "Traceback" not in err
+    (run,) = project.json("runs")
+    assert run["state"] == "queued"
+    assert project("demo", "--resume").returncode == 0
+    assert counted(project)["write_report"] == 1
+
+
+def test_the_same_swarm_runs_on_a_real_models_client(project: Program) -> None:
+    """The vendors' own SDKs, against a peer on loopback that says nothing clever but speaks their protocols."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    llmock = [str(Path(sys.executable).with_name("llmock")), "serve", "-p", str(port)]
+    with subprocess.Popen(llmock, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as peer:
+        try:
+            while not answers(port):
+                assert peer.poll() is None
+            keys = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
+            done = project.with_environment(keys)("demo", "--model", "openai:gpt-4.1")
+        finally:
+            peer.kill()
+    assert done.returncode == 0, done.stderr
+    (run,) = project.json("runs")
+    (shown,) = project.json("show", run["id"])
+    models = {node["name"] for node in shown["nodes"] if node["kind"] == "llm"}
+    assert models == {"openai:gpt-4.1"}
+    assert len([node for node in shown["nodes"] if node["kind"] == "agent"]) == 5
+
+
+def answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def test_resume_with_nothing_unfinished_begins_anew(project: Program) -> None:
