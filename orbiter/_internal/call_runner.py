@@ -10,13 +10,14 @@ import json
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.agent_run import AgentRun, prepared
 from orbiter._internal.causes import sole
 from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
-from orbiter._internal.sink import sink
+from orbiter._internal.sink import Sink, sink
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError, LoopDetectedError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, Usage, UserMessage
@@ -31,6 +32,7 @@ __all__ = ["CallRunnerError", "call_runner"]
 _PLAIN_RUN = Agent.run
 
 _NOTHING: Mapping[str, Any] = {}
+_BLANK = RunResult()
 
 async def call_runner(
     agent: Any,
@@ -78,13 +80,42 @@ async def run_agent(
     resolve: Callable[[Any], Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
-    node = state.new_node(agent.name) if state is not None else None
-    if state is not None and node is not None:
+    node: RunNode | None = None
+    if state is None:
+        repeats = Repeats(loop_threshold)
+    else:
+        node = state.new_node(agent.name)
         state.start()
         node.start()
-    repeats = _repeats(state, loop_threshold)
+        repeats = _repeats(state, loop_threshold)
     try:
-        return await _run(agent, input, state, node, messages, provider, max_retries, repeats, delegates, peers, resolve)
+        if not isinstance(agent, Agent):
+            if provider is None and resolve is not None:
+                provider = resolve(agent)
+            return await _run_foreign(agent, input, state, node, messages, provider, max_retries, repeats, delegates)
+        target = sink.get()
+        kind = AgentRun if target is None else partial(_streamed, target)
+        run = kind(
+            agent,
+            history=messages,
+            provider=provider,
+            max_retries=max_retries,
+            repeats=repeats,
+            delegates=delegates,
+            peers=peers,
+            node=node,
+            resolve=resolve,
+        )
+        if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
+            output = await run.run(input)
+        else:
+            output = await _run_overridden(run, input, messages, max_retries)
+            if not run.messages:
+                return _foreign_result(agent, input, output, state, node, messages, repeats)
+        if node is not None and repeats.signature is not None:
+            node.metadata["tool_signature"] = repeats.signature
+            node.metadata["tool_repeats"] = repeats.count
+        return _result(agent, output, run.messages, total(run.usage), state, node, run)
     except CancelledError:
         if state is not None:
             state.cancel()
@@ -100,57 +131,19 @@ async def run_agent(
         raise error
 
 
-async def _run(
-    agent: Any,
-    input: str,
-    state: RunState | None,
-    node: RunNode | None,
-    messages: list[Message] | None,
-    provider: Any,
-    max_retries: int,
-    repeats: Repeats,
-    delegates: Mapping[str, Any],
-    peers: Peers | None,
-    resolve: Callable[[Any], Any] | None,
-) -> RunResult:
-    if not isinstance(agent, Agent):
-        if provider is None and resolve is not None:
-            provider = resolve(agent)
-        return await _run_foreign(agent, input, state, node, messages, provider, max_retries, repeats, delegates)
-    run = agent_run(
-        agent,
-        history=messages,
-        provider=provider,
-        max_retries=max_retries,
-        repeats=repeats,
-        delegates=delegates,
-        peers=peers,
-        node=node,
-        resolve=resolve,
-    )
-    if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
-        output = await run.run(input)
-    else:
-        token = prepared.set(run)
-        try:
-            given = provider if provider is not None or resolve is None else resolve(agent)
-            output = await agent.run(input, messages=messages, provider=given, max_retries=max_retries)
-        finally:
-            prepared.reset(token)
-        if not run.messages:
-            return _foreign_result(agent, input, output, state, node, messages, repeats)
-    usage = total(run.usage)
-    if repeats.signature is not None and node is not None:
-        node.metadata["tool_signature"] = repeats.signature
-        node.metadata["tool_repeats"] = repeats.count
-    return _result(agent, output, run.messages, usage, state, node, run)
+async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | None, max_retries: int) -> Any:
+    """A subclass has a `run` of its own; when it calls `Agent.run`, that carries out `run`."""
+    agent = run.agent
+    provider = run.provider if run.provider is not None or run.resolve is None else run.resolve(agent)
+    token = prepared.set(run)
+    try:
+        return await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
+    finally:
+        prepared.reset(token)
 
 
-def agent_run(agent: Agent, **settings: Any) -> AgentRun:
-    """A run of `agent`; one that tells its events where somebody streams."""
-    target = sink.get()
-    if target is None:
-        return AgentRun(agent, **settings)
+def _streamed(target: Sink, agent: Agent, **settings: Any) -> AgentRun:
+    """A run that tells its events."""
     from orbiter._internal.stream_run import StreamedRun  # noqa: PLC0415 - only who streams pays for it
 
     return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
@@ -240,30 +233,26 @@ def _result(
         state.record_usage(usage)
         state.succeed()
         usage, steps = state.total_usage, len(state.nodes)
-    if run is None:
-        return RunResult(
-            output=output.text,
-            messages=transcript,
-            usage=usage,
-            steps=steps,
-            parsed=output.parsed,
-            agent=agent.name,
-            stop_reason="stop",
-            state="completed",
-        )
-    said = run.reply.finish_reason if run.reply is not None else ""
-    return RunResult(
-        output=output.text,
-        messages=transcript,
-        usage=usage,
-        steps=steps,
-        parsed=output.parsed,
-        agent=agent.name,
-        stop_reason="max_steps" if run.exhausted else said or "stop",
-        state="degraded" if run.degraded else "completed",
-        error=run.degraded or None,
-        warnings=run.warnings,
-    )
+    fields: dict[str, Any] = {
+        "output": output.text,
+        "messages": transcript,
+        "usage": usage,
+        "steps": steps,
+        "parsed": output.parsed,
+        "agent": agent.name,
+        "stop_reason": "stop",
+        "state": "completed",
+        "warnings": [],
+        "outputs": {},
+    }
+    if run is not None:
+        said = run.reply.finish_reason if run.reply is not None else ""
+        fields["stop_reason"] = "max_steps" if run.exhausted else said or "stop"
+        fields["warnings"] = run.warnings
+        if run.degraded:
+            fields["state"], fields["error"] = "degraded", run.degraded
+    # A copy is not validated again: each message of a long transcript was when it was made.
+    return _BLANK.model_copy(update=fields)
 
 
 def total(parts: Sequence[Usage]) -> Usage:
@@ -288,10 +277,8 @@ def total(parts: Sequence[Usage]) -> Usage:
     )
 
 
-def _repeats(state: RunState | None, threshold: int) -> Repeats:
+def _repeats(state: RunState, threshold: int) -> Repeats:
     """A counter that goes on from where the state's last node stands."""
-    if state is None:
-        return Repeats(threshold)
     last: str | None = None
     count = 0
     for node in state.nodes[:-1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,7 @@ def is_container(member: Any) -> bool:
     )
 
 
-async def run_member(
+def run_member(
     member: Any,
     input: str,
     scope: Scope,
@@ -80,35 +80,28 @@ async def run_member(
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: Peers | None = None,
-) -> RunResult:
-    """Run one member where its container placed it."""
-    if scope is DIRECT:
-        return await _run(member, input, settings, messages, delegates, peers)
+) -> Coroutine[Any, Any, RunResult]:
+    """Run one member where its container placed it. To be awaited at once."""
+    if isinstance(member, Agent) or not is_container(member):
+        running = run_agent(
+            member,
+            input,
+            messages=messages,
+            provider=settings.provider,
+            max_retries=settings.max_retries,
+            loop_threshold=settings.loop_threshold,
+            delegates=delegates,
+            peers=peers,
+            resolve=_provider_for,
+        )
+    else:
+        running = run_container(member, input, settings, messages)
+    return running if scope is DIRECT else _placed(scope, place, running)
+
+
+async def _placed(scope: Scope, place: Place, running: Coroutine[Any, Any, RunResult]) -> RunResult:
     with steps.at(scope, place):
-        return await _run(member, input, settings, messages, delegates, peers)
-
-
-async def _run(
-    member: Any,
-    input: str,
-    settings: RunSettings,
-    messages: list[Message] | None,
-    delegates: Mapping[str, Any],
-    peers: Peers | None,
-) -> RunResult:
-    if not isinstance(member, Agent) and is_container(member):
-        return await run_container(member, input, settings, messages)
-    return await run_agent(
-        member,
-        input,
-        messages=messages,
-        provider=settings.provider,
-        max_retries=settings.max_retries,
-        loop_threshold=settings.loop_threshold,
-        delegates=delegates,
-        peers=peers,
-        resolve=_provider_for,
-    )
+        return await running
 
 
 async def run_container(
