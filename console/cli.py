@@ -24,7 +24,15 @@ VERBS: dict[str, tuple[str, str]] = {
     "answer": ("console.verbs.incidents:answer", "Answer an incident."),
     "report": ("console.verbs.incidents:report", "Show the report of an incident."),
     "abort": ("console.verbs.runs:abort", "End a run now."),
+    "freeze": ("console.verbs.controls:freeze", "Let no new step begin, in one run or in many."),
+    "thaw": ("console.verbs.controls:thaw", "Let frozen runs go on."),
+    "rewind": ("console.verbs.controls:rewind", "Turn a run back to a node, which then runs again."),
+    "fork": ("console.verbs.controls:fork", "Begin another run with what one has completed."),
+    "inject": ("console.verbs.controls:inject", "Give an agent of a run a message."),
+    "break": ("console.verbs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
+    "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
     "serve": ("console.verbs.serve:serve", "Drive this workspace's runs until stopped."),
+    "dial-stdio": ("console.verbs.dial:dial_stdio", "Connect stdin and stdout to this workspace's runtime (for ssh)."),
     "doctor": ("console.verbs.doctor:doctor", "Check this installation and this workspace."),
 }
 

@@ -78,14 +78,15 @@ async def _show(journal: Journal, run_id: str, state: RunState, present: Present
 
 
 async def _until_stuck(state: RunState) -> None:
-    """Returns when everything that is open waits for a person, and has for a while.
+    """Returns when everything that is open waits for a person, and has for a while; or when the run is frozen.
 
     Whoever drives the run may keep it in memory for minutes before it is parked; who only follows it need not wait.
     """
     looks, seen = 0, 0
     while looks < STUCK_LOOKS:
         await asyncio.sleep(LOOK_S)
-        still = state.last_seq == seen and bool(state.open_incidents) and all_wait(state)
+        stuck = drained(state) if state.phase == "frozen" else bool(state.open_incidents) and all_wait(state)
+        still = state.last_seq == seen and stuck
         looks, seen = looks + 1 if still else 0, state.last_seq
 
 
@@ -94,6 +95,11 @@ def all_wait(state: RunState) -> bool:
     open_nodes = [node for node in state.nodes.values() if not node.terminal]
     parents = {node.parent_id for node in open_nodes}
     return all(node.phase == "waiting" for node in open_nodes if node.id not in parents)
+
+
+def drained(state: RunState) -> bool:
+    """Whether nothing of a frozen run is under way any more."""
+    return state.parked is not None or all(node.in_flight is None for node in state.nodes.values())
 
 
 class Answering:

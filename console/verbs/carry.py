@@ -114,6 +114,9 @@ def exit_code(state: RunState) -> int:
     """0 done, 1 failed, 3 waiting for a person."""
     if state.phase in ("completed", "degraded"):
         return 0
+    if state.phase == "frozen":
+        note(f"run {state.id} is frozen: orbiter-console thaw {state.id}")
+        return WAITING
     if not state.terminal:
         note(f"run {state.id} waits: orbiter-console incidents, orbiter-console answer INCIDENT OPTION")
         return WAITING

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple
 
+import click
+
 from console.cli import FAILED
 from console.output import emit, say, speaks_unicode
 from console.verbs.frame import verb
@@ -29,10 +31,12 @@ class Finding(NamedTuple):
 
 
 @verb()
-async def doctor(*, as_json: bool) -> int:
-    """Check this installation and this workspace."""
+@click.option("--backup", metavar="FILE", help="Also write a copy of the journal there, while others work on.")
+@click.option("--rebuild", is_flag=True, help="Also make the summaries of all runs anew from their events.")
+async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
+    """Check this installation and this workspace: versions, keys, and every page and event of the journal."""
     worst = 0
-    async for finding in _findings():
+    async for finding in _findings(backup, rebuild=rebuild):
         if as_json:
             emit(finding._asdict())
         else:
@@ -41,7 +45,7 @@ async def doctor(*, as_json: bool) -> int:
     return worst
 
 
-async def _findings() -> AsyncIterator[Finding]:
+async def _findings(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
     good = sys.version_info >= (3, 11)
     yield Finding("python", "ok" if good else "failed", f"{platform.python_version()} at {sys.executable}")
     yield Finding("sqlite", "ok", sqlite3.sqlite_version)
@@ -62,6 +66,9 @@ async def _findings() -> AsyncIterator[Finding]:
     yield Finding("terminal", "ok" if unicode else "note", detail if unicode else f"{detail}: ASCII signs are used")
     async for finding in _workspace():
         yield finding
+    if backup is not None or rebuild:
+        async for finding in _care(backup, rebuild=rebuild):
+            yield finding
 
 
 async def _workspace() -> AsyncIterator[Finding]:
@@ -82,5 +89,26 @@ async def _workspace() -> AsyncIterator[Finding]:
         async with await SqliteJournal.open(place.journal, readonly=True) as journal:
             runs, waiting = await journal.runs(limit=10_000), await journal.incidents()
             yield Finding("journal", "ok", f"{place.journal}: {len(runs)} runs, {len(waiting)} open incidents")
+            wrong = await journal.check()
+        for sentence in wrong:
+            yield Finding("integrity", "failed", f"{sentence}; keep a copy of the file, and restore a backup")
+        if not wrong:
+            yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
     except JournalError as exc:
         yield Finding("journal", "failed", str(exc))
+
+
+async def _care(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
+    place = workspace()
+    if not place.journal.exists():
+        yield Finding("backup" if backup is not None else "summaries", "failed", f"there is no journal {place.journal}")
+        return
+    try:
+        async with await SqliteJournal.open(place.journal) as journal:
+            if backup is not None:
+                await journal.backup(backup)
+                yield Finding("backup", "ok", f"written to {backup}")
+            if rebuild:
+                yield Finding("summaries", "ok", f"{await journal.rebuild_summaries()} made anew from their events")
+    except JournalError as exc:
+        yield Finding("backup" if backup is not None else "summaries", "failed", str(exc))

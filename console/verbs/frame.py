@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import json as jsons
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -75,6 +76,23 @@ def _run(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
 def operator() -> Actor:
     """Whoever typed."""
     return Actor(name=getpass.getuser(), channel="cli")
+
+
+def json_object(text: str | None, option: str) -> dict[str, Any] | None:
+    """The JSON object that an option was given; None where it was not given.
+
+    Raises:
+        Refusal: it is no JSON, or no object.
+    """
+    if text is None:
+        return None
+    try:
+        found = jsons.loads(text)
+    except ValueError as exc:
+        raise Refusal(f"{option} is no JSON: {exc}") from exc
+    if not isinstance(found, dict):
+        raise Refusal(f'{option} is a JSON {type(found).__name__}: give an object, as in \'{{"path": "a.md"}}\'')
+    return found
 
 
 @asynccontextmanager

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import click
 
 from console.lines import Lines
@@ -12,6 +9,7 @@ from console.output import emit, note, say, speaks_unicode, table
 from console.verbs.frame import (
     Refusal,
     incident_named,
+    json_object,
     operator,
     reading,
     run_named,
@@ -93,7 +91,7 @@ async def answer(
     """Answer an incident; the first answer counts. Whoever drives the run goes on from the failed step."""
     given = {
         "value": value,
-        "arguments": _object(arguments),
+        "arguments": json_object(arguments, "--arguments"),
         "model": model,
         "for": lifetime,
         "subject": subject,
@@ -118,18 +116,6 @@ async def answer(
     if holder(place.state) is None:
         note("nothing drives this workspace now: orbiter-console serve --foreground carries the run on")
     return 0
-
-
-def _object(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-    except ValueError as exc:
-        raise Refusal(f"--arguments is no JSON: {exc}") from exc
-    if not isinstance(found, dict):
-        raise Refusal(f'--arguments is a JSON {type(found).__name__}: give an object, as in \'{{"path": "a.md"}}\'')
-    return found
 
 
 @verb()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -52,6 +52,23 @@ class Incident:
         return "open" if self.open else "answered" if self.answer is not None else "closed"
 
 
+@dataclass(slots=True, frozen=True)
+class Try:
+    """An attempt of a step that failed; `wait_s` and `wait_source` are of the wait that came after it, if one did."""
+
+    attempt: int
+    ended_at: datetime
+    seconds: float
+    cause: str
+    message: str
+    wait_s: float | None = None
+    wait_source: str = ""
+
+
+TRIES = 50
+"""Failed attempts of a step that are remembered, the latest ones."""
+
+
 @dataclass(slots=True)
 class Node:
     """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes."""
@@ -92,6 +109,9 @@ class Node:
     delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
+    tries: list[Try] = field(default_factory=list)
+    secret: bool = False
+    """Its result was given and is kept nowhere: a later life asks again."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
@@ -342,6 +362,7 @@ def _run_rewound(s: RunState, e: ev.RunRewound) -> bool:
         for incident_id in node.incidents:
             if s.incidents[incident_id].open:
                 s.incidents[incident_id].closed = "the run was rewound"
+    s.changes = {node_id: changes for node_id, changes in s.changes.items() if node_id not in dropped}
     if e.changes:
         s.changes[e.node_id] = dict(e.changes)
     s.rewind, s.output, s.error, s.finished_at = None, "", "", None
@@ -419,6 +440,9 @@ def _step_requested(s: RunState, e: ev.StepRequested) -> bool:
 
 def _step_started(s: RunState, e: ev.StepStarted) -> bool:
     node = _introduce(s, e, "running")
+    if node.secret:
+        node.secret = False
+        _reopen(s, node)
     if node.terminal or node.recorded or node.hooks_due or not node.is_step:
         return False
     if e.requested:
@@ -450,6 +474,12 @@ def _step_ended(s: RunState, e: ev.StepEnded) -> bool:
         s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
     if e.fault is not None:
         node.error = e.fault.technical or e.fault.user_message
+        if e.by is None:
+            node.tries.append(Try(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500]))
+            del node.tries[:-TRIES]
+    if e.secret:
+        node.secret, node.closed_at = True, e.ts
+        return s._move(node, "succeeded")
     if e.fault is not None and not e.absorbed:
         return True
     node.result = e.result
@@ -474,6 +504,8 @@ def _retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
     if node is None or node.recorded:
         return False
     node.retry = e
+    if node.tries:
+        node.tries[-1] = replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source)
     return s._move(node, "retrying")
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
+from orbiter.ask import InputDeclined
 from orbiter.steps import Aborted, Skipped
 from orbiter.types import ToolResult
+from runtime.judgement.sealed import is_sealed
 from runtime.record import events as ev
 from runtime.record.state import Incident
 from runtime.work import gate
 from runtime.work.carried import Carried, Given
+from runtime.work.secrets import VAULT
 
 
 def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
@@ -25,19 +31,96 @@ def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
 async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> Given | None:
     """Do what the answer says. None: go on with the attempts."""
     take_up(c, answer, changes)
+    codec, arguments = c.step.codec, c.step.arguments
+    if answer.option == "wait_retry":
+        await _wait(c, answer)
+        return None
     if answer.option in ("result", "input"):
-        result = c.step.codec.by_hand(c.step.arguments, answer.params.get("value", ""))
+        value = answer.params.get("value", "")
+        if is_sealed(value):
+            return await _secret(c, answer, value)
+        result = codec.by_hand(arguments, value)
     elif answer.option == "deny":
         said = str(answer.params.get("message") or answer.reason or "The operator denied this.")
-        result = c.step.codec.absorb(c.step.arguments, gate.PermissionDenied(f"Denied by the operator: {said}"))
-    elif answer.option in ("skip", "abort"):
-        await _by_person(c, answer, answer.params.get("value", ""), skipped=answer.option == "skip")
-        raise_if_final(c, answer)
-        result = c.step.codec.by_hand(c.step.arguments, answer.params.get("value") or "Skipped by the operator.")
+        result = codec.absorb(arguments, gate.PermissionDenied(f"Denied by the operator: {said}"))
+        if result is None:
+            raise Aborted(f"Denied by the operator: {said}")
+    elif answer.option in ("skip", "acknowledge", "abort"):
+        return await _ended(c, answer)
     else:
         return None
-    await _by_person(c, answer, c.step.codec.dump(result), skipped=False)
+    await _by_person(c, answer, codec.dump(result))
     return Given(result)
+
+
+async def _ended(c: Carried, answer: ev.IncidentAnswered) -> Given:
+    """The step is left out, or its branch ends; what stands in its place is recorded as a result of its kind."""
+    skipped = answer.option != "abort"
+    if is_final(c, answer):
+        await _by_person(c, answer, answer.params.get("value", ""), skipped=skipped)
+        raise_if_final(c, answer)
+    if c.step.kind == "value" and "value" not in answer.params:
+        await _by_person(c, answer, None, skipped=skipped)
+        nobody_answered(c)
+    result = c.step.codec.by_hand(c.step.arguments, answer.params.get("value", "Skipped by the operator."))
+    await _by_person(c, answer, c.step.codec.dump(result), skipped=skipped)
+    return Given(result)
+
+
+def nobody_answered(c: Carried) -> None:
+    """A question that is left unanswered: whoever asked is told so, and gets no text that it might take for an answer."""
+    if c.step.kind == "value":
+        raise InputDeclined(str(c.requested.get("question", "")))
+
+
+async def _secret(c: Carried, answer: ev.IncidentAnswered, sealed: Mapping[str, Any]) -> Given | None:
+    """A secret is handed on and kept nowhere. One that was given to a process that is gone is asked for again."""
+    found = VAULT.open(sealed)
+    if found is None:
+        return None
+    result = c.step.codec.by_hand(c.step.arguments, json.loads(found))
+    node = c.node
+    if node is not None and not node.secret:
+        await c.life.record(
+            ev.StepEnded(
+                node_id=c.node_id, parent_id=c.parent_id, attempt=node.attempts, by=answer.by, secret=True, settled=False
+            )
+        )
+    return Given(result)
+
+
+async def _wait(c: Carried, answer: ev.IncidentAnswered) -> None:
+    """Wait as long as the operator or the server said, else as long as one more retry would; out of memory if long."""
+    if answer.by.channel == "rule":
+        return  # its deadline was the wait
+    scheduled = c.node.retry if c.node is not None else None
+    if scheduled is None or scheduled.ts < answer.ts:
+        scheduled = _scheduled(c, answer)
+        await c.life.record(scheduled)
+    await c.life.until(scheduled.until, c.element)
+
+
+def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
+    opened = c.life.state.incidents[answer.incident_id].opened
+    attempts = c.node.attempts if c.node is not None else 0
+    policy = c.life.conditions.policy
+    if "seconds" in answer.params:
+        until, source = answer.ts + timedelta(seconds=float(answer.params["seconds"])), "operator"
+    elif opened.fault.retry_after_s is not None:
+        until, source = opened.ts + timedelta(seconds=opened.fault.retry_after_s), opened.fault.hint_source or "server"
+    else:
+        delay = policy.delay(max(1, attempts), random.Random())
+        until, source = answer.ts + timedelta(seconds=delay), "backoff"
+    return ev.RetryScheduled(
+        node_id=c.node_id,
+        parent_id=c.parent_id,
+        attempt=attempts + 1,
+        max_attempts=attempts + policy.max_attempts,
+        delay_s=round(max(0.0, (until - c.life.clock()).total_seconds()), 3),
+        until=until,
+        source=source,
+        reason="an operator lets it wait",
+    )
 
 
 def take_up(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> None:
@@ -51,16 +134,23 @@ def take_up(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) ->
         changes["model"] = answer.params.get("model", "")
 
 
+def is_final(c: Carried, answer: ev.IncidentAnswered) -> bool:
+    """Whether the answer ends the agent, or the branch, and not this step alone."""
+    if answer.option == "abort":
+        return True
+    return answer.option in ("skip", "acknowledge") and (c.step.kind == "llm" or answer.reach == "agent")
+
+
 def raise_if_final(c: Carried, answer: ev.IncidentAnswered) -> None:
     """Skipping a model's call, and whatever reaches further than this step, ends the agent and not the step."""
     if answer.option == "abort":
         who = answer.by.name or "an operator"
         raise Aborted(f"{who} ended this branch{': ' + answer.reason if answer.reason else ''}")
-    if answer.option == "skip" and (c.step.kind == "llm" or answer.reach == "agent"):
+    if is_final(c, answer):
         raise Skipped(answer.params.get("value", ""))
 
 
-async def _by_person(c: Carried, answer: ev.IncidentAnswered, result: Any, *, skipped: bool) -> None:
+async def _by_person(c: Carried, answer: ev.IncidentAnswered, result: Any, *, skipped: bool = False) -> None:
     node = c.node
     if node is None or node.recorded:
         return
@@ -95,8 +185,11 @@ def changes_so_far(c: Carried) -> dict[str, Any]:
         # What a rewind changed at this step, or at an agent above it (its model).
         if node_id == c.node_id:
             changes.update(wanted)
-        elif c.step.kind == "llm" and c.node_id.startswith(f"{node_id}/") and "model" in wanted:
-            changes["model"] = wanted["model"]
+        elif c.step.kind == "llm" and c.node_id.startswith(f"{node_id}/"):
+            if "model" in wanted:
+                changes["model"] = wanted["model"]
+            if "messages" in wanted and c.node_id == first_question(node_id):
+                changes["messages"] = wanted["messages"]
     if c.step.kind == "llm":
         for incident in c.life.state.incidents.values():
             answer = incident.answer
@@ -109,6 +202,11 @@ def changes_so_far(c: Carried) -> dict[str, Any]:
         if answer is not None and answer.option in ("edit", "switch_model"):
             take_up(c, answer, changes)
     return changes
+
+
+def first_question(agent_id: str) -> str:
+    """The id of the first question that an agent asks its model, from the agent's id."""
+    return f"{agent_id}/llm~0"
 
 
 def signed(c: Carried, result: Any, changes: Mapping[str, Any]) -> Any:

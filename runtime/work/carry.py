@@ -6,13 +6,12 @@ The layers are called in DESIGN's order (section 2) and know nothing of one anot
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from runtime.record import events as ev
 from runtime.record.state import Node
 from runtime.work import incidents
-from runtime.work.answers import changes_so_far, last_answer, raise_if_final, take, take_up, unused_answer
+from runtime.work.answers import changes_so_far, last_answer, nobody_answered, raise_if_final, take, take_up, unused_answer
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
 from runtime.work.recall import difference
@@ -43,8 +42,13 @@ async def carry(c: Carried) -> Any:
 async def _recalled(c: Carried, node: Node) -> Any:
     if node.edits:
         c.step.codec.replace(c.step.arguments, node.edits)
+    if "messages" in node.effective:
+        # These stand in the agent's own list: its later questions must begin with them in this life, too.
+        c.step.codec.replace(c.step.arguments, {"messages": node.effective["messages"]})
     if (answer := last_answer(c)) is not None and node.by is not None:
         raise_if_final(c, answer)
+        if node.phase == "skipped" and "value" not in answer.params:
+            nobody_answered(c)
     result = c.step.codec.load(node.result)
     if node.hooks_due:
         if c.step.after is not None:
@@ -72,8 +76,8 @@ async def _before(c: Carried) -> None:
 async def _rest_of_wait(c: Carried) -> None:
     """A retry that an earlier life scheduled is still due when it was due."""
     retry = c.node.retry if c.node is not None else None
-    if retry is not None and (left := (retry.until - c.life.clock()).total_seconds()) > 0:
-        await asyncio.sleep(left)
+    if retry is not None:
+        await c.life.until(retry.until, c.element)
 
 
 async def _attempts(c: Carried, changes: dict[str, Any]) -> Any:

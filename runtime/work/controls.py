@@ -5,13 +5,14 @@ Part of the desk: each validates, appends one of the desk's events and leaves th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.record.rewind import dropped_by
 from runtime.record.state import RUN_TERMINAL, Node, RunState, Summary, fold
+from runtime.work.answers import first_question
 from runtime.work.desk import BadCommand
 from runtime.work.life import new_id
 
@@ -103,33 +104,35 @@ class Controls:
         reason: str = "",
         by: ev.Actor,
     ) -> set[str]:
-        """Turn a run back to a node, which then runs again (with `changes`: `model`, `arguments`); returns what is
-        dropped.
+        """Turn a run back to a node, which then runs again with `changes` (see `changes_for`); returns what is dropped.
 
         Raises:
             Effects: effects would repeat, and `confirm` was not given.
-            BadControl: no such run or node.
+            BadControl: no such run or node, or changes that the node cannot take.
         """
         state = await self._state(run_id)
         dropped = self._dropped(state, node_id)
+        changes = changes_for(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)
         if repeated and not confirm:
             raise Effects(repeated)
-        await self._journal.post(
-            run_id, ev.RewindRequested(node_id=node_id, changes=changes or {}, reason=reason, by=by)
-        )
+        await self._journal.post(run_id, ev.RewindRequested(node_id=node_id, changes=changes, reason=reason, by=by))
         return dropped
 
     async def fork(self, run_id: str, node_id: str = "", *, changes: dict[str, Any] | None = None, by: ev.Actor) -> str:
         """A new run that begins with what this one has completed, up to a node; returns its id.
 
         Raises:
-            BadControl: no such run or node.
+            BadControl: no such run or node, or changes that the node cannot take.
         """
         source = await self._state(run_id)
+        changed: dict[str, Any] = {}
         if node_id:
             self._dropped(source, node_id)
-        fork = {"of": run_id, "at": node_id, "changes": changes or {}, "seq": source.last_seq}
+            changed = changes_for(source.nodes[node_id], source, changes or {})
+        elif changes:
+            raise BadControl("changes are for a node: name the one from which the fork goes its own way")
+        fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
         created = ev.RunCreated(
             run_id=f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}",
             ref=source.ref,
@@ -142,6 +145,23 @@ class Controls:
         state.apply(created)
         await self._journal.create(created, state.summary())
         return created.run_id
+
+    async def node_named(self, run_id: str, name: str) -> str:
+        """The id of the node that is called so, or whose id is the only one to end so.
+
+        Raises:
+            BadControl: no such run; no such node, or several.
+        """
+        nodes = (await self._state(run_id)).nodes
+        if name in nodes:
+            return name
+        found = [node_id for node_id, node in nodes.items() if name and (node.name == name or node_id.endswith(name))]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise BadControl(f"run {run_id} has no node {name!r}: 'orbiter-console show {run_id} --json' lists them")
+        listed = ", ".join(found[:6]) + (", …" if len(found) > 6 else "")
+        raise BadControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
 
     @staticmethod
     def _dropped(state: RunState, node_id: str) -> set[str]:
@@ -171,6 +191,42 @@ class Controls:
         if state.phase in RUN_TERMINAL:
             raise BadControl(f"run {run_id} has ended: it is {state.phase}")
         return state
+
+
+def changes_for(node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wanted of a node when it runs again, as its steps take it.
+
+    `model`: for a model's call, or for all of them below a scope. `arguments`: for a tool's call. `input`: what the
+    user says, for an agent or its first question to the model.
+
+    Raises:
+        BadControl: the node takes no such change.
+    """
+    changes: dict[str, Any] = {}
+    for key, value in wanted.items():
+        if key == "model" and isinstance(value, str) and value and (node.kind == "llm" or not node.is_step):
+            changes["model"] = value
+        elif key == "arguments" and isinstance(value, Mapping) and node.kind == "tool" and node.is_step:
+            changes["arguments"] = dict(value)
+        elif key == "input" and isinstance(value, str):
+            changes["messages"] = _saying(node, state, value)
+        else:
+            raise BadControl(
+                f"{node.id} is a {node.kind} and takes no {key!r} of {value!r}: a model (provider:name) is for an "
+                "agent or its call, an input for an agent or its first call, arguments (an object) for a tool's call"
+            )
+    return changes
+
+
+def _saying(node: Node, state: RunState, text: str) -> list[Any]:
+    """The messages of an agent's first question to its model, with something else as the user's last words."""
+    asked = node if node.kind == "llm" else state.nodes.get(first_question(node.id))
+    messages = list(asked.requested.get("messages", ())) if asked is not None else []
+    last = next((index for index in reversed(range(len(messages))) if messages[index].get("role") == "user"), None)
+    if last is None:
+        raise BadControl(f"{node.id} is no agent that was asked, nor its first question: there is no input to change")
+    messages[last] = {**messages[last], "content": text}
+    return messages
 
 
 def repeated_effects(state: RunState, dropped: set[str]) -> list[Node]:

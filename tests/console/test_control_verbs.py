@@ -1,0 +1,121 @@
+"""`freeze`, `thaw`, `break`, `inject`, `rewind`, `fork`, `prune`, `doctor`: in processes of their own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+from tests.console.program import Program
+
+Park = Callable[[], str]
+
+
+def _run(program: Program) -> str:
+    return str(program.json("runs")[0]["id"])
+
+
+def test_a_frozen_run_is_not_carried_on_until_it_is_thawed(program: Program, parked: Park) -> None:
+    incident = parked()
+    run = _run(program)
+    assert program.json("freeze", run, "--reason", "lunch") == [{"id": run, "state": "frozen"}]
+    assert program("answer", incident, "grant").returncode == 0
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 3
+    assert program.logged("stored.log") == []
+    again = program("freeze", run)
+    assert again.returncode == 2
+    assert "is frozen" in again.stderr
+    assert [each["id"] for each in program.json("thaw", "--all")] == [run]
+    assert program.json("thaw", "--swarm", "keeper.py:swarm") == []
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0
+    assert program.logged("stored.log") == ["a.txt"]
+
+
+def test_break_and_inject_reach_the_next_turn(program: Program, parked: Park) -> None:
+    incident = parked()
+    run = _run(program)
+    (broken,) = program.json("break", run, "agent:keep*")
+    assert (broken["id"], broken["breakpoint"], broken["cleared"]) == (run, "agent:keep*", False)
+    assert program("break", run, "agent:keep*", "--clear").returncode == 0
+    assert "has no breakpoint" in program("break", run, "agent:keep*", "--clear").stderr
+    (injected,) = program.json("inject", run, "keeper", "and mind the cups")
+    assert injected["injection_id"].startswith("m-")
+    assert program("answer", incident, "grant").returncode == 0
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0
+    (shown,) = program.json("show", run)
+    last = [node for node in shown["nodes"] if node["kind"] == "llm"][-1]
+    assert last["requested"]["count"] == 7, "system, user, two calls with results, and what was injected"
+
+
+def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program: Program, parked: Park) -> None:
+    program("answer", parked(), "grant")
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0
+    run = _run(program)
+    (forked,) = program.json("fork", run, "llm~2")
+    assert forked["forked_from"] == run
+    refused = program("rewind", run, "store~1")
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert program("rewind", run, "look", "--arguments", "[1]").returncode == 2
+    changed = program.json("rewind", run, "store", "--arguments", '{"path": "b.txt", "text": "x"}', "--yes")
+    assert changed[0]["node"].endswith("store~1")
+    with program.start("serve", "--foreground") as serving:
+        while {each["state"] for each in program.json("runs")} != {"completed", "waiting"}:
+            assert serving.poll() is None
+        (incident,) = program.json("incidents")
+        assert incident["action"]["arguments"]["path"] == "b.txt"
+        assert program("answer", incident["id"], "grant").returncode == 0
+        while {each["state"] for each in program.json("runs")} != {"completed"}:
+            assert serving.poll() is None
+        assert program("stop").returncode in (0, 2)
+        serving.terminate()
+        assert serving.wait(timeout=20) == 0
+    assert program.logged("stored.log") == ["a.txt", "b.txt"]
+    assert program.logged("looked.log") == ["tea"]
+
+
+def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: Program, parked: Park) -> None:
+    parked()
+    run = _run(program)
+    assert program.json("prune", "--older-than", "0m", "--max-size", "1") == []
+    program("abort", run)
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 1
+    copy = program.directory / "copy.db"
+    found = {each["id"]: each for each in program.json("doctor", "--backup", str(copy), "--rebuild")}
+    assert (found["integrity"]["state"], found["backup"]["state"]) == ("ok", "ok")
+    assert found["summaries"]["detail"].startswith("1 ")
+    refused = program("doctor", "--backup", str(copy))
+    assert refused.returncode == 1
+    assert "it exists" in refused.stdout
+    assert program.json("prune", "--max-size", "1k") == [{"id": run, "state": "forgotten"}]
+    assert program.json("runs") == []
+    with sqlite3.connect(copy) as journal:
+        journal.execute("DELETE FROM event WHERE seq = 2 AND run != 1")
+    copy.rename(program.directory / ".orbiter" / "journal.db")
+    hurt = program("doctor")
+    assert hurt.returncode == 1
+    assert f"run {run}:" in hurt.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["freeze"], "--all"),
+        (["freeze", "r", "--all"], "--all"),
+        (["thaw", "--all"], "nothing was run here yet"),
+        (["break", "r", "model:x"], "tool:NAME"),
+        (["inject", "r", "a", ""], "empty"),
+        (["inject", "r", "a", "hello"], "no run 'r'"),
+        (["rewind", "r", "n"], "no run 'r'"),
+        (["fork", "r", "--arguments", "{"], "no JSON"),
+        (["prune"], "--older-than"),
+        (["prune", "--older-than", "old"], "30d"),
+        (["prune", "--max-size", "big"], "500M"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_exits_with_2(program: Program, arguments: list[str], told: str) -> None:
+    done = program(*arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
