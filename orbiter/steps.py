@@ -166,6 +166,16 @@ class Scope(ABC):
 
     __slots__ = ()
 
+    @property
+    def run_id(self) -> str:
+        """The run to which the node belongs; empty under plain `run`."""
+        return ""
+
+    @property
+    def node_id(self) -> str:
+        """The node's path within its run; empty under plain `run`."""
+        return ""
+
     @abstractmethod
     def scope(
         self, kind: ScopeKind, name: str, place: Place | None = None, info: Mapping[str, Any] | None = None

@@ -18,7 +18,7 @@ from orbiter._internal.message_builder import build_messages
 from orbiter._internal.model_calls import ModelCalls
 from orbiter._internal.output_parser import OutputParseError, parse_structured_output
 from orbiter._internal.structured import format_instructions
-from orbiter._internal.tool_calls import Peers, ToolCalls
+from orbiter._internal.tool_calls import Peers, ToolCalls, where
 from orbiter._internal.tool_step import ToolInvocation, as_text
 from orbiter._internal.value_step import hook_once, record_value
 from orbiter.errors import AgentError
@@ -184,7 +184,8 @@ class AgentRun:
         if not hooks.has_hooks(HookPoint.ERROR):
             return
         try:
-            await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc)
+            around = {} if self.scope is DIRECT else where(self.scope, self.turn)
+            await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc, **around)
         except Exception as second:
             logger.warning("An ERROR hook of agent '%s' failed", self.agent.name, exc_info=second)
             exc.add_note(f"An ERROR hook failed too: {type(second).__name__}: {second}")
@@ -251,6 +252,7 @@ class AgentRun:
         if self.scope is DIRECT:
             await fire()
         else:
+            fire = partial(fire, **where(self.scope, seq))
             await hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
 
     # --- one turn -----------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
 from orbiter._internal.failing import is_context_length_error, is_hopeless
 from orbiter._internal.model_step import LLM_CODEC, ModelCall, Reply, complete, stream
+from orbiter._internal.tool_calls import where
 from orbiter.errors import AgentError, OrbiterError
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Scope, Step
@@ -27,7 +29,7 @@ class ModelCalls:
         tries: Attempts for each call under plain `run`.
     """
 
-    __slots__ = ("agent", "failure", "hook_error", "tries", "warnings")
+    __slots__ = ("agent", "failure", "hook_error", "tries", "warnings", "where")
 
     def __init__(self, agent: Agent, tries: int, warnings: list[str]) -> None:
         self.agent = agent
@@ -35,6 +37,7 @@ class ModelCalls:
         self.hook_error: BaseException | None = None
         self.failure: AgentError | None = None
         self.warnings = warnings
+        self.where: Mapping[str, Any] = {}
 
     def question(
         self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, fresh: int
@@ -66,6 +69,8 @@ class ModelCalls:
         """
         agent = self.agent
         hooks = agent.hook_manager
+        if scope is not steps.DIRECT:
+            self.where = where(scope, turn)
         step = Step(
             "llm",
             agent.model,
@@ -135,7 +140,9 @@ class ModelCalls:
     async def before(self, call: ModelCall) -> None:
         """PRE_LLM_CALL hooks get the live list and may edit it."""
         try:
-            await self.agent.hook_manager.run(HookPoint.PRE_LLM_CALL, agent=self.agent, messages=call.messages)
+            await self.agent.hook_manager.run(
+                HookPoint.PRE_LLM_CALL, agent=self.agent, messages=call.messages, **self.where
+            )
         except Exception as exc:
             self.hook_error = exc
             raise
@@ -144,7 +151,9 @@ class ModelCalls:
         """POST_LLM_CALL hooks get what the provider returned."""
         response = reply.output if reply.raw is None else reply.raw
         try:
-            await self.agent.hook_manager.run(HookPoint.POST_LLM_CALL, agent=self.agent, response=response)
+            await self.agent.hook_manager.run(
+                HookPoint.POST_LLM_CALL, agent=self.agent, response=response, **self.where
+            )
         except Exception as exc:
             self.hook_error = exc
             raise

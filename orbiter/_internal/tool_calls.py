@@ -13,7 +13,7 @@ from orbiter._internal.concurrent import side_by_side
 from orbiter._internal.output_parser import OutputParseError, parse_tool_call
 from orbiter._internal.tool_step import REFUSED_TRAITS, TOOL_CODEC, ToolInvocation, invoke, traits_of
 from orbiter.hooks import HookPoint
-from orbiter.steps import Place, Scope, Step, Traits
+from orbiter.steps import DIRECT, Place, Scope, Step, Traits
 from orbiter.types import ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ class ToolCalls:
         peers: See `Peers`.
     """
 
-    __slots__ = ("agent", "delegates", "peers")
+    __slots__ = ("agent", "delegates", "peers", "where")
 
     def __init__(self, agent: Agent, delegates: Mapping[str, Any], peers: Peers | None) -> None:
         self.agent = agent
         self.delegates = delegates
         self.peers = peers
+        self.where: Mapping[str, Any] = {}
 
     def prepare(self, call: ToolCall) -> ToolInvocation:
         """A call, ready to be made or to be refused."""
@@ -79,6 +80,8 @@ class ToolCalls:
         hooks = self.agent.hook_manager
         before = after = None
         if not invocation.malformed:
+            if scope is not DIRECT:
+                self.where = where(scope, place.seq)
             if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
                 before = self._before
             if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
@@ -117,6 +120,7 @@ class ToolCalls:
             tool_name=invocation.tool_name,
             arguments=invocation.arguments,
             tool_call_id=invocation.tool_call_id,
+            **self.where,
         )
 
     async def _after(self, invocation: ToolInvocation, result: ToolResult) -> None:
@@ -126,7 +130,13 @@ class ToolCalls:
             tool_name=invocation.tool_name,
             result=result,
             tool_call_id=invocation.tool_call_id,
+            **self.where,
         )
+
+
+def where(scope: Scope, turn: int) -> dict[str, Any]:
+    """What a hook may want to know of the place at which it fires, under a runtime."""
+    return {"run_id": scope.run_id, "node_id": scope.node_id, "step": turn}
 
 
 def handoff_pattern(name: str) -> str:

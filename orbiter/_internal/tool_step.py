@@ -41,6 +41,8 @@ class ToolInvocation:
             getattr(self.agent, "name", ""),
             self.tool_name,
             self.tool_call_id,
+            scope.run_id,
+            scope.node_id,
             scope=scope,
             metadata=_metadata(self.agent),
         )

@@ -100,6 +100,14 @@ class RunScope(steps.Scope):
         child._kept = kept
         return child
 
+    @property
+    def run_id(self) -> str:
+        return self._life.lease.run_id
+
+    @property
+    def node_id(self) -> str:
+        return self.path
+
     def _join(self, last: str) -> str:
         return f"{self.path}/{last}" if self.path else last
 

@@ -177,6 +177,14 @@ class Recording(Scope):
         self.path = path
         self._visits: Counter[str] = Counter()
 
+    @property
+    def run_id(self) -> str:
+        return "run-1"
+
+    @property
+    def node_id(self) -> str:
+        return self.path
+
     def scope(
         self, kind: ScopeKind, name: str, place: Place | None = None, info: Mapping[str, Any] | None = None
     ) -> Scope:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from orbiter import Agent, Swarm, run, tool
+from orbiter import Agent, Swarm, ToolContext, run, steps, tool
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError
 from orbiter.hooks import HookPoint
 from orbiter.types import ToolResult, UserMessage
-from tests.orbiter.engine_fakes import Script, Stream, called, calls, said, text
+from tests.orbiter.engine_fakes import ByAgent, Journal, Recording, Script, Stream, called, calls, said, text
 
 
 @tool
@@ -189,6 +189,25 @@ async def test_the_delegate_call_has_tool_hooks_too() -> None:
     await run(Swarm(agents=[lead, Agent(name="w")], mode="team"), "q", provider=provider)
     assert log.data(HookPoint.PRE_TOOL_CALL)["tool_name"] == "delegate_to_w"
     assert log.data(HookPoint.POST_TOOL_CALL)["result"].content == "W"
+
+
+async def test_under_a_runtime_hooks_and_tools_know_where_they_are() -> None:
+    log = Log()
+    contexts: list[ToolContext] = []
+
+    @tool
+    async def look(context: ToolContext) -> str:
+        contexts.append(context)
+        return ""
+
+    agent = Agent(name="a", instructions="a", tools=[look], hooks=log.hooks())
+    with steps.entered(Recording(Journal())):
+        await run(agent, "q", provider=ByAgent(a=[calls(("look", {})), text("done")]))
+    assert {(data["run_id"], data["node_id"]) for _, data in log.seen} == {("run-1", "/agent:a~0")}
+    assert [data["step"] for _, data in log.seen] == [0, 0, 0, 0, 0, 1, 1, 2]
+    assert [(c.agent, c.tool_name, c.tool_call_id, c.run_id) for c in contexts] == [("a", "look", "call_0", "run-1")]
+    await run(agent, "q", provider=Script(text("done")))
+    assert "run_id" not in log.seen[-1][1]
 
 
 async def test_no_error_hook_on_cancellation() -> None:
