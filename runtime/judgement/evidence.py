@@ -39,7 +39,8 @@ _STATUS_IN_TEXT = re.compile(
     r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
     r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
     r"|\b(?:server|client)\serror\s'?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
-    rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode)",
+    rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|\s(?:client|server)\serror\b"
+    r"|\s[A-Z_]{4,40}\.?\s\{)",
     re.IGNORECASE,
 )
 
@@ -133,10 +134,10 @@ def _document(message: str) -> Any:
         return None
     part = message[start:].strip()
     try:
-        return json.loads(part)
+        return json.JSONDecoder().raw_decode(part)[0]
     except (ValueError, RecursionError):
         pass
-    if not re.match(r"^(?:Error code: \d{3} - )\{", message):
+    if not re.match(r"^(?:Error code: )?\d{3}\b[^{}\n]{0,60}\{", message):
         return None
     try:
         return ast.literal_eval(part)

@@ -75,7 +75,6 @@ CODES: tuple[Rule, ...] = (
         source=_GOOGLE + '; "exceeded your current quota" heals in retryDelay',
         provider=GOOGLE,
         status=(429,),
-        code=("RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED", "429"),
         cause=Cause.RATE_LIMITED,
     ),
     Rule(

@@ -181,6 +181,26 @@ EXCEPTIONS: tuple[Rule, ...] = (
 
 
 OPERATING_SYSTEM: tuple[Rule, ...] = (
+    *(
+        Rule(id=f"sdk.{name.lower()}", source="anthropic, openai: exception classes", exception=(name,), cause=cause)
+        for name, cause in (
+            ("AuthenticationError", Cause.AUTH_FAILED),
+            ("PermissionDeniedError", Cause.PERMISSION_DENIED),
+            ("NotFoundError", Cause.NOT_FOUND),
+            ("BadRequestError", Cause.BAD_REQUEST),
+            ("UnprocessableEntityError", Cause.BAD_REQUEST),
+            ("ConflictError", Cause.SERVICE_UNAVAILABLE),
+            ("InternalServerError", Cause.SERVICE_UNAVAILABLE),
+        )
+    ),
+    Rule(
+        id="stream.ended",
+        source="measured: a stream that ends without a stop reason or a word",
+        where=("stream", "first_token"),
+        text=r"\A\s*\Z",
+        status=("none", "2xx"),
+        cause=Cause.NETWORK,
+    ),
     Rule(
         id="os.permission",
         source="MARSYS case 25: local OS errors are permanent",

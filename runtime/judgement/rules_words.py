@@ -199,7 +199,7 @@ WORDS: tuple[Rule, ...] = (
             r"|\bcredentials (?:were|was) not found\b|\bno (?:\w+ )?auth(?:entication)? credentials\b"
             r"|\binvalid (?:\w+ )?credentials\b"
             r"|\b(?:security|access|oauth|bearer|auth|authentication|session|refresh|id"
-            r"|user) token\b[^.\n]{0,40}\b(?:is |has |was )"
+            r"|user) token\b[^.\n]{0,40}\b(?:is |has |was |has been )"
             r"(?:invalid|expired|not valid|revoked|malformed)\b|\binvalid (?:bearer|authentication|access|auth"
             r"|oauth) (?:token|header)\b"
             r"|\bauthentication (?:failed|fails|required|error|method not)\b|\bfailed to authenticate\b"
@@ -321,7 +321,8 @@ WORDS: tuple[Rule, ...] = (
         id="words.server",
         source="providers' error pages, recorded errors",
         text=(
-            r"\binternal (?:server )?error\b|\bserver had an error\b|\bbad gateway\b"
+            r"\ban error occurred while processing\b|\bencountered an (?:unexpected )?error\b"
+            r"|\binternal (?:server )?error\b|\bserver had an error\b|\bbad gateway\b"
             r"|\bservice (?:is )?(?:temporarily |currently )?unavailable\b"
             r"|\b(?:is )?temporarily unavailable\b|\bprovider returned error\b|\bupstream (?:connect )?error\b"
         ),

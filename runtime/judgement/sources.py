@@ -178,9 +178,11 @@ def _ancestry(name: str) -> tuple[str, ...]:
     return _with_families(bare, [bare, name, top])
 
 
+_VENDORS = {"anthropic": "anthropic", "openai": "openai", "botocore": "bedrock", "google": "gemini"}
+
+
 def _vendor(exc: BaseException) -> str:
-    package = type(exc).__module__.split(".")[0]
-    return {"anthropic": "anthropic", "openai": "openai", "botocore": "bedrock", "google": "gemini"}.get(package, "")
+    return _VENDORS.get(type(exc).__module__.split(".")[0], "")
 
 
 def _body_of(response: Any) -> Any:
@@ -215,7 +217,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     found = assembled(
         {
             "message": wrapped,
-            "provider": as_text(record.get("provider")),
+            "provider": as_text(record.get("provider")) or next((_vendor_of(n) for n in names if "." in n), ""),
             "status": status_of(record.get("status"), record.get("status_code"), record.get("http_status")),
             "codes": [kind, record.get("code"), record.get("error_type"), record.get("error_code")],
             "names": [n for name in names for n in _ancestry(name)],
@@ -239,11 +241,17 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     )
 
 
+def _vendor_of(name: str) -> str:
+    return _VENDORS.get(name.split(".", maxsplit=1)[0], "")
+
+
 _ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL}
 
 
 def _named(spoken: str) -> tuple[str, str]:
     """``ClassName: text`` (also ``ClassName('text')`` and a bare ``ClassName``) taken apart."""
+    if spoken.lstrip().startswith("Traceback (most recent call last)"):
+        spoken = spoken.rstrip().rsplit("\n", 1)[-1]
     found = _EXCEPTION_TEXT.match(spoken[: 2 * MAX_TEXT])
     if found and _CLASS_NAME.fullmatch(found[1]):
         return found[1], found[2] or found[3] or ""

@@ -79,6 +79,12 @@ def test_a_quoted_message_is_placed(row: dict[str, Any]) -> None:
     assert (found.persistence is Persistence.TRANSIENT) == row["transient"], found
 
 
+@pytest.mark.parametrize("row", _rows("logged-exceptions.jsonl"), ids=lambda row: str(row["record"])[:60])
+def test_a_logged_exception_is_placed(row: dict[str, Any]) -> None:
+    found = classify_record(row["record"], now=NOW)
+    assert found.cause == row["cause"], found
+
+
 def test_every_category_of_the_records_has_a_cause() -> None:
     assert {row["category"] for row in _rows("provider-errors.jsonl", "error")} == set(CAUSES)
 
