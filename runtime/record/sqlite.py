@@ -5,7 +5,8 @@
 
 Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads. The file is in WAL mode, so
 any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
-`lock` is for, not the database.
+`lock` is for, not the database. A journal object belongs to the loop in which it was opened; another thread opens its
+own.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Writer:
             self._fail(taken, exc)
             return
         except BaseException:
-            self._fail(taken, JournalError(f"the journal {self._path} was stopped while it wrote"))
+            self._fail(taken, JournalError(f"the journal {self._path} was stopped: this may be written or not"))
             raise
         self.commits += 1
         self.operations += sum(op.counted for op, _ in taken)

@@ -61,6 +61,48 @@ async def test_three_clients_decide_three_times_each(store: Store, journal: Jour
     assert await state_of(journal) == ("running" if live else "queued")
 
 
+async def test_decisions_from_elsewhere_race_with_parks_here(store: Store, journal: Journal) -> None:
+    """Another process answers the moment an incident shows; this one parks the run the moment it has opened it."""
+    races = 60
+    body = f"""
+        answered = 0
+        print("ready")
+        async for events in journal.tail():
+            for event in events:
+                if isinstance(event, ev.IncidentOpened):
+                    result = await journal.answer(answer(event.incident_id, by="elsewhere"))
+                    assert isinstance(result, Accepted)
+                    answered += 1
+            if answered == {races}:
+                break
+        print("answered", answered)
+    """
+    process = elsewhere(store.opener, body)
+    try:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        for number in range(races):
+            lease = await started(journal, f"r{number}", ttl_s=600)
+            incident, park = opened(f"i{number}"), ev.RunParked(reason="waiting")
+            if number % 3 == 0:  # the park is surely first
+                await journal.append(lease, [incident, park])
+            else:
+                seen = (await journal.append(lease, [incident]))[-1].seq
+                while number % 3 == 1 and await journal.incidents(f"r{number}"):
+                    pass  # the answer is surely first; else either may be
+                await journal.append(lease, [park], seen=seen)
+            await journal.release(lease)
+        assert await finished(process) == [f"answered {races}"]
+    finally:
+        process.kill()
+        process.communicate()
+    for number in range(races):
+        assert await state_of(journal, f"r{number}") == "queued"
+        assert await journal.claim(f"r{number}", "heir", 10) is not None
+        order = [type(event) for event in (await journal.read(f"r{number}"))[3:]]
+        assert order in ([ev.IncidentAnswered, ev.RunParked], [ev.RunParked, ev.IncidentAnswered])
+
+
 async def test_a_killed_writer_leaves_a_whole_journal(store: Store, journal: Journal) -> None:
     """SIGKILL in mid-stream: no gap, nothing half written, and everything that was acknowledged is there."""
     body = """
