@@ -129,6 +129,19 @@ CODES: tuple[Rule, ...] = (
         cause=Cause.PERMISSION_DENIED,
     ),
     Rule(
+        id="orbiter.model-config",
+        source="orbiter.models: what is missing before a call can be made",
+        code=("unknown_provider", "missing_base_url", "configuration_error", "invalid_script", "script_empty_turn"),
+        cause=Cause.CONFIG_INVALID,
+        effect=Effect.NOT_ATTEMPTED,
+    ),
+    Rule(
+        id="orbiter.bad-response",
+        source="orbiter.models: an answer with a good status that is no reply of the API",
+        code=("bad_response",),
+        cause=Cause.SERVICE_UNAVAILABLE,
+    ),
+    Rule(
         id="code.model",
         source=_MANY,
         code=(

@@ -119,7 +119,7 @@ def _of_one(exc: BaseException, provider: str) -> Evidence:
         "provider": first(attribute(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
         "status": status,
         "codes": [c for c in declared if isinstance(c, str | int) and not isinstance(c, bool)],
-        "names": _class_names(exc),
+        "names": (*_class_names(exc), *_named_by_type(declared[0])),
         "where": first(attribute(exc, "where"), context.get("where")),
         "headers": headers,
         "body": body,
@@ -134,6 +134,11 @@ def _of_one(exc: BaseException, provider: str) -> Evidence:
         recoverable=attribute(exc, "recoverable") is True,
         node_path=tuple(as_text(p) for p in path) if isinstance(path, list | tuple) else (),
     )
+
+
+def _named_by_type(kind: Any) -> tuple[str, ...]:
+    """A provider's type that is the name of an exception (`orbiter.models` puts the network library's there)."""
+    return _ancestry(kind) if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind) else ()
 
 
 def text_of(exc: BaseException) -> str:
