@@ -15,11 +15,12 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from runtime.link import protocol as p
-from runtime.link.lines import Assembler, FramingError, LineReader, in_parts
+from runtime.link.lines import FramingError, LineReader
+from runtime.link.session import Incompatible, Session, greeting
 from runtime.link.transport import READ_BYTES, Streams, Transport, Unreachable
 from runtime.link.view import Gap, StreamedText, View, WatchedView
 from runtime.record.events import GrantAdded
@@ -27,8 +28,6 @@ from runtime.record.state import RunState, Summary
 
 log = logging.getLogger(__name__)
 
-NOISE_BYTES = 64 * 1024
-"""What the far side may print before its first message (rc files of a login shell do)."""
 BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -69,32 +68,6 @@ class Pending:
     done: asyncio.Future[p.Reply]
 
 
-@dataclass(slots=True)
-class _Session:
-    """One connection."""
-
-    writer: asyncio.StreamWriter
-    hello: p.Hello
-    taken: int = 0
-    acked: int = 0
-    key: int = 0
-    parts: Assembler = field(default_factory=Assembler)
-
-    def send(self, line: bytes) -> None:
-        self.key += 1
-        for piece in in_parts(line, self.key):
-            self.writer.write(piece)
-
-    def acknowledge(self) -> None:
-        if self.taken > self.acked:
-            self.acked = self.taken
-            self.send(p.Ack(taken=self.taken).line())
-
-
-class _Incompatible(Exception):
-    """The runtime is of another version; trying again does not help until it is another one."""
-
-
 class LinkClient:
     """See the module.
 
@@ -122,7 +95,7 @@ class LinkClient:
         self._channel: Literal["console", "cli"] = channel
         self._hold = hold
         self._view = View()
-        self._session: _Session | None = None
+        self._session: Session | None = None
         self._watching: dict[str, int] = {}
         self._pings: dict[int, asyncio.Future[None]] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -278,8 +251,8 @@ class LinkClient:
             try:
                 streams = await self.transport.connect()
                 failures = 0 if await self._converse(streams) else failures
-            except (Unreachable, _Incompatible) as exc:
-                if isinstance(exc, _Incompatible) or exc.gone:
+            except (Unreachable, Incompatible) as exc:
+                if isinstance(exc, Incompatible) or exc.gone:
                     self._lose(str(exc))
                 else:
                     self._set(Status("connecting", str(exc)))
@@ -306,8 +279,8 @@ class LinkClient:
         reason = "the connection was cut"
         try:
             lines = LineReader()
-            hello, rest = await self._greeting(reader, lines)
-            self._begin(_Session(writer, hello))
+            hello, rest = await greeting(reader, lines, self.transport)
+            self._begin(Session(writer, hello))
             await self._listen(reader, lines, rest)
         except (ConnectionError, FramingError, p.BadMessage) as exc:
             if isinstance(exc, Unreachable):
@@ -324,25 +297,7 @@ class LinkClient:
         self._set(Status("connecting", reason))
         return True
 
-    async def _greeting(self, reader: asyncio.StreamReader, lines: LineReader) -> tuple[p.Hello, list[bytes]]:
-        """Read up to the runtime's first message, past whatever is printed before it."""
-        noise: list[bytes] = []
-        while True:
-            data = await reader.read(READ_BYTES)
-            found = lines.feed(data) if data else []
-            for number, line in enumerate(found):
-                try:
-                    message = p.from_runtime(line)
-                except p.BadMessage:
-                    noise.append(line)
-                    continue
-                if isinstance(message, p.Hello):
-                    return _compatible(message), found[number + 1 :]
-                noise.append(line)
-            if not data or sum(map(len, noise)) > NOISE_BYTES:
-                raise await self.transport.explain() or Unreachable(_no_hello(noise))
-
-    def _begin(self, session: _Session) -> None:
+    def _begin(self, session: Session) -> None:
         self._session, self.hello = session, session.hello
         self.transport.settled()
         session.send(p.Attach(epoch=self._view.epoch, position=self._view.position, program=self._program).line())
@@ -366,31 +321,17 @@ class LinkClient:
                 return
             rest = lines.feed(data)
 
-    def _take(self, session: _Session, line: bytes) -> None:
-        try:
-            message = p.from_runtime(line)
-            if isinstance(message, p.Part):
-                whole = session.parts.add(message.key, message.data, last=message.last)
-                if whole is None:
-                    return
-                message = p.from_runtime(whole)
-        except p.BadMessage as exc:
-            if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
-                session.taken += 1
-                return
-            if exc.error == "bad_message":
-                raise _Incompatible(
-                    f"this console cannot read what the runtime says ({exc}): are both of one version?"
-                ) from exc
-            raise
+    def _take(self, session: Session, line: bytes) -> None:
+        message = session.read(line)
+        if message is None:
+            return
         if message.t in p.STREAM:
-            session.taken += 1
             self._shown(session, message)
         else:
             self._told_apart(message)
         self._mark()
 
-    def _shown(self, session: _Session, message: p.FromRuntime) -> None:
+    def _shown(self, session: Session, message: p.FromRuntime) -> None:
         match message:
             case p.Snapshot():
                 self._view.snapshot(message, session.hello.epoch)
@@ -423,7 +364,7 @@ class LinkClient:
 
     def _refused(self, message: p.Refused) -> None:
         if message.error == "proto":
-            raise _Incompatible(message.message)
+            raise Incompatible(message.message)
         run = self._view.runs.get(message.run_id)
         if run is not None:
             run.problem = message.message
@@ -454,19 +395,3 @@ class LinkClient:
         self._told = False
         for listener in list(self._listeners):
             listener()
-
-
-def _compatible(hello: p.Hello) -> p.Hello:
-    if hello.proto != p.PROTO:
-        raise _Incompatible(
-            f"the runtime ({hello.program or 'of another version'}) speaks protocol {hello.proto}, this console "
-            f"{p.PROTO}: stop it (orbiter-console stop) and open the console again"
-        )
-    return hello
-
-
-def _no_hello(noise: list[bytes]) -> str:
-    if not noise:
-        return "the runtime hung up before it said a word"
-    said = b" / ".join(noise)[:300].decode(errors="replace")
-    return f"the far side said no hello; it printed: {said}"

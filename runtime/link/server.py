@@ -15,18 +15,19 @@ import os
 import pwd
 import socket
 import struct
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from runtime.link import protocol as p
 from runtime.link.commands import Commands
 from runtime.link.connection import READ_BYTES, Connection
-from runtime.link.picture import FINISHED, Picture
+from runtime.link.follow import Follower
+from runtime.link.picture import Picture
 from runtime.link.streams import Piece, Streams
 from runtime.link.verbs import Verb
-from runtime.link.watched import WatchedRun
+from runtime.link.watched import WatchedRun, WatchedRuns
 from runtime.record import events as ev
-from runtime.record.journal import Journal, JournalError
+from runtime.record.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +35,6 @@ WINDOW = 500
 """Messages under way to a console that it has not acknowledged."""
 CAPACITY = 2000
 """Messages that wait for a console before it counts as slow."""
-IDLE_RUNS = 8
-"""Runs kept folded though nobody watches them any more: consoles come back."""
-ALL = 1_000_000
-ACTIVE = ("queued", "running", "waiting", "frozen")
 
 
 class LinkServer:
@@ -58,31 +55,26 @@ class LinkServer:
         self.window = window
         self.capacity = capacity
         self.picture = Picture()
-        self._journal = journal
         self.verbs = dict(verbs)
         self._commands = Commands(journal, self.verbs)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
-        self._streams = streams if streams is not None else Streams()
-        self._runs: dict[str, WatchedRun] = {}
-        self._loading: dict[str, list[ev.Record]] = {}
+        self.deltas = streams if streams is not None else Streams()
+        """Where whoever drives runs puts pieces of streamed replies, from any thread."""
+        self._follower = Follower(journal, self.picture, self)
+        self._runs = WatchedRuns(journal)
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._obeying: set[asyncio.Task[Any]] = set()
         self._servers: list[asyncio.Server] = []
-        self._at = 0
-        self._due: set[str] = set()
-        self._inbox_due: set[str] = set()
-        self._grants_due = False
-        self._due_wake = asyncio.Event()
 
     # -- life --------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Load the picture and begin to follow the journal. Raises `JournalError`."""
-        self._streams.bind(asyncio.get_running_loop(), self._tell_delta)
-        await self._load()
-        self._spawn(self._follow())
-        self._spawn(self._refresh())
+        self.deltas.bind(asyncio.get_running_loop(), self._tell_delta)
+        await self._follower.load()
+        self._spawn(self._follower.follow())
+        self._spawn(self._follower.refresh())
 
     async def listen(self, sock: socket.socket, role: p.Role) -> None:
         """Accept consoles on a listening Unix socket, all with `role`."""
@@ -114,17 +106,12 @@ class LinkServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for server in self._servers:
             await server.wait_closed()
-        self._streams.close()
+        self.deltas.close()
 
     @property
     def consoles(self) -> int:
         """How many are connected."""
         return len(self._connections)
-
-    @property
-    def deltas(self) -> Streams:
-        """Where whoever drives runs puts pieces of streamed replies, from any thread."""
-        return self._streams
 
     # -- what connections call ---------------------------------------------------------------------------------
 
@@ -162,7 +149,7 @@ class LinkServer:
 
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self._streams.eyes = len(self._connections)
+        self.deltas.eyes = len(self._connections)
         connection.attached = False
         connection.watching.clear()
         self._trim()
@@ -173,7 +160,7 @@ class LinkServer:
         for run_id in connection.watching:
             if (run := self._runs.get(run_id)) is not None:
                 lines += run.snapshot("slow")
-                self._streams.repeat(run_id, connection.lane)
+                self.deltas.repeat(run_id, connection.lane)
         return lines
 
     def obey(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
@@ -187,37 +174,33 @@ class LinkServer:
         self._obeying.add(task)
         task.add_done_callback(self._obeying.discard)
 
-    # -- following the journal ---------------------------------------------------------------------------------
+    # -- what the follower calls -------------------------------------------------------------------------------
 
-    async def _load(self) -> None:
-        self._at = await self._journal.position()
-        newest = await self._journal.runs(FINISHED)
-        known = {found.id for found in newest}
-        active = [found for found in await self._journal.runs(ALL, states=ACTIVE) if found.id not in known]
-        self.picture.load([*newest, *active], await self._journal.incidents(), await self._journal.grants())
+    def tell(self, line: bytes | None) -> None:
+        if line is not None:
+            for connection in self._connections:
+                if connection.attached:
+                    connection.lane.offer(line)
 
-    async def _follow(self) -> None:
-        while True:
-            tail = self._journal.tail(None, self._at)
-            try:
-                async for batch in tail:
-                    self._take(batch)
-                return  # the journal was closed
-            except JournalError:
-                log.exception("cannot read the journal; trying again")
-                await asyncio.sleep(1)
-                await self._begin_anew()
-            finally:
-                if isinstance(tail, AsyncGenerator):
-                    await tail.aclose()
-
-    async def _begin_anew(self) -> None:
-        """What happened meanwhile is not known: everybody gets a snapshot."""
+    def happened(self, event: ev.Record) -> None:
         try:
-            await self._load()
-        except JournalError:
-            log.exception("cannot load the picture")
+            line = self._runs.feed(event)
+        except LookupError:
+            log.exception("loading the run again")
+            for connection in self._watchers(event.run_id):
+                self.watch(connection, event.run_id, 0)
             return
+        if line is not None:
+            for connection in self._watchers(event.run_id):
+                connection.lane.offer(line)
+        if isinstance(event, ev.StepEnded):
+            self.deltas.end(event.run_id, event.node_id)
+            for connection in self._watchers(event.run_id):
+                connection.lane.forget(event.run_id, event.node_id)
+        elif isinstance(event, ev.RunFinished | ev.RunParked):
+            self.deltas.end_run(event.run_id)
+
+    def begin_anew(self) -> None:
         self._runs.clear()
         for connection in self._connections:
             if connection.attached:
@@ -225,109 +208,10 @@ class LinkServer:
                 for run_id in list(connection.watching):
                     self.watch(connection, run_id, 0)
 
-    def _take(self, batch: Iterable[ev.Record]) -> None:
-        for event in batch:
-            if event.run_id == ev.WORKSPACE:
-                self._grants_due = True
-                continue
-            self._due.add(event.run_id)
-            self._tell_event(event)
-            match event:
-                case ev.IncidentOpened():
-                    self._tell(self._opened(event))
-                case ev.IncidentAnswered() | ev.IncidentClosed():
-                    self._tell(self.picture.close(event.incident_id))
-                case ev.StepEnded():
-                    self._end_stream(event.run_id, event.node_id)
-                case ev.RunFinished() | ev.RunParked():
-                    self._streams.end_run(event.run_id)
-                    self._inbox_due.add(event.run_id)
-        self._due_wake.set()
-
-    def _opened(self, event: ev.IncidentOpened) -> bytes | None:
-        """Of a run that consoles have not heard of yet, an incident is told after the run."""
-        found = self.picture.summaries.get(event.run_id)
-        if found is None:
-            self._inbox_due.add(event.run_id)
-            return None
-        return self.picture.open(p.Inboxed(run_id=event.run_id, title=found.title, opened=event))
-
-    async def _refresh(self) -> None:
-        """Keep summaries up to date: those of all runs that moved while the last ones were being read."""
-        while True:
-            await self._due_wake.wait()
-            self._due_wake.clear()
-            due, self._due = self._due, set()
-            inbox, self._inbox_due = self._inbox_due, set()
-            grants, self._grants_due = self._grants_due, False
-            try:
-                await self._refresh_grants(due=grants)
-                for run_id in due:
-                    await self._refresh_run(run_id, inbox=run_id in inbox)
-            except JournalError:
-                log.exception("cannot read summaries; trying again")
-                self._due |= due
-                self._inbox_due |= inbox
-                self._grants_due |= grants
-                await asyncio.sleep(1)
-                self._due_wake.set()
-
-    async def _refresh_grants(self, *, due: bool) -> None:
-        if due:
-            self._tell(self.picture.grant(await self._journal.grants()))
-
-    async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
-        summary = await self._journal.summary(run_id)
-        if summary is None:
-            return
-        self._tell(self.picture.summarise(summary))
-        if not inbox:
-            return
-        rows = {row.opened.incident_id: row.opened for row in await self._journal.incidents(run_id)}
-        if run_id in self._due:  # the run moved on while we read: what we read may be old
-            self._inbox_due.add(run_id)
-            return
-        for incident_id in [key for key, row in self.picture.incidents.items() if row.run_id == run_id]:
-            if incident_id not in rows:
-                self._tell(self.picture.close(incident_id))
-        for opened in rows.values():
-            self._tell(self.picture.open(p.Inboxed(run_id=run_id, title=summary.title, opened=opened)))
-
-    # -- telling -----------------------------------------------------------------------------------------------
-
-    def _tell(self, line: bytes | None) -> None:
-        if line is not None:
-            for connection in self._connections:
-                if connection.attached:
-                    connection.lane.offer(line)
-
-    def _tell_event(self, event: ev.Record) -> None:
-        if (waiting := self._loading.get(event.run_id)) is not None:
-            waiting.append(event)
-        run = self._runs.get(event.run_id)
-        if run is None:
-            return
-        try:
-            line = run.feed(event)
-        except LookupError:
-            log.exception("loading the run again")
-            del self._runs[event.run_id]
-            for connection in self._watchers(event.run_id):
-                self.watch(connection, event.run_id, 0)
-            return
-        if line is not None:
-            for connection in self._watchers(event.run_id):
-                connection.lane.offer(line)
-
     def _tell_delta(self, piece: Piece) -> None:
         for connection in self._watchers(piece.run_id):
             key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
             connection.lane.delta(key, piece.offset, piece.text)
-
-    def _end_stream(self, run_id: str, node_id: str) -> None:
-        self._streams.end(run_id, node_id)
-        for connection in self._watchers(run_id):
-            connection.lane.forget(run_id, node_id)
 
     def _watchers(self, run_id: str) -> list[Connection]:
         return [found for found in self._connections if run_id in found.watching]
@@ -339,49 +223,26 @@ class LinkServer:
         if lines is None:
             lines = run.snapshot("first" if after <= 0 else "gap")
         connection.lane.bulk(lines)
-        self._streams.repeat(run.run_id, connection.lane)
+        self.deltas.repeat(run.run_id, connection.lane)
 
     async def _show_later(self, connection: Connection, run_id: str, after: int) -> None:
         try:
-            run = await self._load_run(run_id)
-        except JournalError as exc:
+            run = await self._runs.load(run_id)
+        except Exception as exc:
             log.exception("cannot read run %s", run_id)
-            connection.refuse("journal", str(exc), run_id)
             connection.watching.discard(run_id)
+            connection.refuse("journal", f"the run cannot be read: {exc}", run_id)
             return
         if run_id not in connection.watching:
-            return
-        if run.seq == 0:
+            self._trim()
+        elif run is None:
             connection.watching.discard(run_id)
             connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
-            return
-        self._show(connection, run, after)
+        else:
+            self._show(connection, run, after)
 
-    async def _load_run(self, run_id: str) -> WatchedRun:
-        """Fold a run from the journal. What the tail brings meanwhile is kept and taken in at the end."""
-        run = WatchedRun(run_id)
-        waiting = self._loading.setdefault(run_id, [])
-        try:
-            while events := await self._journal.read(run_id, run.seq, 1000):
-                for event in events:
-                    run.feed(event)
-        finally:
-            self._loading.pop(run_id, None)
-        known = self._runs.get(run_id)
-        if known is not None:
-            return known
-        for event in waiting:
-            run.feed(event)
-        if run.seq:
-            self._runs[run_id] = run
-            self._trim(keep=run_id)
-        return run
-
-    def _trim(self, keep: str = "") -> None:
-        watched = {run_id for connection in self._connections for run_id in connection.watching} | {keep}
-        idle = [run_id for run_id in self._runs if run_id not in watched]
-        for run_id in idle[: max(0, len(idle) - IDLE_RUNS)]:
-            del self._runs[run_id]
+    def _trim(self) -> None:
+        self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -394,7 +255,7 @@ class LinkServer:
         writer.transport.set_write_buffer_limits(high=READ_BYTES)
         connection = Connection(self, reader, writer, role, account(uid))
         self._connections.add(connection)
-        self._streams.eyes = len(self._connections)
+        self.deltas.eyes = len(self._connections)
         self._spawn(connection.run())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from runtime.link import protocol as p
-from runtime.link.watched import restore
+from runtime.link.watched import Restoring
 from runtime.record import events as ev
 from runtime.record.state import RunState, Summary
 
@@ -39,7 +39,7 @@ class WatchedView:
     state: RunState | None = None
     problem: str = ""
     texts: dict[str, StreamedText] = field(default_factory=dict)
-    parts: list[p.RunSnapshot] = field(default_factory=list)
+    coming: Restoring = field(default_factory=Restoring)
 
 
 class View:
@@ -60,7 +60,7 @@ class View:
         """The connection ended: halves of snapshots are worth nothing."""
         self._parts.clear()
         for run in self.runs.values():
-            run.parts.clear()
+            run.coming = Restoring()
 
     def last_seq(self, run_id: str) -> int:
         """The last event that is known of a watched run."""
@@ -100,18 +100,16 @@ class View:
         run = self.runs.get(message.run_id)
         if run is None:
             return
-        if message.head is not None:
-            run.parts.clear()
-        run.parts.append(message)
-        if message.more:
-            return
-        parts, run.parts = run.parts, []
         try:
-            run.state, run.problem = restore(parts), ""
+            state = run.coming.add(message)
         except ValidationError as exc:
             log.exception("run %s", message.run_id)
             run.problem = f"this program cannot read the run: {exc.errors(include_url=False)[0]['msg']}"
-        run.texts.clear()
+            run.coming = Restoring()
+            return
+        if state is not None:
+            run.state, run.problem, run.coming = state, "", Restoring()
+            run.texts.clear()
 
     def event(self, message: p.RunEvent) -> bool:
         """Take an event of a run in; False if events before it are missing."""

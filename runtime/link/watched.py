@@ -7,20 +7,26 @@ the run has nodes, however many events made them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from runtime.link.protocol import RunSnapshot, Why
 from runtime.record import events as ev
-from runtime.record.state import RunState
+from runtime.record.journal import Journal
+from runtime.record.state import Node, RunState
 
 RECENT = 2000
 """Events kept as sent, for consoles that come back after a cut."""
 NODES_A_PART = 250
+IDLE = 8
+"""Runs kept though nobody watches them any more."""
+CHUNK = 1000
+"""Events folded in one go: the other consoles must not wait for a big run."""
 
 _state: TypeAdapter[RunState] = TypeAdapter(RunState)
+_nodes: TypeAdapter[dict[str, Node]] = TypeAdapter(dict[str, Node])
 
 
 def event_line(event: ev.Record) -> bytes:
@@ -89,15 +95,83 @@ def _snapshot(run_id: str, state: RunState, why: Why) -> Iterator[RunSnapshot]:
         yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
 
 
-def restore(parts: list[RunSnapshot]) -> RunState:
-    """The state that the messages of one snapshot hold.
+class WatchedRuns:
+    """The runs that are watched, and the few that were watched last: consoles come back."""
 
-    Raises:
-        pydantic.ValidationError: they hold no state that this program can read.
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._runs: dict[str, WatchedRun] = {}
+        self._loading: dict[str, list[ev.Record]] = {}
+
+    def get(self, run_id: str) -> WatchedRun | None:
+        return self._runs.get(run_id)
+
+    def clear(self) -> None:
+        self._runs.clear()
+
+    def feed(self, event: ev.Record) -> bytes | None:
+        """Take the journal's next event in; the line that tells of it, None if nobody needs to be told.
+
+        Raises:
+            LookupError: the run has a gap; it is forgotten and has to be loaded again.
+        """
+        if (waiting := self._loading.get(event.run_id)) is not None:
+            waiting.append(event)
+        run = self._runs.get(event.run_id)
+        if run is None:
+            return None
+        try:
+            return run.feed(event)
+        except LookupError:
+            del self._runs[event.run_id]
+            raise
+
+    async def load(self, run_id: str) -> WatchedRun | None:
+        """Fold a run from the journal; None if there is no such run. What the tail brings meanwhile is kept and taken
+        in at the end, so that whoever joins then has all before and will see all after. Raises `JournalError`.
+        """
+        run = WatchedRun(run_id)
+        waiting = self._loading.setdefault(run_id, [])
+        try:
+            while events := await self._journal.read(run_id, run.seq, CHUNK):
+                for event in events:
+                    run.feed(event)
+        finally:
+            self._loading.pop(run_id, None)
+        if run_id in self._runs:
+            return self._runs[run_id]
+        for event in waiting:
+            run.feed(event)
+        if not run.seq:
+            return None
+        self._runs[run_id] = run
+        return run
+
+    def trim(self, watched: Collection[str]) -> None:
+        """Forget runs that nobody watches, but for the latest few."""
+        idle = [run_id for run_id in self._runs if run_id not in watched]
+        for run_id in idle[: max(0, len(idle) - IDLE)]:
+            del self._runs[run_id]
+
+
+class Restoring:
+    """Puts a state together from the messages of one snapshot, a part at a time: a big run takes a screen's loop for
+    a few milliseconds, again and again, and not for a good part of a second.
+
+    Raises (from `add`):
+        pydantic.ValidationError: a part holds no state that this program can read.
     """
-    whole: dict[str, Any] = {}
-    nodes: dict[str, Any] = {}
-    for part in parts:
-        whole.update(part.head or {})
-        nodes.update(part.nodes)
-    return _state.validate_python({**whole, "nodes": nodes})
+
+    def __init__(self) -> None:
+        self._state: RunState | None = None
+        self._nodes: dict[str, Node] = {}
+
+    def add(self, part: RunSnapshot) -> RunState | None:
+        """The state, once its last part is there."""
+        if part.head is not None:
+            self._state, self._nodes = _state.validate_python(part.head), {}
+        self._nodes.update(_nodes.validate_python(part.nodes))
+        if part.more or self._state is None:  # or the rest of a snapshot whose head could not be read
+            return None
+        self._state.nodes = self._nodes
+        return self._state

@@ -10,7 +10,8 @@ import socket
 import pytest
 
 from runtime.link import protocol as p
-from runtime.link.client import LinkClient, LinkLost, _Session
+from runtime.link.client import LinkClient, LinkLost
+from runtime.link.session import Session
 from runtime.link.transport import PairTransport
 from runtime.record import events as ev
 from runtime.work import sockets
@@ -151,10 +152,10 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
     console = await bench.console()
     console.watch("run-1")
     await console.until(lambda: console.run("run-1") is not None)
-    slow, acknowledge = console._session, _Session.acknowledge
+    slow, acknowledge = console._session, Session.acknowledge
     assert slow is not None
     # takes in, but never says so: it does not draw
-    monkeypatch.setattr(_Session, "acknowledge", lambda session: session is slow or acknowledge(session))
+    monkeypatch.setattr(Session, "acknowledge", lambda session: session is slow or acknowledge(session))
     for number in range(30):
         await driver.nodes(*(f"n{number}-{i}" for i in range(10)))
     other = await bench.console()

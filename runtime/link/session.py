@@ -1,0 +1,108 @@
+"""One connection of a console: how it begins, what is read from it and sent over it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from runtime.link import protocol as p
+from runtime.link.lines import Assembler, LineReader, in_parts
+from runtime.link.transport import READ_BYTES, Transport, Unreachable
+
+NOISE_BYTES = 64 * 1024
+"""What the far side may print before its first message (rc files of a login shell do)."""
+
+
+class Incompatible(Exception):
+    """The runtime is of another version; trying again does not help until it is another one."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One connection."""
+
+    writer: asyncio.StreamWriter
+    hello: p.Hello
+    taken: int = 0
+    acked: int = 0
+    key: int = 0
+    parts: Assembler = field(default_factory=Assembler)
+
+    def send(self, line: bytes) -> None:
+        self.key += 1
+        for piece in in_parts(line, self.key):
+            self.writer.write(piece)
+
+    def acknowledge(self) -> None:
+        if self.taken > self.acked:
+            self.acked = self.taken
+            self.send(p.Ack(taken=self.taken).line())
+
+    def read(self, line: bytes) -> p.FromRuntime | None:
+        """The message that `line` is, or completes; None if there is none to look at (yet). Counts what was taken.
+
+        Raises:
+            Incompatible: it is a message that we know, and cannot read.
+            BadMessage: it is none.
+            FramingError: its parts break a limit.
+        """
+        try:
+            message = p.from_runtime(line)
+            if isinstance(message, p.Part):
+                whole = self.parts.add(message.key, message.data, last=message.last)
+                if whole is None:
+                    return None
+                message = p.from_runtime(whole)
+        except p.BadMessage as exc:
+            if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
+                self.taken += 1
+                return None
+            if exc.error == "bad_message":
+                words = f"this console cannot read what the runtime says ({exc}): are both of one version?"
+                raise Incompatible(words) from exc
+            raise
+        if message.t in p.STREAM:
+            self.taken += 1
+        return message
+
+
+async def greeting(
+    reader: asyncio.StreamReader, lines: LineReader, transport: Transport
+) -> tuple[p.Hello, list[bytes]]:
+    """Read up to the runtime's first message, past whatever is printed before it; and the lines behind it.
+
+    Raises:
+        Unreachable: no hello came; with the reason that the transport knows, or what was printed instead.
+        Incompatible: the runtime is of another version.
+    """
+    noise: list[bytes] = []
+    while True:
+        data = await reader.read(READ_BYTES)
+        found = lines.feed(data) if data else []
+        for number, line in enumerate(found):
+            try:
+                message = p.from_runtime(line)
+            except p.BadMessage:
+                noise.append(line)
+                continue
+            if isinstance(message, p.Hello):
+                return _compatible(message), found[number + 1 :]
+            noise.append(line)
+        if not data or sum(map(len, noise)) > NOISE_BYTES:
+            raise await transport.explain() or Unreachable(_no_hello(noise))
+
+
+def _compatible(hello: p.Hello) -> p.Hello:
+    if hello.proto != p.PROTO:
+        raise Incompatible(
+            f"the runtime ({hello.program or 'of another version'}) speaks protocol {hello.proto}, this console "
+            f"{p.PROTO}: stop it (orbiter-console stop) and open the console again"
+        )
+    return hello
+
+
+def _no_hello(noise: list[bytes]) -> str:
+    if not noise:
+        return "the runtime hung up before it said a word"
+    said = b" / ".join(noise)[:300].decode(errors="replace")
+    return f"the far side said no hello; it printed: {said}"
