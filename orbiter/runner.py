@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Collection
-from typing import Any, Protocol
+from collections.abc import Awaitable, Collection
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent
@@ -14,7 +14,10 @@ from orbiter._internal.sink import wanted_types
 from orbiter._internal.threads import awaiting_loop, pool
 from orbiter.agent import Agent
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
-from orbiter.types import Message, RunResult, StreamEvent
+from orbiter.types import Message, RunResult
+
+if TYPE_CHECKING:
+    from orbiter._internal.event_stream import EventStream
 
 __all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
 
@@ -138,7 +141,7 @@ def _stream(
     event_types: Collection[str] | None = None,
     max_retries: int = 3,
     loop_threshold: int = 3,
-) -> AsyncGenerator[StreamEvent, None]:
+) -> EventStream:
     """Run an agent or a swarm and tell what happens as it happens.
 
     Without more it is the answer as it is written: `TextEvent` and `ToolCallEvent` (and `ErrorEvent`). With `detailed`
@@ -146,18 +149,19 @@ def _stream(
     with `event_types` those types (``text``, ``tool_call``, ``step``, ``tool_result``, ``reasoning``, ``status``,
     ``usage``). Errors are always told, and then raised. `max_steps` goes before the agent's own.
 
-    A model call that fails before its first word is tried again, up to `max_retries` attempts.
+    The stream's `result` is the run's `RunResult`, once it has come to its end. A model call that fails before its first word is tried again, up to `max_retries` attempts.
 
     Raises:
         CallRunnerError: As `run`, after an `ErrorEvent`.
         ConfigurationError: An event type is unknown.
     """
-    from orbiter._internal.event_stream import container_events  # noqa: PLC0415 - only who streams pays for it
-    from orbiter._internal.stream_run import StreamedRun  # noqa: PLC0415 - as above
+    # Only who streams pays for it.
+    from orbiter._internal.event_stream import ContainerStream, EventStream
+    from orbiter._internal.stream_run import StreamedRun
 
     wanted = wanted_types(detailed, event_types)
     if isinstance(agent, Agent) and not steps.inside():
-        return StreamedRun(
+        streamed = StreamedRun(
             agent,
             history=messages,
             provider=provider,
@@ -166,7 +170,8 @@ def _stream(
             resolve=provider_for,
             wanted=wanted,
             max_steps=max_steps,
-        ).events(input)
+        )
+        return EventStream(streamed.events(input), streamed.result)
 
     def work() -> Awaitable[RunResult]:
         return run(
@@ -178,7 +183,9 @@ def _stream(
             loop_threshold=loop_threshold,
         )
 
-    return container_events(agent.name, wanted, detailed or event_types is not None, max_steps, work)
+    everybody = detailed or event_types is not None
+    stream = ContainerStream(agent.name, wanted, detailed=everybody, max_steps=max_steps, work=work)
+    return EventStream(stream.events(), stream.result)
 
 
 class Run(Protocol):
@@ -222,7 +229,7 @@ class Run(Protocol):
         event_types: Collection[str] | None = None,
         max_retries: int = 3,
         loop_threshold: int = 3,
-    ) -> AsyncGenerator[StreamEvent, None]:
+    ) -> EventStream:
         """What happens, as it happens."""
         ...
 

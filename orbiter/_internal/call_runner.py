@@ -17,6 +17,7 @@ from orbiter._internal.agent_run import AgentRun, prepared
 from orbiter._internal.causes import sole
 from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
+from orbiter._internal.results import result_of, total
 from orbiter._internal.sink import Sink, sink
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError, LoopDetectedError
@@ -32,7 +33,6 @@ __all__ = ["CallRunnerError", "call_runner"]
 _PLAIN_RUN = Agent.run
 
 _NOTHING: Mapping[str, Any] = {}
-_BLANK = RunResult()
 
 async def call_runner(
     agent: Any,
@@ -115,7 +115,10 @@ async def run_agent(
         if node is not None and repeats.signature is not None:
             node.metadata["tool_signature"] = repeats.signature
             node.metadata["tool_repeats"] = repeats.count
-        return _result(agent, output, run.messages, total(run.usage), state, node, run)
+        usage, agent_runs = total(run.usage), 1
+        if state is not None and node is not None:
+            usage, agent_runs = _booked(output, run.messages, usage, state, node)
+        return result_of(agent.name, output, run.messages, usage, run, agent_runs)
     except CancelledError:
         if state is not None:
             state.cancel()
@@ -194,7 +197,10 @@ def _foreign_result(
     target = sink.get()
     if target is not None and output.text and "text" in target.wanted:
         target.put(TextEvent(text=output.text, agent_name=agent.name))
-    return _result(agent, output, transcript, usage, state, node, None)
+    agent_runs = 1
+    if state is not None and node is not None:
+        usage, agent_runs = _booked(output, transcript, usage, state, node)
+    return result_of(agent.name, output, transcript, usage, None, agent_runs)
 
 
 def _check_last_calls(output: AgentOutput, node: RunNode | None, repeats: Repeats) -> None:
@@ -216,65 +222,18 @@ def _arguments(text: str) -> Any:
         return text
 
 
-def _result(
-    agent: Any,
-    output: AgentOutput,
-    transcript: list[Message],
-    usage: Usage,
-    state: RunState | None,
-    node: RunNode | None,
-    run: AgentRun | None,
-) -> RunResult:
-    steps = 1
-    if state is not None and node is not None:
-        node.tool_calls = [call for message in transcript if isinstance(message, AssistantMessage) for call in message.tool_calls]
-        node.succeed(usage)
-        state.messages = list(transcript)
-        state.record_usage(usage)
-        state.succeed()
-        usage, steps = state.total_usage, len(state.nodes)
-    fields: dict[str, Any] = {
-        "output": output.text,
-        "messages": transcript,
-        "usage": usage,
-        "steps": steps,
-        "parsed": output.parsed,
-        "agent": agent.name,
-        "stop_reason": "stop",
-        "state": "completed",
-        "warnings": [],
-        "outputs": {},
-    }
-    if run is not None:
-        said = run.reply.finish_reason if run.reply is not None else ""
-        fields["stop_reason"] = "max_steps" if run.exhausted else said or "stop"
-        fields["warnings"] = run.warnings
-        if run.degraded:
-            fields["state"], fields["error"] = "degraded", run.degraded
-    # A copy is not validated again: each message of a long transcript was when it was made.
-    return _BLANK.model_copy(update=fields)
-
-
-def total(parts: Sequence[Usage]) -> Usage:
-    """The sum of what several calls used."""
-    if len(parts) == 1:
-        return parts[0]
-    read = written = whole = cached = stored = reasoned = 0
-    for part in parts:
-        read += part.input_tokens
-        written += part.output_tokens
-        whole += part.total_tokens
-        cached += part.cached_tokens
-        stored += part.cache_write_tokens
-        reasoned += part.reasoning_tokens
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        total_tokens=whole,
-        cached_tokens=cached,
-        cache_write_tokens=stored,
-        reasoning_tokens=reasoned,
-    )
+def _booked(
+    output: AgentOutput, transcript: list[Message], usage: Usage, state: RunState, node: RunNode
+) -> tuple[Usage, int]:
+    """Write what a run came to into its record. Returns the record's usage and agent runs."""
+    node.tool_calls = [
+        call for message in transcript if isinstance(message, AssistantMessage) for call in message.tool_calls
+    ]
+    node.succeed(usage)
+    state.messages = list(transcript)
+    state.record_usage(usage)
+    state.succeed()
+    return state.total_usage, len(state.nodes)
 
 
 def _repeats(state: RunState, threshold: int) -> Repeats:

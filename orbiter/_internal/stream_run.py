@@ -13,17 +13,18 @@ from orbiter._internal.agent_run import AgentRun
 from orbiter._internal.concurrent import stop
 from orbiter._internal.failing import is_context_length_error, is_hopeless, wrapped
 from orbiter._internal.model_step import ModelCall, reply_of
+from orbiter._internal.reply_parts import ReplyParts
+from orbiter._internal.results import StreamNotFinishedError, result_of, total
 from orbiter._internal.sink import Sink, sink
 from orbiter._internal.tool_step import ToolInvocation
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
-from orbiter.models.assembly import StreamAssembly
-from orbiter.models.types import StreamChunk
 from orbiter.steps import Place
 from orbiter.types import (
     AgentOutput,
     ErrorEvent,
     ReasoningEvent,
+    RunResult,
     StatusEvent,
     StepEvent,
     StreamEvent,
@@ -56,6 +57,16 @@ class StreamedRun(AgentRun):
         self.streaming = False
         if max_steps is not None:
             self.max_steps = max_steps
+
+    def result(self) -> RunResult:
+        """What the run came to.
+
+        Raises:
+            StreamNotFinishedError: It has not come to its end, or failed.
+        """
+        if self.output is None:
+            raise StreamNotFinishedError("The stream has no result: it did not come to its end")
+        return result_of(self.agent.name, self.output, self.messages, total(self.usage), self)
 
     async def _body(self, input: str) -> AgentOutput:
         assert self.target is not None  # noqa: S101 - only a run with a sink is driven
@@ -106,42 +117,27 @@ class StreamedRun(AgentRun):
                     call = self.question()
                     if self.models.has_hooks(HookPoint.PRE_LLM_CALL):
                         await self.models.before(call)
-                    assembly, chunks = StreamAssembly(), None
-                    plain: list[str] = []
-                    said = False
+                    parts, chunks = ReplyParts(), None
                     try:
                         while True:
                             try:
                                 if chunks is None:
                                     chunks = await self._open(call)
-                                chunk = await chunks.__anext__()
+                                chunk = parts.add(await chunks.__anext__())
                             except StopAsyncIteration:
                                 break
                             except Exception as exc:
                                 await _close(chunks)
-                                call = await self._next_try(exc, call, said)
-                                assembly, chunks, plain = StreamAssembly(), None, []
+                                call = await self._next_try(exc, call, parts.said)
+                                parts, chunks = ReplyParts(), None
                                 continue
-                            delta = chunk.delta
-                            if type(chunk) is StreamChunk and delta and len(chunk.model_fields_set) == 1:
-                                plain.append(delta)
-                                said = True
-                            else:
-                                if plain:
-                                    assembly.add(StreamChunk(delta="".join(plain)))
-                                    plain = []
-                                assembly.add(chunk)
-                                said = said or bool(delta or chunk.tool_call_deltas)
-                                reasoning = getattr(chunk, "reasoning_content", "")
-                                if reasoning and "reasoning" in wanted:
-                                    yield ReasoningEvent(text=reasoning, agent_name=name)
-                            if delta and "text" in wanted:
-                                yield TextEvent(text=delta, agent_name=name)
+                            if chunk.reasoning_content and "reasoning" in wanted:
+                                yield ReasoningEvent(text=chunk.reasoning_content, agent_name=name)
+                            if chunk.delta and "text" in wanted:
+                                yield TextEvent(text=chunk.delta, agent_name=name)
                     finally:
                         await _close(chunks)
-                    if plain:
-                        assembly.add(StreamChunk(delta="".join(plain)))
-                    reply = reply_of(assembly.response())
+                    reply = reply_of(parts.response())
                     if self.models.has_hooks(HookPoint.POST_LLM_CALL):
                         await self.models.after(call, reply)
                     output = self.take(reply)
@@ -275,7 +271,6 @@ def failure_events(exc: BaseException, name: str, step: int, wanted: frozenset[s
 async def _close(chunks: Any) -> None:
     """Let a provider's generator end its request; other iterators have nothing to close."""
     aclose = getattr(chunks, "aclose", None)
-    if aclose is not None:
-        closing = aclose()
-        if isawaitable(closing):
-            await closing
+    closing = aclose() if callable(aclose) else None
+    if isawaitable(closing):
+        await closing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 
 import orbiter.runner
 from orbiter import Agent, Swarm, run, tool
+from orbiter._internal.results import StreamNotFinishedError
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, ConfigurationError, LoopDetectedError, SwarmError
 from orbiter.models.types import ModelError, StreamChunk, ToolCallDelta
@@ -271,6 +273,45 @@ def test_any_cut_of_the_text_adds_up(pieces: list[str]) -> None:
         return "".join(event.text for event in events)
 
     assert asyncio.run(whole()) == "".join(pieces)
+
+
+async def test_a_stream_has_a_result_at_its_end(waits: list[float]) -> None:
+    # D16: no RunResult.
+    provider = Stream(called(("add", {"a": 1, "b": 2})), said("3"))
+    stream = run.stream(Agent(name="a", tools=[add]), "q", provider=provider)
+    with pytest.raises(StreamNotFinishedError):
+        _ = stream.result
+    await collect(stream)
+    assert (stream.result.output, stream.result.usage.total_tokens, len(stream.result.messages)) == ("3", 30, 4)
+    swarm = run.stream(Swarm(agents=[Agent(name="a"), Agent(name="b")]), "q", provider=Stream(said("A"), said("B")))
+    with pytest.raises(StreamNotFinishedError):
+        _ = swarm.result
+    await collect(swarm)
+    assert swarm.result.outputs == {"a": "A", "b": "B"}
+    failed = run.stream(Agent(name="a"), "q", provider=Stream([ValueError("down")]), max_retries=1)
+    await until_error(failed)
+    with pytest.raises(StreamNotFinishedError):
+        _ = failed.result
+
+
+async def test_chunks_of_another_making() -> None:
+    class Delta:
+        index = 0
+        name = "add"
+        arguments = '{"a": 1, "b": 2}'
+
+    class Chunk:
+        def __init__(self, delta: Any, calls: Any = ()) -> None:
+            self.delta = delta
+            self.tool_call_deltas = calls
+            self.usage = MagicMock()
+            self.finish_reason = None
+
+    rounds: Any = [[Chunk(None, [Delta()])], [Chunk("th"), Chunk("ree"), MagicMock(delta="!", tool_call_deltas=[])]]
+    provider = Stream(*rounds)
+    events = await collect(run.stream(Agent(name="a", tools=[add]), "q", provider=provider, detailed=True))
+    assert "".join(event.text for event in events if isinstance(event, TextEvent)) == "three!"
+    assert [event.result for event in events if isinstance(event, ToolResultEvent)] == ["3"]
 
 
 # --- swarms -----------------------------------------------------------------------------------------------------------
