@@ -72,7 +72,7 @@ async def test_an_errand_that_fails_leaves_the_writer_at_work(tmp_path: Path) ->
             connection.execute("DELETE FROM event")
             connection.execute("SELECT nonsense")
 
-        with pytest.raises(JournalError, match="cannot write.*nonsense") as caught:
+        with pytest.raises(JournalError, match=r"cannot write.*nonsense") as caught:
             await journal._writer.alone(work)
         assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
         await journal.append(lease, [warned("goes on")])
