@@ -18,7 +18,7 @@ _S3 = "seed 003: classifications of model errors"
 
 GOOGLE = ("gemini", "google", "vertex")
 PER_DAY = (
-    r"\bper[\s_-]?(?:day|month)\b|PerDay|\bdaily\b|\bmonthly\b|/\s?(?:day|month)\b|\b(?:TPD|RPD)\b|\bByDay\b"
+    r"(?<![a-z])per[\s_-]?(?:day|month)(?![a-z])|PerDay|\bdaily\b|\bmonthly\b|/\s?(?:day|month)\b|\b(?:TPD|RPD)\b|\bByDay\b"
     r"|per 24 ?h(?:ours)?\b|per 86400s"
 )
 _SAYS_WHEN = r"\b(?:try again|retry|wait)\b[^.\n]{0,20}?\d"
@@ -279,7 +279,7 @@ CODES: tuple[Rule, ...] = (
             "array_above_max_length", "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value",
             "decimal_below_min_value", "invalid_encrypted_content", "unsupported_file", "invalid_image_url",
             "invalid_image_format", "image_parse_error", "invalid_base64", "invalid_json_schema",
-            "invalid_request_message_order", "extra_forbidden", "OperationNotSupported", "validation_error",
+            "invalid_request_message_order", "extra_forbidden", "OperationNotSupported",
             "not_supported_error", "unsupported_content_type", "deprecated_api", "parameter_missing",
         ),
         cause=Cause.BAD_REQUEST,
@@ -384,7 +384,7 @@ GENERIC_CODES: tuple[Rule, ...] = (
             "invalid_request_error", "invalid_request", "invalid_argument", "invalid_parameter", "InvalidParameter",
             "bad_request", "BadRequest", "BadRequestError", "ValidationException", "failed_precondition",
             "OUT_OF_RANGE",
-            "unprocessable_entity", "invalid_prompt", "UNIMPLEMENTED",
+            "unprocessable_entity", "validation_error", "invalid_prompt", "UNIMPLEMENTED",
         ),
         status=(400, 405, 406, 411, 412, 415, 416, 422, 426, 428, 431, "none", "2xx"),
         cause=Cause.BAD_REQUEST,

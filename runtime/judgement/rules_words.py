@@ -79,6 +79,8 @@ WORDS: tuple[Rule, ...] = (
             r"|over)\b[^.\n]{0,60}\btokens?\b"
             r"|\btotal number of tokens\b[^.\n]{0,60}\b(?:exceed|larger|greater)"
             r"|\btokens? in (?:the )?request\b[^.\n]{0,40}\bmore than\b|\bcontext shift is disabled\b"
+            r"|\bprompt: length: 1\.\.|\bprompt tokens\b[^.\n]{0,40}\bexceed|\btext length should not exceed\b"
+            r"|\blength limit exceeded\b"
             r"|\bexpected maxLength: \d+, actual: \d+|\bran out of context\b|\bKV cache (?:is )?(?:full|too small)\b"
             r"|[Pp]rompt\s?超长|上下文.{0,8}超|输入.{0,8}(?:过长|超长|超过)"
         ),
@@ -170,11 +172,12 @@ WORDS: tuple[Rule, ...] = (
             r"\bcontent (?:filter(?:ing|ed)?(?: policy)?|management policy|policy"
             r"|safety)\b(?![^.\n]{0,20}\bdata policy\b)"
             r"|\b(?:prompt|input|request|content|message|output|response|image)s?\b[^.\n]{0,60}\b(?:was|were|been"
-            r"|is) (?:flagged|blocked|rejected|filtered)\b"
+            r"|is) (?:flagged|blocked|filtered)\b"
             r"|\bflagged (?:as|for|by)\b|\busage polic(?:y|ies)\b|\bsafety (?:system|reasons|filters?|checks?"
             r"|settings)\b"
             r"|\brequires moderation\b|\bmoderation\b[^.\n]{0,40}\b(?:flagged|blocked|failed|rejected)\b"
-            r"|\bcontent exists risk\b|\bconsidered high risk\b|\binappropriate content\b|\bprohibited content\b"
+            r"|\bcontent exists risk\b|\bconsidered high risk\b|\b(?:contains|with) blocked content\b"
+            r"|\binappropriate content\b|\bprohibited content\b"
             r"|\bsensitive (?:words?|content|information)\b"
             r"|\bblocked by (?:safety|content|our|the) |\bviolat\w+ [^.\n]{0,60}\b(?:polic(?:y|ies)|guidelines"
             r"|terms)\b"
@@ -188,6 +191,9 @@ WORDS: tuple[Rule, ...] = (
         source="providers' error pages, recorded errors; vendor SDKs without a key",
         text=(
             r"\b(?:incorrect|invalid|wrong|missing|bad|expired|revoked|no) (?:\w+ )?(?:x-)?api[ _-]?(?:key|token)\b"
+            r"|\b(?:incorrect|invalid|wrong) authentication token\b|\binvalid private key\b"
+            r"|\bno token provided\b|\bauthorization denied\b"
+            r"|\bvalid (?:user |access |api )?token is required\b|\bapi key doesn't match\b"
             r"|\b(?:x-)?api[ _-]?(?:key|token)s?\b(?: \S+)? (?:is |was |are |has |header is "
             r"|has been )?(?:not valid|invalid|incorrect|expired"
             r"|missing|not found|required|not provided|revoked|disabled|reported as leaked|deactivated"
@@ -321,8 +327,9 @@ WORDS: tuple[Rule, ...] = (
         id="words.server",
         source="providers' error pages, recorded errors",
         text=(
-            r"\ban error occurred while processing\b|\bencountered an (?:unexpected )?error\b"
-            r"|\binternal (?:server )?error\b|\bserver had an error\b|\bbad gateway\b"
+            r"\binvalid response from an upstream\b|\ban error occurred while processing\b"
+            r"|\bencountered an (?:unexpected )?error\b"
+            r"|\binternal (?:server )?error\b|\bserver had an error\b|\bunexpected server error\b|\bbad gateway\b"
             r"|\bservice (?:is )?(?:temporarily |currently )?unavailable\b"
             r"|\b(?:is )?temporarily unavailable\b|\bprovider returned error\b|\bupstream (?:connect )?error\b"
         ),
