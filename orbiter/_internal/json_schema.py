@@ -6,7 +6,8 @@ that can be told, never because the check is poorer than the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 __all__ = ["problems"]
@@ -42,11 +43,53 @@ def _check(schema: Any, value: Any, where: str, root: Mapping[str, Any]) -> Iter
     if "const" in schema and value != schema["const"]:
         yield f"{at}should be {schema['const']!r}, got {_shown(value)}"
     yield from _check_alternatives(schema, value, at, where, root)
+    yield from (f"{at}{problem}, got {_shown(value)}" for problem in _check_size(schema, value))
     if isinstance(value, dict):
         yield from _check_object(schema, value, where, root)
     elif isinstance(value, (list, tuple)) and "items" in schema:
         for index, item in enumerate(value):
             yield from _check(schema["items"], item, f"{where}[{index}]", root)
+
+
+def _check_size(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        size, least, most, what = len(value), schema.get("minLength"), schema.get("maxLength"), "characters"
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and not _fits(pattern, value):
+            yield f"should match {pattern}"
+    elif isinstance(value, (list, tuple)):
+        size, least, most, what = len(value), schema.get("minItems"), schema.get("maxItems"), "items"
+        if schema.get("uniqueItems") is True and any(item in value[:index] for index, item in enumerate(value)):
+            yield "should have no item twice"
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield from _check_number(schema, value)
+        return
+    else:
+        return
+    if isinstance(least, int) and size < least:
+        yield f"should have at least {least} {what}"
+    if isinstance(most, int) and size > most:
+        yield f"should have at most {most} {what}"
+
+
+def _check_number(schema: Mapping[str, Any], value: float) -> Iterator[str]:
+    limits: dict[str, tuple[str, Callable[[float], bool]]] = {
+        "minimum": ("at least", lambda limit: value >= limit),
+        "maximum": ("at most", lambda limit: value <= limit),
+        "exclusiveMinimum": ("more than", lambda limit: value > limit),
+        "exclusiveMaximum": ("less than", lambda limit: value < limit),
+    }
+    for word, (text, holds) in limits.items():
+        limit = schema.get(word)
+        if isinstance(limit, (int, float)) and not isinstance(limit, bool) and not holds(limit):
+            yield f"should be {text} {limit}"
+
+
+def _fits(pattern: str, value: str) -> bool:
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:  # a pattern of another dialect refuses nothing
+        return True
 
 
 def _check_alternatives(

@@ -9,7 +9,9 @@ from runtime.judgement.options import LABELS, Where, options_for, why_no_retry
 from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
 
 
-def fault(cause: Cause, persistence: Persistence = Persistence.TRANSIENT, origin: Origin = Origin.MODEL) -> Classification:
+def fault(
+    cause: Cause, persistence: Persistence = Persistence.TRANSIENT, origin: Origin = Origin.MODEL
+) -> Classification:
     return Classification(origin=origin, cause=cause, persistence=persistence)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,12 +31,20 @@ def events(draw: st.DrawFn) -> ev.Record:
     path = draw(paths)
     at: dict[str, Any] = {"node_id": path, "parent_id": _parent(path), "run_id": "r"}
     spec: dict[str, Any] = at | {"kind": "tool", "name": "t", "agent": "a", "requested": {"x": 1}}
-    makers = {
+    makers: dict[str, Callable[[], ev.Record]] = {
         "created": lambda: ev.RunCreated(run_id="r", ref="x:y"),
         "started": lambda: ev.RunStarted(epoch=draw(st.integers(1, 3))),
         "parked": lambda: ev.RunParked(reason=draw(st.sampled_from(("waiting", "stop")))),
         "finished": lambda: ev.RunFinished(state=draw(st.sampled_from(("completed", "failed", "aborted")))),
-        "abort": lambda: ev.AbortRequested(),
+        "abort": ev.AbortRequested,
+        "frozen": ev.RunFrozen,
+        "thawed": ev.RunThawed,
+        "rewind": lambda: ev.RewindRequested(**at),
+        "rewound": lambda: ev.RunRewound(**at, changes={"model": "m"}),
+        "injected": lambda: ev.MessageInjected(**at, injection_id=draw(ids), agent="n", text="t"),
+        "delivered": lambda: ev.MessageDelivered(**at, turn=1, texts=("t",), injection_ids=(draw(ids),)),
+        "break": lambda: ev.BreakpointSet(what="tool", pattern="t*"),
+        "unbreak": lambda: ev.BreakpointCleared(what="tool", pattern="t*"),
         "opened": lambda: ev.NodeOpened(**at, kind="agent", name="n"),
         "closed": lambda: ev.NodeClosed(**at, state=draw(st.sampled_from(("succeeded", "failed", "skipped")))),
         "requested": lambda: ev.StepRequested(**spec),
@@ -91,6 +100,8 @@ def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.Record]
         recorded_before = {node.id: node.result for node in state.nodes.values() if node.recorded}
         state.apply(event)
         _check(state)
+        if isinstance(event, ev.RewindRequested | ev.RunRewound):
+            continue  # turning a run back is the one way out of a terminal state
         if run_before in RUN_TERMINAL:
             assert state.phase == run_before, "a terminal state of a run was left"
         for node_id, phase in nodes_before.items():
@@ -120,15 +131,17 @@ def test_an_event_of_a_newer_program_is_kept_and_changes_nothing() -> None:
 def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() -> None:
     at: dict[str, Any] = {"node_id": "a~0/llm~0", "parent_id": "a~0"}
     state = fold(
-        _numbered([
-            ev.RunCreated(run_id="r", ref="x:y"),
-            ev.RunStarted(epoch=1),
-            ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
-            ev.StepStarted(**at, kind="llm", name="m", agent="a", attempt=1, epoch=1),
-            ev.StepEnded(**at, attempt=1, fault=FAULT),
-            ev.IncidentOpened(**at, incident_id="i-1", fault=FAULT),
-            ev.RunParked(reason="waiting"),
-        ])
+        _numbered(
+            [
+                ev.RunCreated(run_id="r", ref="x:y"),
+                ev.RunStarted(epoch=1),
+                ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
+                ev.StepStarted(**at, kind="llm", name="m", agent="a", attempt=1, epoch=1),
+                ev.StepEnded(**at, attempt=1, fault=FAULT),
+                ev.IncidentOpened(**at, incident_id="i-1", fault=FAULT),
+                ev.RunParked(reason="waiting"),
+            ]
+        )
     )
     assert (state.phase, state.nodes["a~0/llm~0"].phase) == ("waiting", "waiting")
     state.apply(ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", seq=8))
@@ -138,14 +151,16 @@ def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() ->
 
 def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
     state = fold(
-        _numbered([
-            ev.RunCreated(run_id="r", ref="x:y"),
-            ev.NodeOpened(node_id="g~0", kind="group", name="g"),
-            ev.NodeOpened(node_id="g~0/a~0.0", parent_id="g~0", kind="agent", name="a"),
-            ev.NodeOpened(node_id="g~0/b~0.1", parent_id="g~0", kind="agent", name="b"),
-            ev.NodeClosed(node_id="g~0/a~0.0", state="succeeded"),
-            ev.NodeClosed(node_id="g~0", state="succeeded"),
-        ])
+        _numbered(
+            [
+                ev.RunCreated(run_id="r", ref="x:y"),
+                ev.NodeOpened(node_id="g~0", kind="group", name="g"),
+                ev.NodeOpened(node_id="g~0/a~0.0", parent_id="g~0", kind="agent", name="a"),
+                ev.NodeOpened(node_id="g~0/b~0.1", parent_id="g~0", kind="agent", name="b"),
+                ev.NodeClosed(node_id="g~0/a~0.0", state="succeeded"),
+                ev.NodeClosed(node_id="g~0", state="succeeded"),
+            ]
+        )
     )
     assert {node.id: node.phase for node in state.nodes.values()} == {
         "g~0": "succeeded",
