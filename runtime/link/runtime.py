@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from orbiter.models.endpoints import ENDPOINTS
+from runtime.link.controls import run_verbs
 from runtime.link.protocol import Role
 from runtime.link.server import LinkServer
 from runtime.link.streams import Streams
@@ -22,6 +23,7 @@ from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
 from runtime.record.events import utc_now
 from runtime.record.sqlite import SqliteJournal
 from runtime.work import sockets
+from runtime.work.controls import Controls
 from runtime.work.desk import Desk
 from runtime.work.host import JOURNAL, Host
 from runtime.work.life import Conditions
@@ -139,6 +141,7 @@ class Runtime:
         desk = Desk(self._journal, Path(self._conditions.workspace), program=self._conditions.program)
         verbs = {
             **desk_verbs(desk, self._host.hint),
+            **run_verbs(Controls(self._journal), self._host.hint),
             **journal_verbs(self._journal),
             **control_verbs(self.status, self.stop),
         }

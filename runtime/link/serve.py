@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orbiter.errors import OrbiterError
+from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.runtime import Runtime
 from runtime.work.environment import UnusableEnvironment, read_env_file
@@ -29,12 +30,18 @@ log = logging.getLogger(__name__)
 
 
 class Settings(BaseModel):
-    """What is configured of a runtime. `policy` is in the words of `RetryPolicy.from_mapping`."""
+    """What is configured of a runtime; each field as `runtime.work.life.Conditions` has it.
+
+    `policy` is in the words of `RetryPolicy.from_mapping`, `permissions` of `PermissionPolicy.from_mapping`.
+    """
 
     model_config = ConfigDict(extra="forbid")
     grace_s: float = Field(default=60.0, ge=0)
     deadline_s: float | None = Field(default=None, ge=0)
+    enable_error_routing: bool = True
+    analysis: str = "off"
     policy: dict[str, Any] = Field(default_factory=dict)
+    permissions: dict[str, Any] = Field(default_factory=dict)
 
 
 class BadSetting(ValueError):
@@ -58,16 +65,20 @@ def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
     try:
         given = Settings.model_validate(dict(settings))
         policy = RetryPolicy.from_mapping(given.policy)
+        permissions = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         raise BadSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
     except ValueError as exc:
-        raise BadSetting(f"setting policy: {exc}") from exc
+        raise BadSetting(f"setting: {exc}") from exc
     return Conditions(
         workspace=str(workspace),
         policy=policy,
         grace_s=given.grace_s,
         deadline_s=given.deadline_s,
+        enable_error_routing=given.enable_error_routing,
+        analysis=given.analysis,
+        permissions=permissions,
         program=program(),
     )
 

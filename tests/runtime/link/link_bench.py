@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.link import protocol as p
 from runtime.link.client import LinkClient
+from runtime.link.controls import run_verbs
 from runtime.link.lines import LineReader
 from runtime.link.server import LinkServer
 from runtime.link.streams import Streams
@@ -20,6 +21,7 @@ from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, fold
 from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
 from runtime.work import sockets
+from runtime.work.controls import Controls
 from runtime.work.desk import Desk
 
 SWARM = "swarm.py:team"
@@ -89,6 +91,7 @@ class Bench:
         self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
         verbs = {
             **desk_verbs(Desk(self.serving, self.workspace), self.hints.set),
+            **run_verbs(Controls(self.serving), self.hints.set),
             **journal_verbs(self.serving),
             **control_verbs(lambda: {"state": "serving"}, self.stopping.set),
         }

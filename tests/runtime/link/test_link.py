@@ -157,6 +157,12 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
         "answer": {"incident_id": "i-1", "option": "retry"},
         "abort": {"run_id": "run-1"},
         "revoke": {"grant_id": "g"},
+        "freeze": {},
+        "thaw": {},
+        "break": {"run_id": "run-1", "what": "tool", "pattern": "*"},
+        "inject": {"run_id": "run-1", "agent": "a", "text": "x"},
+        "rewind": {"run_id": "run-1", "node_id": "a"},
+        "fork": {"run_id": "run-1"},
         "stop": {},
     }
     for verb, args in acts.items():
@@ -167,10 +173,40 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
     assert len(await driver.journal.read("run-1")) == 3
 
 
-async def test_every_act_is_closed_to_viewers(bench: Bench) -> None:
+async def test_whatever_is_no_look_is_closed_to_viewers(bench: Bench) -> None:
     server = await bench.serve()
     looks = {name for name, verb in server.verbs.items() if not verb.acts}
     assert looks == {"events", "runs", "incident", "grants", "status"}
+
+
+async def test_controls_over_runs(bench: Bench) -> None:
+    driver = await bench.started()
+    await driver.nodes("a")
+    await driver.write(
+        ev.StepStarted(node_id="a/s", parent_id="a", kind="tool", name="send", agent="a", attempt=1, epoch=1),
+        ev.StepEnded(node_id="a/s", parent_id="a", attempt=1, result="sent"),
+    )
+    await bench.serve()
+    console = await bench.console()
+    console.watch("run-1")
+    await console.command("break", run_id="run-1", what="tool", pattern="se*")
+    await console.until(lambda: (state := console.run("run-1")) is not None and ("tool", "se*") in state.breakpoints)
+    await console.command("inject", run_id="run-1", agent="a", text="hurry")
+    await console.until(lambda: (state := console.run("run-1")) is not None and bool(state.injected))
+    assert await console.command("freeze") == {"run_ids": ["run-1"]}
+    await console.until(lambda: console.summaries["run-1"].state == "frozen")
+    assert await console.command("thaw", run_id="run-1") == {"run_ids": ["run-1"]}
+    with pytest.raises(CommandRefused) as caught:
+        await console.command("rewind", run_id="run-1", node_id="a")
+    assert caught.value.error == "effects"
+    assert caught.value.detail["nodes"] == [{"id": "a/s", "name": "send"}]
+    assert (await console.command("rewind", run_id="run-1", node_id="a", confirm=True))["dropped"] == ["a", "a/s"]
+    forked = (await console.command("fork", run_id="run-1"))["run_id"]
+    await console.until(lambda: forked in console.summaries)
+    late = await bench.console()
+    late.watch("run-1")
+    await late.until(lambda: late.run("run-1") is not None)
+    assert late.run("run-1") == await driver.truth()
 
 
 async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) -> None:

@@ -246,6 +246,10 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
 
 def test_settings_that_cannot_be_are_named(tmp_path: Path) -> None:
     assert conditions(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy.max_attempts == 2
-    for bad in ({"grace_s": -1}, {"what": 1}, {"policy": {"max_attempts": 0}}):
+    given = {"permissions": {"deny": ["shell"]}, "enable_error_routing": False, "analysis": "scripted:x"}
+    made = conditions(tmp_path, given)
+    assert made.permissions.rules[0].verb == "shell"
+    assert (made.enable_error_routing, made.analysis) == (False, "scripted:x")
+    for bad in ({"grace_s": -1}, {"what": 1}, {"policy": {"max_attempts": 0}}, {"permissions": {"deny": ["1!"]}}):
         with pytest.raises(BadSetting, match="setting"):
             conditions(tmp_path, bad)

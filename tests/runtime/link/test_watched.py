@@ -1,0 +1,144 @@
+"""A run's state as it goes over the link: whatever it holds, and in however many parts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.link import protocol as p
+from runtime.link.view import View, WatchedView
+from runtime.link.watched import RECENT, Restoring, WatchedRun
+from runtime.record import events as ev
+from runtime.record.state import RunState
+from tests.runtime.link.link_bench import FAULT
+
+ME = ev.Actor(name="me", channel="console")
+OPTION = ev.Option(id="retry", label="Retry operation")
+
+
+def _step(**given: object) -> ev.StepStarted:
+    values: dict[str, object] = {"kind": "tool", "name": "send", "agent": "a", "attempt": 1, "epoch": 1}
+    return ev.StepStarted.model_validate(values | given)
+
+
+WHOLE: list[ev.Record] = [
+    ev.RunCreated(ref="x.py:a", title="t", input="i", options={"k": [1, None]}, program="p", by=ME),
+    ev.RunStarted(epoch=1, owner="o"),
+    ev.BreakpointSet(what="tool", pattern="s*", by=ME),
+    ev.NodeOpened(node_id="a", kind="agent", name="a", info={"model": "m"}),
+    ev.Warned(node_id="a", text="careful"),
+    ev.MessageInjected(injection_id="m-1", agent="a", text="one", by=ME),
+    ev.MessageInjected(injection_id="m-2", agent="a", text="two", by=ME),
+    ev.MessageDelivered(node_id="a", turn=3, texts=("one",), injection_ids=("m-1",)),
+    _step(node_id="a/s", parent_id="a", requested={"to": "€"}, permissions=("net:x",), effective={"to": "b"}),
+    ev.StepEnded(node_id="a/s", parent_id="a", attempt=1, fault=FAULT, seconds=1.5),
+    ev.RetryScheduled(
+        node_id="a/s", parent_id="a", attempt=2, max_attempts=4, delay_s=1.0, until=ev.utc_now(), source="backoff"
+    ),
+    _step(node_id="a/s", parent_id="a", attempt=2),
+    ev.IncidentOpened(
+        incident_id="i-1", node_id="a/s", fault=FAULT, options=(OPTION,), action={"tool": "send"}, lineage=("a", "send")
+    ),
+    ev.AnalysisAdded(incident_id="i-1", text="why", model="m"),
+    ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", params={"x": 1}, by=ME),
+    ev.IncidentOpened(incident_id="i-2", node_id="a", fault=FAULT),
+    ev.IncidentClosed(incident_id="i-2", reason="withdrawn"),
+    _step(node_id="a/v", parent_id="a", kind="value"),
+    ev.StepEdited(node_id="a/v", changes={"c": 1}),
+    ev.StepEnded(
+        node_id="a/v", parent_id="a", attempt=1, result=[{"deep": None}], input_tokens=3, cost_usd=0.25, by=ME
+    ),
+    ev.RewindRequested(node_id="a/v", changes={"arguments": {"q": 2}}, by=ME),
+    ev.AbortRequested(reason="enough", by=ME),
+    ev.RunParked(reason="waiting", wake_at=ev.utc_now()),
+    ev.NodeClosed(node_id="a", state="failed", error="e", output="o"),
+    ev.RunFinished(state="aborted", error="e", by=ME),
+]
+
+
+def _numbered(events: list[ev.Record]) -> list[ev.Record]:
+    return [event.model_copy(update={"seq": seq, "run_id": "r"}) for seq, event in enumerate(events, 1)]
+
+
+def _restored(run: WatchedRun) -> RunState | None:
+    restoring = Restoring()
+    state = None
+    for line in run.snapshot("first"):
+        message = p.from_runtime(line)
+        assert isinstance(message, p.RunSnapshot)
+        assert state is None
+        state = restoring.add(message)
+    return state
+
+
+@pytest.mark.parametrize("length", range(1, len(WHOLE) + 1))
+def test_every_state_on_the_way_comes_through_as_it_was(length: int) -> None:
+    run = WatchedRun("r")
+    for event in _numbered(WHOLE[:length]):
+        run.feed(event)
+    assert _restored(run) == run.state
+    assert run.state.last_seq == length
+
+
+@given(st.integers(0, len(WHOLE)))
+def test_a_snapshot_and_the_events_after_it_are_the_whole(cut: int) -> None:
+    run, view = WatchedRun("r"), View()
+    view.runs["r"] = WatchedView()
+    events = _numbered(WHOLE)
+    for event in events[:cut]:
+        run.feed(event)
+    lines = run.snapshot("first")
+    lines += [line for event in events[max(0, cut - 3) :] if (line := run.feed(event)) is not None]
+    for line in lines:
+        message = p.from_runtime(line)
+        if isinstance(message, p.RunSnapshot):
+            view.run_snapshot(message)
+        else:
+            assert isinstance(message, p.RunEvent)
+            assert view.event(message)
+            assert view.event(message)  # twice changes nothing
+    assert view.runs["r"].state == run.state
+
+
+def test_a_gap_is_noticed_at_both_ends() -> None:
+    run, view = WatchedRun("r"), View()
+    first, _, third = _numbered(WHOLE)[:3]
+    run.feed(first)
+    with pytest.raises(LookupError):
+        run.feed(third)
+    view.runs["r"] = WatchedView(state=RunState(last_seq=1))
+    assert not view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.started"}))
+
+
+def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
+    run = WatchedRun("r")
+    events = _numbered([ev.NodeOpened(node_id=f"n{n}", kind="agent", name="n") for n in range(RECENT + 10)])
+    for event in events:
+        run.feed(event)
+    assert run.since(0) is None
+    assert run.since(RECENT + 11) is None
+    assert run.since(9) is None
+    assert run.since(RECENT + 10) == []
+    latest = run.since(10)
+    assert latest is not None
+    assert len(latest) == RECENT
+
+
+def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
+    view = View()
+    view.runs["r"] = WatchedView(state=RunState(last_seq=1))
+    assert view.event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
+    assert view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
+    state = view.runs["r"].state
+    assert state is not None
+    assert state.last_seq == 3
+
+
+def test_the_rest_of_a_snapshot_that_cannot_be_read_is_ignored() -> None:
+    view = View()
+    view.runs["r"] = WatchedView()
+    view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", head={"phase": "sublime"}, more=True))
+    assert "cannot read" in view.runs["r"].problem
+    view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", nodes={}))
+    assert view.runs["r"].state is None
