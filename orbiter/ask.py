@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orbiter import steps
+from orbiter.errors import ToolError
 
 
 class NeedsInput(Exception):
@@ -20,6 +21,15 @@ class NeedsInput(Exception):
         super().__init__(f"input is needed from a person: {question}")
         self.question = question
         self.schema = schema
+
+
+class InputDeclined(ToolError):
+    """The operator left a question unanswered, which is no empty answer. In a tool: the error that the model gets."""
+
+    def __init__(self, question: object = "") -> None:
+        super().__init__(
+            f"The operator did not answer: {question}", hint="Go on without the answer, or say why you cannot."
+        )
 
 
 class _AskCodec(steps.Codec[tuple[str, Mapping[str, Any] | None], Any]):
@@ -48,6 +58,7 @@ async def ask_operator(question: str, schema: Mapping[str, Any] | None = None, *
 
     Raises:
         NeedsInput: nobody can be asked (plain `run`).
+        InputDeclined: the operator left the question unanswered.
     """
     step = steps.Step(
         kind="value",

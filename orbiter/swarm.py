@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
@@ -13,6 +13,7 @@ from orbiter._internal.container import Container
 from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topological_sort
 from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
 from orbiter._internal.nested import SwarmNode
+from orbiter._internal.partial import keep
 from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
 from orbiter._internal.stage import Joined, merged, run_stage
 from orbiter._internal.team import _DelegateTool, judge
@@ -20,7 +21,10 @@ from orbiter._internal.tool_calls import delegate_pattern, handoff_pattern
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
 from orbiter.steps import Aborted, Place, Scope, ScopeKind
-from orbiter.types import Message, RunResult, StreamEvent
+from orbiter.types import Message, RunResult
+
+if TYPE_CHECKING:
+    from orbiter._internal.event_stream import EventStream
 
 __all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
 
@@ -180,12 +184,14 @@ class Swarm(Container):
             if target not in targets:
                 break
             if hop >= self.max_handoffs:
-                raise HandoffLimitError(
+                error = HandoffLimitError(
                     f"Max handoffs ({self.max_handoffs}) exceeded in swarm",
                     max_handoffs=self.max_handoffs,
                     context={"from": name, "to": target},
                     suggestion="Raise max_handoffs, or tell the agents when to stop handing over.",
                 )
+                keep(error, totals.on(result).model_copy(update={"agent": self.name}))
+                raise error
             name, text, history = target, target, conversation(result)
         return totals.on(result)
 
@@ -254,7 +260,7 @@ class Swarm(Container):
         event_types: Collection[str] | None = None,
         max_retries: int = 3,
         loop_threshold: int = 3,
-    ) -> AsyncGenerator[StreamEvent, None]:
+    ) -> EventStream:
         """The swarm's run as events; see `run.stream`."""
         return runner._stream(
             self,

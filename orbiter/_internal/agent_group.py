@@ -9,6 +9,7 @@ from typing import Any
 from orbiter._internal.causes import joined as joined_error
 from orbiter._internal.container import Container
 from orbiter._internal.members import RunSettings, Totals, run_member
+from orbiter._internal.partial import keep
 from orbiter._internal.stage import Joined, merged, run_stage
 from orbiter._internal.value_step import record_value
 from orbiter.errors import GroupError, JoinError
@@ -101,13 +102,26 @@ class ParallelGroup(Container):
     ) -> RunResult:
         members = list(self.agents.values())
         places = [Place(0, index) for index in range(len(members))]
+        came = Joined()
         try:
-            came = await run_stage(members, input, scope, places, settings, messages=messages, join=self.join)
+            await run_stage(members, input, scope, places, settings, messages=messages, join=self.join, came=came)
         except JoinError as exc:
+            self._keep(exc, came)
             raise joined_error(JoinError, f"ParallelGroup '{self.name}' failed: {exc}", exc) from exc
         except Exception as exc:
+            self._keep(exc, came)
             raise joined_error(GroupError, f"ParallelGroup '{self.name}' failed: {_said(exc)}", exc) from exc
-        return merged(self.name, await self._aggregate(scope, came), came)
+        try:
+            output = await self._aggregate(scope, came)
+        except Exception as exc:
+            self._keep(exc, came)
+            raise
+        return merged(self.name, output, came)
+
+    def _keep(self, exc: Exception, came: Joined) -> None:
+        if came.results:
+            output = self.separator.join(result.output for result in came.results.values())
+            keep(exc, merged(self.name, output, came))
 
     async def _aggregate(self, scope: Scope, came: Joined) -> str:
         if self.aggregate_fn is None:
@@ -147,6 +161,8 @@ class SerialGroup(Container):
             try:
                 result = await run_member(member, text, scope, Place(index), settings, messages=messages)
             except Exception as exc:
+                if came.results:
+                    keep(exc, merged(self.name, text, came))
                 raise joined_error(GroupError, f"SerialGroup '{self.name}' failed: {_said(exc)}", exc) from exc
             came.results[name] = result
             totals.add(name, result)

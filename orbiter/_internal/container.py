@@ -7,6 +7,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.members import RunSettings
+from orbiter._internal.partial import kept
 from orbiter._internal.tool_step import as_text
 from orbiter.steps import Scope, ScopeKind, Skipped
 from orbiter.types import Message, RunResult
@@ -48,11 +49,16 @@ class Container(ABC):
                         result = await self._carry_out(input, scope, settings, messages)
                     except Exception as exc:
                         answer = await scope.fault(exc)
-                        if answer.option == "input":
+                        partial = kept(exc, self.name) if answer.option == "accept" else None
+                        if partial is not None:
+                            result = partial
+                        elif answer.option == "input":
                             input = as_text(answer.value)
-                        elif answer.option != "retry":
+                            continue
+                        elif answer.option == "retry":
+                            continue
+                        else:
                             raise
-                        continue
                 except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
                     result = RunResult(output=as_text(skipped.value), agent=self.name, state="completed")
                 if result.state == "degraded":

@@ -36,8 +36,11 @@ async def run_stage(
     messages: list[Message] | None = None,
     join: JoinPolicy = ALL_REQUIRED,
     peers: Peers | None = None,
+    came: Joined | None = None,
 ) -> Joined:
     """Run the members at the same time, each on the same input, until the join policy is met.
+
+    `came` is filled in and returned; a caller that brings it can see what was finished when this raises.
 
     Raises:
         JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
@@ -47,7 +50,7 @@ async def run_stage(
         for member, place in zip(members, places, strict=True)
     }
     order = list(tasks.values())
-    joined = Joined()
+    joined = came if came is not None else Joined()
     done: dict[str, RunResult] = {}
     pending = set(tasks)
     try:

@@ -6,7 +6,9 @@ A failure is a result: `ToolResult(error=…)` goes to the model, which is often
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from orbiter.types import ToolResult, content_text
 
 # A call that is refused before it runs touches nothing, so it may be refused again.
 REFUSED_TRAITS = Traits(idempotent=True)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -63,14 +66,20 @@ def as_text(value: Any) -> str:
 
 def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
     """What a tool returned as the message that the model gets."""
-    return ToolResult(
-        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=result_content(value)
-    )
+    content = result_content(value)
+    if isinstance(content, str) and not content.isascii():
+        content = _encodable(content)
+    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=content)
 
 
 def error_of(invocation: ToolInvocation, error: str) -> ToolResult:
     """What went wrong as the message that the model gets."""
-    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=error)
+    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=_encodable(error))
+
+
+def _encodable(text: str) -> str:
+    """Without lone surrogates (a file name that is no UTF-8 brings some): they would make every later request fail."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 async def invoke(invocation: ToolInvocation) -> ToolResult:
@@ -107,7 +116,7 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
     """Arguments are recorded with the call's id, results as content or error."""
 
     def describe(self, arguments: ToolInvocation) -> dict[str, Any]:
-        return {"id": arguments.tool_call_id, "arguments": arguments.arguments}
+        return {"id": arguments.tool_call_id, "arguments": deepcopy(arguments.arguments)}
 
     def dump(self, result: ToolResult) -> Any:
         return result.model_dump(mode="json")
@@ -116,8 +125,8 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
         return ToolResult.model_validate(value)
 
     def editable(self, arguments: ToolInvocation) -> dict[str, Any] | None:
-        """The arguments: a PRE_TOOL_CALL hook may edit the dict."""
-        return {"arguments": arguments.arguments}
+        """The arguments as they are now: a PRE_TOOL_CALL hook may edit the dict."""
+        return {"arguments": deepcopy(arguments.arguments)}
 
     def replace(self, arguments: ToolInvocation, changes: Mapping[str, Any]) -> ToolInvocation:
         """Other arguments, put in place; they heal a call that could not be made, if the tool exists."""

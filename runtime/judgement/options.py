@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from runtime.record.events import Option
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
 
 Where = Literal["llm", "tool", "value", "agent", "group", "swarm", "run"]
 
@@ -42,6 +42,9 @@ _NEEDS: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]
 OPTIONAL_TEXT = frozenset({"deny", "skip", "abort"})
 """Options that take a text but do not need one: a word to the agent, a stand-in value, a reason."""
 
+STEPS: frozenset[str] = frozenset({"llm", "tool", "value"})
+"""Places that touch the world; the others are scopes, whose body is done again from the start."""
+
 _CANNOT_HEAL = frozenset({Cause.MODEL_UNKNOWN, Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE, Cause.CONFIG_INVALID})
 """Causes that the same call meets again however often it is made."""
 
@@ -54,6 +57,7 @@ _AT_MODEL: dict[Cause, tuple[str, ...]] = {
     Cause.CONTEXT_OVERFLOW: ("switch_model",),
     Cause.PAYLOAD_TOO_LARGE: ("switch_model",),
     Cause.CIRCUIT_OPEN: ("wait_retry", "reset", "switch_model"),
+    Cause.LIMIT_REACHED: ("extend",),
     Cause.REFUSED: ("retry", "switch_model"),
 }
 
@@ -69,18 +73,33 @@ def option(option_id: str, *, hint: str = "", label: str = "") -> Option:
     )
 
 
-def retry_can_work(fault: Classification) -> bool:
-    """Whether doing the same again may succeed, perhaps after somebody mended something outside."""
+def retry_can_work(fault: Classification, where: Where = "llm") -> bool:
+    """Whether doing the same again may succeed, perhaps after somebody mended something outside.
+
+    A run reads its swarm anew when it is done again, so a mended file heals even a configuration there.
+    """
+    if where == "run" and fault.cause is Cause.CONFIG_INVALID:
+        return True
+    if where == "tool" and fault.cause is Cause.ARGS_INVALID:
+        return False
     return fault.cause not in _CANNOT_HEAL and fault.persistence is not Persistence.PERMANENT
 
 
 def options_for(
-    fault: Classification, where: Where = "llm", *, in_doubt: bool = False, need: str = "", question: bool = False
+    fault: Classification,
+    where: Where = "llm",
+    *,
+    in_doubt: bool = False,
+    need: str = "",
+    question: bool = False,
+    in_place: bool = True,
+    partial: bool = True,
 ) -> tuple[tuple[Option, ...], str]:
     """The options of an incident, most useful first, and the id of its safe default.
 
     `in_doubt`: the effect of an earlier attempt is unknown. `need`: a permission that nobody granted.
-    `question`: a person's input is what is missing.
+    `question`: a person's input is what is missing. `in_place`: the node goes on where it is, so that an input can
+    still change what comes. `partial`: something was finished that can be accepted as it is.
     """
     if need:
         return (option("grant", hint=need), option("deny"), _skip(where), option("abort")), "deny"
@@ -88,42 +107,76 @@ def options_for(
         more = [option("edit"), option("result")] if where == "tool" else []
         return (option("retry", label="Go on"), *more, _skip(where), option("abort")), "abort"
     if question or fault.cause is Cause.MISSING_INPUT:
-        return (option("input"), _skip(where), option("abort")), "abort"
+        return (option("input"), _skip(where, question=True), option("abort")), "abort"
     if in_doubt:
-        verified = option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
-        return (option("result"), verified, _skip(where), option("abort")), "abort"
-    return tuple(_by_cause(fault, where)), "abort"
+        return (option("result"), _verified(), _skip(where), option("abort")), "abort"
+    return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
-def _by_cause(fault: Classification, where: Where) -> list[Option]:
-    ids: list[str] = []
-    if fault.cause is Cause.LOOP_DETECTED:
-        ids = ["input", "retry"]
-    elif fault.cause is Cause.LIMIT_REACHED:
-        ids = ["extend", "accept"]
-    elif fault.cause is Cause.DEPENDENCY_FAILED:
-        ids = ["retry", "accept"] if where == "group" else ["retry"]
-    elif where == "llm" or fault.origin is Origin.MODEL:
-        ids = list(_AT_MODEL.get(fault.cause, ("retry", "switch_model")))
-        if fault.retry_after_s and "wait_retry" not in ids:
-            ids.insert(0, "wait_retry")
-    elif where == "tool":
-        ids = ["retry", "edit", "result"]
-    elif fault.cause in (Cause.OUTPUT_INVALID, Cause.ARGS_INVALID):
-        ids = ["input", "retry"]
-    else:
-        ids = ["retry"]
-    if not retry_can_work(fault) and fault.cause is not Cause.LOOP_DETECTED:
-        ids = [found for found in ids if found not in ("retry", "wait_retry")]
-    if where == "llm" and "result" not in ids:
-        ids.append("result")
-    found = [option(found) for found in ids]
+def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool) -> list[Option]:
+    labels = {"deny": "Tell the agent what to do instead"}
+    ids = _ids(fault, where, in_place=in_place, partial=partial)
+    found = [option(each, label=labels.get(each, "")) for each in ids]
+    if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
+        # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
+        found = [_verified() if each.id == "retry" else each for each in found]
+        found.sort(key=lambda each: each.id != "result")
     if where not in ("swarm", "run"):
         found.append(_skip(where))
+    if fault.impact is Impact.PROCESS:
+        found = [option("acknowledge")]
     return [*found, option("abort")]
 
 
-def _skip(where: Where) -> Option:
+def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool) -> list[str]:
+    if where in STEPS:
+        return _at_step(fault, where)
+    ids: list[str] = []
+    if in_place and fault.cause in (Cause.LOOP_DETECTED, Cause.OUTPUT_INVALID, Cause.ARGS_INVALID):
+        ids.append("input")
+    if fault.cause is Cause.LOOP_DETECTED or (
+        retry_can_work(fault, where) and fault.cause is not Cause.LIMIT_REACHED
+    ):
+        ids.append("retry")
+    if where == "agent" and in_place and fault.cause is Cause.OUTPUT_INVALID:
+        ids.append("result")
+    if where in ("group", "swarm") and partial and fault.cause in _LEAVES_PARTS:
+        ids.append("accept")
+    return ids
+
+
+_LEAVES_PARTS = frozenset(
+    {Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED, Cause.TOOL_FAILED, Cause.INTERNAL, Cause.UNKNOWN}
+)
+"""Causes that leave finished members behind, which can be accepted as they are."""
+
+
+def _at_step(fault: Classification, where: Where) -> list[str]:
+    if where == "llm" or (where != "tool" and fault.origin is Origin.MODEL):
+        ids = [*_AT_MODEL.get(fault.cause, ("retry", "switch_model")), "result"]
+    elif fault.cause is Cause.LIMIT_REACHED:
+        ids = ["extend", "result", "deny"]
+    elif fault.cause is Cause.CIRCUIT_OPEN:
+        ids = ["wait_retry", "reset", "result", "deny"]
+    else:
+        ids = ["retry", "edit", "result", "deny"] if where == "tool" else ["retry", "result"]
+        if where == "tool" and fault.cause in (Cause.ARGS_INVALID, Cause.CONFIG_INVALID):
+            ids = ["edit", "retry", "result", "deny"]
+    if fault.retry_after_s and "wait_retry" not in ids:
+        ids.insert(0, "wait_retry")
+    if retry_can_work(fault, where):
+        return ids
+    return [each for each in ids if each not in ("retry", "wait_retry")]
+
+
+def _verified() -> Option:
+    return option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
+
+
+def _skip(where: Where, *, question: bool = False) -> Option:
+    if question:
+        hint = "whoever asked is told that nobody answered, unless you give a value"
+        return option("skip", label="Do not answer", hint=hint)
     what = {"llm": "Skip this agent", "agent": "Skip this agent", "group": "Skip this group"}
     return option(
         "skip", label=what.get(where, "Skip this call"), hint="those after it get an empty value, or the one you give"
@@ -136,6 +189,14 @@ def why_no_retry(fault: Classification) -> str:
         return "Retrying cannot help: the provider does not know this model."
     if fault.cause in (Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE):
         return "Retrying cannot help: the same request is as long the next time."
+    if fault.cause is Cause.ARGS_INVALID:
+        return "Retrying cannot help: the same arguments are refused the next time."
+    if fault.cause is Cause.LIMIT_REACHED:
+        return "Retrying cannot help: the limit is reached until it is extended."
+    if fault.cause is Cause.CIRCUIT_OPEN:
+        return "Retrying now cannot help: calls are held back until the breaker lets one through."
+    if fault.cause is Cause.MISSING_INPUT:
+        return "Retrying cannot help: the same question would be asked."
     if fault.cause is Cause.CONFIG_INVALID:
         return "Retrying cannot help before the configuration is changed."
     if fault.persistence is Persistence.PERMANENT:

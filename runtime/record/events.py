@@ -267,6 +267,8 @@ class StepEnded(Record):
     by: Actor | None = None
     """Set where a person gave the result in place of the step, or let it be skipped."""
     skipped: bool = False
+    secret: bool = False
+    """The result was given and is kept nowhere: whoever needs it in a later life asks again."""
     effect_unknown: bool = False
     seconds: float = 0.0
     input_tokens: int = 0
@@ -341,6 +343,14 @@ class IncidentOpened(Record):
     answer_schema: dict[str, Any] | None = None
     """JSON schema of the answer to `question`; None: free text."""
     retryable: bool = True
+    arguments_schema: dict[str, Any] | None = None
+    """JSON schema of a tool's arguments, for the form of `edit` and for the check before an edit is taken."""
+    causes: tuple[str, ...] = ()
+    """The chain of errors, outermost first, each as ``Type: message``."""
+    unattended: bool = False
+    """No operator may be asked: the safe default takes effect at once."""
+    secret_key: str = ""
+    """Where the answer is a secret: what it is sealed with on its way (`runtime.judgement.sealed`)."""
 
 
 class IncidentAnswered(Record):
@@ -411,6 +421,23 @@ class GrantRevoked(Record):
     by: Actor = Actor()
 
 
+class OperatorLooked(Record):
+    """An operator has seen what there was up to now: the next digest begins here."""
+
+    type: Literal["operator.looked"] = "operator.looked"
+    by: Actor
+
+
+class NoticeSent(Record):
+    """A channel was told of incidents, each at a revision; a notice that a crash kept from being noted is sent
+    again.
+    """
+
+    type: Literal["notice.sent"] = "notice.sent"
+    channel: str
+    incidents: tuple[tuple[str, int], ...]
+
+
 class UnknownEvent(Record):
     """An event of a newer program; kept, shown by name, and without effect on state."""
 
@@ -424,7 +451,7 @@ KNOWN: tuple[type[Record], ...] = (
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
-    GrantAdded, GrantUsed, GrantRevoked,
+    GrantAdded, GrantUsed, GrantRevoked, OperatorLooked, NoticeSent,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
@@ -474,6 +501,8 @@ Event = Annotated[
     | Annotated[GrantAdded, Tag("grant.added")]
     | Annotated[GrantUsed, Tag("grant.used")]
     | Annotated[GrantRevoked, Tag("grant.revoked")]
+    | Annotated[OperatorLooked, Tag("operator.looked")]
+    | Annotated[NoticeSent, Tag("notice.sent")]
     | Annotated[UnknownEvent, Tag("unknown")],
     Discriminator(_tag),
 ]

@@ -24,20 +24,23 @@ from runtime.work.carried import Carried, Given
 from runtime.work.incidents import Trouble
 from runtime.work.troubles import ORIGINS, classified, config_fault, permission_fault, trouble
 
-Gate = Callable[[Carried, dict[str, Any]], Awaitable[Trouble | None]]
-"""Asked before every attempt: None lets it pass; what is in the way is put before a person. A gate may also wait."""
+Gate = Callable[[Carried, dict[str, Any]], Awaitable[Given | Trouble | None]]
+"""Asked before every attempt: None lets it pass; what is in the way is put before a person, or is the step's result.
+A gate may also wait."""
 
 
-async def permitted(c: Carried, changes: dict[str, Any]) -> Trouble | None:
-    """The permission gate (`runtime.work.gate`)."""
+async def permitted(c: Carried, changes: dict[str, Any]) -> Given | Trouble | None:
+    """The permission gate (`runtime.work.gate`). What configuration denies goes back to the model, unasked."""
     try:
-        need = await gate.missing(c.life, c.step, c.node_id, c.tool_arguments(changes))
+        stopped = await gate.stopped_by(c, changes)
     except OrbiterError as exc:
         return trouble(c, config_fault(exc), exc, changes)
-    if need is None:
+    if stopped is None:
         return None
-    error = gate.PermissionNeeded(need, c.step.agent)
-    return trouble(c, permission_fault(error), error, changes, need=str(need))
+    if stopped.denied:
+        return await gate.refused(c, stopped.need)
+    error = gate.PermissionNeeded(stopped.need, c.step.agent)
+    return trouble(c, permission_fault(error), error, changes, need=str(stopped.need))
 
 
 async def not_frozen(c: Carried, changes: dict[str, Any]) -> Trouble | None:
@@ -68,7 +71,10 @@ async def attempt_once(c: Carried, changes: dict[str, Any]) -> Given | Trouble |
         if stopped is not None:
             return stopped
     attempt = (c.node.attempts if c.node is not None else 0) + 1
-    await _start(c, attempt, changes)
+    checked = gate.as_used(c, changes)
+    if checked is not None:
+        arguments = c.step.codec.replace(arguments, {"arguments": checked})
+    await _start(c, attempt, changes if checked is None else {**changes, "arguments": checked})
     began = time.monotonic()
     try:
         result = await _call(c, arguments, attempt)

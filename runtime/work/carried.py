@@ -53,8 +53,9 @@ class Carried:
         }
 
     def tool_arguments(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A tool's arguments as they will be used; empty for other steps."""
-        found = changes.get("arguments", self.requested.get("arguments", {}))
+        """A tool's arguments as they will be used, with what hooks made of them; empty for other steps."""
+        now = (self.step.codec.editable(self.step.arguments) or {}) if self.step.kind == "tool" else {}
+        found = changes.get("arguments", now.get("arguments", {}))
         return found if isinstance(found, Mapping) else {}
 
     def model(self, changes: Mapping[str, Any]) -> str:

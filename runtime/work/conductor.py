@@ -249,7 +249,15 @@ class RunScope(steps.Scope):
             return self._act(known, exc)
         where: Where = self._kind if self._kind != "root" else "run"
         action = {"turn": at} if at is not None else {}
-        trouble = Trouble(fault=fault, where=where, message=str(exc) or type(exc).__name__, error=exc, action=action)
+        trouble = Trouble(
+            fault=fault,
+            where=where,
+            message=str(exc) or type(exc).__name__,
+            error=exc,
+            action=action,
+            in_place=at is not None,
+            partial=any(getattr(getattr(link, "partial", None), "agent", None) == self._name for link in _chain(exc, set())),
+        )
         answer = await incidents.park(self._life, self._element, self.path, trouble)
         self._consumed.add(answer.incident_id)
         return self._act(answer, exc)

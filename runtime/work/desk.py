@@ -6,23 +6,25 @@ answer is compare-and-set on its incident: the first one wins, a late one is tol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from orbiter.errors import OrbiterError
-from runtime.judgement.options import LABELS
+from orbiter.config import parse_model_string
+from orbiter.models.provider import model_registry
+from runtime.judgement.permissions import PermissionSyntaxError, canonical_pattern, matches
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
 from runtime.work import loader
+from runtime.work.answer_params import BadCommand, checked, until
 from runtime.work.life import new_id
 
+__all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
+
 Reach = Literal["attempt", "agent", "run"]
-LIFETIMES = ("once", "run", "swarm", "always")
-
-
-class BadCommand(OrbiterError):
-    """What was asked for cannot be done as it was said; nothing was written."""
+Lifetime = Literal["run", "swarm", "always"]
 
 
 class Desk:
@@ -75,8 +77,7 @@ class Desk:
         reason: str = "",
         by: ev.Actor,
     ) -> Accepted | Refused:
-        """Answer an incident. `params`: `value` (input, result, skip), `arguments` (edit), `model` (switch_model),
-        `for`, `subject`, `pattern` (grant), `message` (deny).
+        """Answer an incident. `params`: see `runtime.work.answer_params`.
 
         Raises:
             BadCommand: no such incident or option, or a parameter that the option needs is missing or wrong.
@@ -87,8 +88,8 @@ class Desk:
         run_id, opened, first = found
         if first is not None:
             return Refused("answered", _who(first), first)
-        given = dict(params or {})
-        self._check(opened, option, given)
+        given = await self._checked(run_id, opened, option, params or {})
+        grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(
             run_id=run_id,
             node_id=opened.node_id,
@@ -101,10 +102,12 @@ class Desk:
             reason=reason,
             by=by,
         )
-        grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
-        outcome = await self._journal.answer(answer)
-        if grant is not None and isinstance(outcome, Accepted):
+        if grant is not None:
+            # Before the answer: whoever hears the answer looks for the grant at once.
             await self._journal.post(ev.WORKSPACE, grant)
+        outcome = await self._journal.answer(answer)
+        if grant is not None and isinstance(outcome, Refused):
+            await self._journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id=grant.grant_id, by=by))
         return outcome
 
     async def abort(self, run_id: str, *, reason: str = "", by: ev.Actor) -> None:
@@ -141,43 +144,79 @@ class Desk:
             raise BadCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
         return fold(recorded)
 
-    @staticmethod
-    def _check(opened: ev.IncidentOpened, option: str, params: dict[str, Any]) -> None:
-        offered = {found.id: found for found in opened.options}
-        if option not in offered:
-            known = "" if option in LABELS else f" ({option!r} is no option at all)"
-            raise BadCommand(f"incident {opened.incident_id} takes {', '.join(offered)}, not {option!r}{known}")
-        needs = offered[option].needs
-        if needs == "text" and "value" not in params:
-            raise BadCommand(f"{option!r} needs a value: give --value TEXT (an empty text is a value, too)")
-        if needs == "arguments" and not isinstance(params.get("arguments"), dict):
-            raise BadCommand(f"{option!r} needs arguments: give --arguments with a JSON object")
-        if needs == "model" and not params.get("model"):
-            raise BadCommand(f"{option!r} needs a model: give --model provider:name")
-        if option == "grant" and params.setdefault("for", "once") not in LIFETIMES:
-            raise BadCommand(f"a grant is for {', '.join(LIFETIMES)}; {params['for']!r} is none of these")
+    async def _checked(
+        self, run_id: str, opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The parameters as they are recorded: complete, of the right type, and sealed where they are secret."""
+        given = checked(opened, option, params)
+        if option == "switch_model":
+            await self._check_provider(run_id, str(given["model"]))
+        return given
+
+    async def _check_provider(self, run_id: str, model: str) -> None:
+        provider, name = parse_model_string(model)
+        if not name:
+            raise BadCommand(f"{model!r} names no model: give --model provider:name")
+        if provider in model_registry:
+            return
+        # One that the swarm registers itself is not known here, but its runs have used it.
+        state = fold(await self._journal.read(run_id))
+        used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
+        if provider not in used:
+            known = sorted(model_registry.list_all())
+            near = get_close_matches(provider, known, n=1)
+            hint = f"did you mean {near[0]}:{name}? " if near else ""
+            raise BadCommand(f"there is no provider {provider!r}: {hint}There are {', '.join(known)}")
 
     async def _grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
     ) -> ev.GrantAdded | None:
         """The standing grant that an answer makes; None for `once`, which allows this one step by the answer itself."""
-        lifetime = params["for"]
-        if lifetime == "once":
+        if params["for"] == "once":
             return None
-        verb, _, target = str(opened.action.get("permission", "")).partition(":")
+        grant = await self.proposed(run_id, opened, params, by=by)
+        params["grant_id"] = grant.grant_id
+        return grant
+
+    async def proposed(
+        self, run_id: str, opened: ev.IncidentOpened, params: Mapping[str, Any], *, by: ev.Actor
+    ) -> ev.GrantAdded:
+        """The grant that answering an incident with these parameters would make. Writes nothing.
+
+        Raises:
+            BadCommand: the pattern does not cover what is asked for, or the date is none or past.
+        """
+        wanted = params.get("for")
+        lifetime: Lifetime = wanted if wanted in ("swarm", "always") else "run"
+        need = str(opened.action.get("permission", ""))
+        verb, _, target = need.partition(":")
         summary = await self._journal.summary(run_id)
-        scope = {"run": run_id, "swarm": summary.ref if summary is not None else "", "always": ""}[lifetime]
-        agents = [name for name in opened.lineage if name]
+        scope = {"swarm": summary.ref if summary is not None else "", "always": "", "run": run_id}[lifetime]
+        try:
+            pattern = canonical_pattern(verb, str(params.get("pattern") or target), root=str(self._workspace))
+        except PermissionSyntaxError as exc:
+            raise BadCommand(str(exc)) from exc
+        if not matches(pattern, target):
+            raise BadCommand(f"the pattern {pattern!r} does not cover {target!r}, which is asked for: nothing was granted")
         return ev.GrantAdded(
             grant_id=f"g-{new_id()}",
-            subject=str(params.get("subject") or (agents[-2] if len(agents) > 1 else "*")),
+            subject=str(params.get("subject") or asking_agent(opened)),
             verb=verb,
-            pattern=str(params.get("pattern") or target),
+            pattern=pattern,
             lifetime=lifetime,
             scope=scope,
+            until=until(params.get("until")),
             incident_id=opened.incident_id,
             by=by,
         )
+
+
+def asking_agent(opened: ev.IncidentOpened) -> str:
+    """Who asked for the permission: a grant is for that agent unless somebody says otherwise."""
+    if opened.action.get("agent"):
+        return str(opened.action["agent"])
+    agents = [name for name in opened.lineage if name]
+    return agents[-2] if len(agents) > 1 else "*"
 
 
 def _default_reach(option: str) -> Reach:

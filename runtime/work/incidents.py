@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from orbiter.ask import NeedsInput
+from orbiter.models.redact import redact
 from runtime.judgement import fingerprint, options
+from runtime.judgement.inputs import is_secret
 from runtime.record import events as ev
 from runtime.record.taxonomy import Classification
 from runtime.work.life import Element, Life, new_id
+from runtime.work.secrets import VAULT
 
 _TRACEBACK_CHARS = 4_096
 _TASK_CHARS = 2_000
+_CAUSES = 12
+_CAUSE_CHARS = 500
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,6 +34,11 @@ class Trouble:
     action: dict[str, Any] | None = None
     need: str = ""
     in_doubt: bool = False
+    in_place: bool = True
+    """The node goes on where it is after an input; else its body is done again with what is recorded."""
+    partial: bool = False
+    """Something was finished that can be accepted as it is."""
+    arguments_schema: Mapping[str, Any] | None = None
     wait_s: float | None = None
     """A server's hint that is too long to wait for in memory: the run wakes by itself after it."""
     ended: ev.StepEnded | None = None
@@ -57,14 +68,25 @@ def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
 def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
     question = trouble.error if isinstance(trouble.error, NeedsInput) else None
     offered, safe = options.options_for(
-        trouble.fault, trouble.where, in_doubt=trouble.in_doubt, need=trouble.need, question=question is not None
+        trouble.fault,
+        trouble.where,
+        in_doubt=trouble.in_doubt,
+        need=trouble.need,
+        question=question is not None,
+        in_place=trouble.in_place,
+        partial=trouble.partial,
     )
     lineage = life.state.lineage(node_id)
     agents = [node.name for node in lineage if node.kind == "agent"]
     tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
     deadline_s = life.conditions.deadline_s
+    unattended = not life.conditions.enable_error_routing
     if trouble.wait_s is not None:
-        safe, deadline_s = "wait_retry", trouble.wait_s
+        safe, deadline_s, unattended = "wait_retry", trouble.wait_s, False
+    elif unattended:
+        deadline_s = 0.0
+    schema = dict(question.schema) if question is not None and question.schema is not None else None
+    masked = VAULT.known()
     error_type = type(trouble.error).__name__ if trouble.error is not None else ""
     place = "/".join([*agents[-1:], lineage[-1].name if lineage else life.state.ref])
     return ev.IncidentOpened(
@@ -73,8 +95,9 @@ def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         incident_id=f"i-{new_id()}",
         fault=trouble.fault,
         error_type=error_type,
-        message=trouble.message,
-        traceback=_traceback(trouble.error),
+        message=redact(trouble.message, masked) if masked else trouble.message,
+        traceback=redact(_traceback(trouble.error), masked),
+        causes=tuple(redact(link, masked) for link in chain_of(trouble.error)),
         fingerprint=fingerprint.fingerprint(trouble.fault, trouble.message, place),
         options=offered,
         safe=safe,
@@ -84,9 +107,33 @@ def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         task=(tasks[-1] if tasks else life.state.input)[:_TASK_CHARS],
         action=trouble.action or {},
         question=question.question if question is not None else "",
-        answer_schema=dict(question.schema) if question is not None and question.schema is not None else None,
+        answer_schema=schema,
         retryable=any(found.id in ("retry", "wait_retry") for found in offered),
+        arguments_schema=_form(trouble, offered),
+        unattended=unattended,
+        secret_key=VAULT.public if is_secret(schema) else "",
     )
+
+
+def _form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if trouble.arguments_schema is None or all(found.id != "edit" for found in offered):
+        return None
+    return dict(trouble.arguments_schema)
+
+
+def chain_of(error: BaseException | None) -> list[str]:
+    """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
+    found: list[str] = []
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen and len(found) < _CAUSES:
+        seen.add(id(error))
+        text = f"{type(error).__name__}: {error}"[:_CAUSE_CHARS]
+        if not found or found[-1] != text:
+            found.append(text)
+        if isinstance(error, BaseExceptionGroup):
+            found.extend(f"{type(each).__name__}: {each}"[:_CAUSE_CHARS] for each in error.exceptions[:_CAUSES])
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return found
 
 
 def _traceback(error: BaseException | None) -> str:

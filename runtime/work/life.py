@@ -11,10 +11,11 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError, Lease
@@ -46,6 +47,10 @@ class Conditions:
     """How long everything must have been waiting before the run leaves memory."""
     deadline_s: float | None = None
     """How long an incident waits for a person before its safe default takes effect; None: for ever."""
+    enable_error_routing: bool = True
+    """Whether an operator may be asked (seed 003). Off, as in headless runs: the safe default takes effect at once."""
+    permissions: PermissionPolicy = field(default_factory=PermissionPolicy)
+    """What steps may do without being asked about, and what they may not do at all."""
     analysis: str = "off"
     """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
     deltas: Deltas | None = None
@@ -218,6 +223,13 @@ class Life:
         with self._waits(element):
             await self._thawed.wait()
 
+    async def until(self, instant: datetime, element: Element) -> None:
+        """Wait for an instant. The run may leave memory meanwhile: the instant is recorded by whoever waits for it."""
+        left = (instant - self.clock()).total_seconds()
+        if left > 0:
+            with self._waits(element):
+                await asyncio.sleep(left)
+
     @contextmanager
     def _waits(self, element: Element) -> Iterator[None]:
         element.waiting = True
@@ -262,8 +274,8 @@ class Life:
                     revision=opened.revision,
                     option=opened.safe,
                     reach="attempt",
-                    reason="the deadline passed",
-                    by=ev.Actor(name="deadline", channel="rule"),
+                    reason="no operator may be asked" if opened.unattended else "the deadline passed",
+                    by=ev.Actor(name="unattended" if opened.unattended else "deadline", channel="rule"),
                 )
             )
         return await asyncio.shield(waiter)

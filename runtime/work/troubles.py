@@ -53,6 +53,7 @@ def trouble(
         error=exc,
         action=action,
         need=need,
+        arguments_schema=c.step.traits.schema if c.step.kind == "tool" else None,
         wait_s=wait_s,
         ended=ended,
     )

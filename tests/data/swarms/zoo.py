@@ -36,7 +36,7 @@ def look(what: str) -> str:
 @tool(permissions=("fs.write:{path}",))
 def save(path: str, text: str) -> str:
     """Write a file."""
-    effect(f"save {path}")
+    effect(f"save {Path(path).name}")  # what is checked is absolute, and is what the tool gets
     return f"saved {len(text)} characters"
 
 

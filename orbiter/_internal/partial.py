@@ -1,0 +1,22 @@
+"""What was finished when a group failed: kept with the error, so that an operator may accept it as it is."""
+
+from __future__ import annotations
+
+from orbiter.types import RunResult
+
+
+def keep(exc: BaseException, result: RunResult) -> None:
+    """Remember what is there, under the name of the container whose result it would be (`result.agent`)."""
+    exc.partial = result  # type: ignore[attr-defined]
+
+
+def kept(exc: BaseException, name: str) -> RunResult | None:
+    """What the container `name` had finished, as degraded; None if nothing. An error wrapped in others is found, too."""
+    link: BaseException | None = exc
+    while link is not None:
+        found = getattr(link, "partial", None)
+        if isinstance(found, RunResult) and found.agent == name:
+            warning = f"accepted as it was when '{name}' failed: {exc}"
+            return found.model_copy(update={"state": "degraded", "warnings": [*found.warnings, warning]})
+        link = link.__cause__
+    return None

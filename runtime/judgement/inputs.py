@@ -1,0 +1,84 @@
+"""An operator's input as the type that the question asks for. Pure.
+
+A question brings a JSON schema of its answer, or none for free text. People type text; a choice, several, a number, a
+yes or no, an object become what the schema says. Empty and cancelled differ: an empty text is an answer, no value is
+none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orbiter._internal.json_schema import problems
+
+
+class BadInput(ValueError):
+    """The input does not fit; the text says where, and what would."""
+
+
+_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+
+
+def is_secret(schema: Mapping[str, Any] | None) -> bool:
+    """Whether an answer must be kept out of the journal: the schema says ``format: password`` or ``writeOnly``."""
+    return schema is not None and (schema.get("format") == "password" or schema.get("writeOnly") is True)
+
+
+def typed(schema: Mapping[str, Any] | None, value: Any) -> Any:
+    """`value`, which a person gave, as the schema wants it. Text is read as JSON where the schema is not of text.
+
+    Raises:
+        BadInput: it does not fit, or it is None (cancelling is not answering).
+    """
+    if value is None:
+        raise BadInput("no value was given: an empty text is a value, too; to leave the question unanswered, skip it")
+    if schema is None:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    read = _read(schema, value) if isinstance(value, str) else value
+    found = problems(schema, read)
+    if found:
+        raise BadInput("; ".join(found))
+    return read
+
+
+def _read(schema: Mapping[str, Any], text: str) -> Any:
+    if not problems(schema, text):
+        return text
+    kinds = schema.get("type", ())
+    kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+    if "boolean" in kinds and text.strip().lower() in _WORDS:
+        return _WORDS[text.strip().lower()]
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = text
+    if "array" in kinds and not isinstance(found, list):
+        return _several(schema, text)
+    # The text itself is what is told to be wrong where it is no better as JSON.
+    return text if kinds == {"string"} else found
+
+
+def _several(schema: Mapping[str, Any], text: str) -> list[Any]:
+    """Several answers, typed with commas between them."""
+    items = schema.get("items")
+    parts: Iterable[str] = (part.strip() for part in text.split(",")) if text.strip() else ()
+    return [_read(items, part) if isinstance(items, Mapping) else part for part in parts]
+
+
+def edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    """Check edited arguments against the tool's schema. `before` are the arguments as the model gave them.
+
+    Raises:
+        BadInput: naming each argument that does not fit.
+    """
+    if schema is None:
+        return
+    found = problems(schema, dict(arguments))
+    known = schema.get("properties")
+    # A tool of ours refuses what it does not know but does not say so in its schema; one that took more takes more.
+    if isinstance(known, Mapping) and "additionalProperties" not in schema and set(before) <= set(known):
+        found += [f"'{name}' is not a parameter" for name in arguments if name not in known]
+    if found:
+        raise BadInput("; ".join(found))
