@@ -47,6 +47,11 @@ def _asked(messages: Sequence[Message]) -> str:
     return next((content_text(each.content) for each in reversed(messages) if isinstance(each, UserMessage)), "")
 
 
+def _literal(text: str) -> str:
+    """Text of files and tools is data: what looks like a placeholder of a script in it is none."""
+    return text.replace("$", "$$")
+
+
 def _paths(text: str) -> list[str]:
     return [line[2:].strip() for line in text.splitlines() if line.startswith("- ")][:FILES]
 
@@ -69,7 +74,9 @@ def scout(messages: list[Message], tools: Schemas) -> Turn:
     chosen = _of_different_kinds(names)
     if not chosen:
         return "There are no text files here."
-    return "\n".join([f"Of {len(names)} text files, these are worth a look:", *(f"- {name}" for name in chosen)])
+    return _literal(
+        "\n".join([f"Of {len(names)} text files, these are worth a look:", *(f"- {name}" for name in chosen)])
+    )
 
 
 @script("demo-reader")
@@ -83,7 +90,7 @@ def reader(messages: list[Message], tools: Schemas) -> Turn:
         text = content_text(found.content)
         opening = next((line.strip("#\"'/ ") for line in text.splitlines() if line.strip("#\"'/=- ")), "nothing")
         lines.append(f"* {path}: {len(text)} characters, opens with: {found.error or opening[:80]}")
-    return "\n".join(lines)
+    return _literal("\n".join(lines))
 
 
 @script("demo-checker")
@@ -99,7 +106,7 @@ def checker(messages: list[Message], tools: Schemas) -> Turn:
         checked = json.loads(content_text(found.content))
         verdict = "; ".join(checked["problems"]) or "nothing to complain about"
         lines.append(f"* {checked['path']}, {checked['lines']} lines: {verdict}")
-    return "\n".join(lines)
+    return _literal("\n".join(lines))
 
 
 @script("demo-librarian")
@@ -108,7 +115,7 @@ def librarian(messages: list[Message], tools: Schemas) -> Turn:
         return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": CATALOGUE})])
     found = _results(messages)[-1]
     answer = found.error or content_text(found.content)
-    return f"## What the catalogue knows\n* {answer}"
+    return _literal(f"## What the catalogue knows\n* {answer}")
 
 
 @script("demo-reporter")
@@ -123,4 +130,4 @@ def reporter(messages: list[Message], tools: Schemas) -> Turn:
         text = f"# Survey of this directory\n\nFor {whom}.\n\n{_asked(messages)}\n"
         return Reply("I write it down.", calls=[Call("write_report", {"path": path, "text": text})])
     written = _results(messages)[-1]
-    return f"The report was not written: {written.error}" if written.error else f"The report is in {path}."
+    return _literal(f"The report was not written: {written.error}" if written.error else f"The report is in {path}.")

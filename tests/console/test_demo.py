@@ -19,7 +19,7 @@ import pytest
 
 from tests.console.program import PROGRAM, Program, environment
 
-FILES = {"README.md": "# A project\n", "tool.py": "x = 1\n", "data.json": "{}\n", "notes.txt": "remember\n"}
+FILES = {"README.md": "# A project\n", "tool.py": "x = 1\n", "data.json": "{}\n", "notes.txt": "costs $$5 and ${result}\n"}
 STEPS = {"list_files": 1, "read_file": 4, "check_file": 4, "ask_reader": 1, "write_report": 1}
 """What the demo's tools do once each for these files; `fetch_index` is tried as often as somebody says so."""
 
@@ -46,6 +46,7 @@ def test_it_meets_four_kinds_of_fault_and_comes_to_its_end(project: Program) -> 
     report = project.directory / ".orbiter" / "reports" / "survey.md"
     assert "For the maintainers" in report.read_text()
     assert all(name in report.read_text() for name in FILES)
+    assert "costs $$5 and ${result}" in report.read_text()
     last = done.stdout.splitlines()[-1]
     assert last.startswith("written: the report to .orbiter/reports/survey.md")
     assert "journal.db" in last
