@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from runtime.judgement.breaker import BreakerPolicy
 from runtime.judgement.retry import RetryPolicy
+from runtime.judgement.rules import Rule
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Persistence
 
 Channel = Literal["terminal", "log", "bell", "webhook"]
@@ -78,6 +79,8 @@ class ErrorHandlingConfig(_Checked):
     """Exception classes, by name, whose failure ends the run unless a person mends it."""
     classify_as_recoverable: tuple[str, ...] = ()
     """Exception classes, by name, that a person can make succeed, and that are repeated where that is safe."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of one's own, tried before the built-in ones: for `classify(…, rules=config.rules)`."""
 
     notify_on_critical_errors: bool = True
     notification_channels: tuple[Annotated[Channel, _word(*get_args(Channel))], ...] = ("terminal", "log")
@@ -110,6 +113,15 @@ class ErrorHandlingConfig(_Checked):
             if not all(part.isidentifier() for part in name.split(".")):
                 raise ValueError(f"'{name}' is no name of an exception class, such as 'RateLimitError'")
         return names
+
+    @field_validator("rules")
+    @classmethod
+    def _have_ids_of_their_own(cls, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        ids = [rule.id for rule in rules]
+        for rule_id in ids:
+            if ids.count(rule_id) > 1:
+                raise ValueError(f"rule '{rule_id}' is given twice; ids must differ")
+        return rules
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> ErrorHandlingConfig:

@@ -122,6 +122,14 @@ def test_the_lists_are_not_asked_where_classification_is_off() -> None:
     assert config.reclassified(facts, exc) is facts
 
 
+def test_rules_of_ones_own_are_part_of_it() -> None:
+    config = ErrorHandlingConfig.model_validate({"rules": [{"id": "beam", "text": "beam lost", "cause": "network"}]})
+    assert classify(RuntimeError("Beam lost"), rules=config.rules).rule_id == "beam"
+    twice = {"id": "beam", "text": "x", "cause": "network"}
+    with pytest.raises(ValidationError, match="given twice"):
+        ErrorHandlingConfig.model_validate({"rules": [twice, twice]})
+
+
 def test_grave_faults_are_announced() -> None:
     config = ErrorHandlingConfig(notification_channels=("bell", "webhook"), webhook_url="https://hook.invalid/x")
     grave = classify(errors.SwarmError("Swarm requires at least one agent"))
