@@ -278,7 +278,9 @@ def _run_created(s: RunState, e: ev.RunCreated) -> bool:
 def _run_started(s: RunState, e: ev.RunStarted) -> bool:
     if s.terminal:
         return False
-    s.phase, s.epoch, s.parked, s.wake_at = "running", e.epoch, None, None
+    if s.phase != "frozen":  # a freeze that came between claim and start holds
+        s.phase = "running"
+    s.epoch, s.parked, s.wake_at = e.epoch, None, None
     s.lives += 1
     return True
 
@@ -365,7 +367,9 @@ def _run_rewound(s: RunState, e: ev.RunRewound) -> bool:
     s.changes = {node_id: changes for node_id, changes in s.changes.items() if node_id not in dropped}
     if e.changes:
         s.changes[e.node_id] = dict(e.changes)
-    s.rewind, s.output, s.error, s.finished_at = None, "", "", None
+    if s.rewind is not None and (s.rewind.node_id == e.node_id or s.rewind.node_id not in s.nodes):
+        s.rewind = None  # one that was asked for later is still to be done, if its node is left
+    s.output, s.error, s.finished_at = "", "", None
     return True
 
 

@@ -174,6 +174,8 @@ class RunScope(steps.Scope):
     # -- step ----------------------------------------------------------------------------------------------------
 
     async def step(self, step: Step[A, R]) -> R:
+        if self._life.ending:
+            raise asyncio.CancelledError  # user code caught the first one: no step begins any more
         # The path of a model's call does not name the model: another model is a difference to be seen, not another
         # step.
         path = self._join(segment("llm" if step.kind == "llm" else step.name, step.place))

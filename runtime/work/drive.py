@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
@@ -26,6 +27,18 @@ log = logging.getLogger("runtime.drive")
 Driven = Literal["finished", "parked", "busy", "fenced", "broken"]
 LEASE_S = 10.0
 """How long a run stays with a process that no longer renews. Three renewals fit in."""
+_PATIENCE_S = 5.0
+_CANCELLATIONS = 3
+
+
+class CancelledItself(ExecutionError):
+    """A swarm's code raised `CancelledError` though nobody cancelled it."""
+
+    def __init__(self, ref: str) -> None:
+        super().__init__(
+            f"{ref} raised CancelledError though nobody cancelled it",
+            hint="Do not let a cancellation of your own tasks leave a tool or a hook; catch it where you await them.",
+        )
 
 
 async def drive(
@@ -46,22 +59,38 @@ async def drive(
     lease = await journal.claim(run_id, owner, lease_s)
     if lease is None:
         return "busy"
-    life: Life | None = None
     try:
-        recorded = await journal.read(run_id)
-        state = fold(recorded)
-        life = Life(journal, lease, state, conditions, clock)
-        started = ev.RunStarted(epoch=lease.epoch, owner=owner, program=conditions.program)
-        await life.record(started, *(await _copied(life) if not state.lives else ()))
-        return await _live(life, recorded[-1].seq if recorded else 0, stopping)
+        driven = await _from_where_it_is(journal, lease, conditions, clock, stopping)
     except Fenced:
         return "fenced"
     except JournalError:
         log.exception("run %s: its journal cannot be written; it stays as it was last written", run_id)
         return "broken"
-    finally:
+    except asyncio.CancelledError:
         with suppress(JournalError):
             await journal.release(lease)
+        raise
+    # Where something went wrong the lease is kept instead, and runs out: what fails at once is not tried at once again.
+    with suppress(JournalError):
+        await journal.release(lease)
+    return driven
+
+
+async def _from_where_it_is(
+    journal: Journal,
+    lease: Lease,
+    conditions: Conditions,
+    clock: Callable[[], datetime],
+    stopping: asyncio.Event | None,
+) -> Driven:
+    recorded = await journal.read(lease.run_id)
+    state = fold(recorded)
+    life = Life(journal, lease, state, conditions, clock)
+    started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=conditions.program)
+    await life.record(started, *(await _copied(life) if not state.lives else ()))
+    if state.terminal:
+        return "finished"
+    return await _live(life, recorded[-1].seq if recorded else 0, stopping)
 
 
 async def _copied(life: Life) -> list[ev.Record]:
@@ -70,6 +99,10 @@ async def _copied(life: Life) -> list[ev.Record]:
     if not isinstance(plan, dict):
         return []
     recorded = await life.journal.read(str(plan["of"]))
+    if not recorded:
+        # Without its source it would do everything again from the beginning, which is not what a fork was asked for.
+        gone = f"the run {plan['of']}, of which this is a fork, is gone (pruned)"
+        return [ev.RunFinished(state="failed", error=gone)]
     source = fold(event for event in recorded if event.seq <= int(plan["seq"]))
     return copied(source, str(plan["at"]), life.state.id[-4:])
 
@@ -90,7 +123,7 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
     elif life.state.rewind is not None:
         life.end("rewind")
     try:
-        await asyncio.wait({root})
+        await _until_done(life, root)
         return await _settle(life, root)
     finally:
         for task in attendants:
@@ -101,7 +134,20 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
         if not root.done():
             # The drive itself was cancelled: what ran is stopped and awaited, and found in doubt by the next life.
             life.end("stop")
-            await asyncio.wait({root})
+            await _until_done(life, root)
+
+
+async def _until_done(life: Life, root: asyncio.Task[ev.RunFinished]) -> None:
+    """Wait for the root. Code that holds on to a cancellation is cancelled again, and at last left behind: nothing that
+    it still does can be written, and its step is found in doubt.
+    """
+    await asyncio.wait({root, life.ended}, return_when=asyncio.FIRST_COMPLETED)
+    for left in reversed(range(_CANCELLATIONS)):
+        await asyncio.wait({root}, timeout=_PATIENCE_S)
+        if root.done():
+            return
+        log.warning("run %s: its code caught its cancellation%s", life.state.id, "; again" if left else ": left behind")
+        root.cancel()
 
 
 async def _then_end(life: Life, awaited: Any, reason: Literal["park", "stop"]) -> None:
@@ -124,17 +170,19 @@ async def _renew(life: Life, lease: Lease) -> None:
 
 async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
     """Write how the life ended."""
-    if life.broken is not None and life.ending == "broken":
-        raise life.broken
+    await life.drain()
+    if root.done() and not root.cancelled() and life.ending:
+        root.exception()  # whatever it was, it came of being ended
     if life.ending == "fenced":
         return "fenced"
-    if root.cancelled():
-        if life.ending == "abort":
-            await life.record(_aborted(life))
-            return "finished"
-        if life.ending == "rewind":
-            await life.record(*_rewound(life), ev.RunParked(reason="stop"))
-            return "parked"
+    # Also if the body came to an end all the same, because user code caught its cancellation: what was asked is done.
+    if life.ending == "abort":
+        await life.record(_aborted(life))
+        return "finished"
+    if life.ending == "rewind":
+        await life.record(*_rewound(life), ev.RunParked(reason="stop"))
+        return "parked"
+    if root.cancelled() or not root.done():
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
         await life.record(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
         return "parked"
@@ -187,7 +235,11 @@ async def _root(life: Life) -> ev.RunFinished:
                 return _ended(life, output)
             except Skipped as skipped:
                 return _ended(life, str(skipped.value))
-            except Exception as exc:
+            except (Exception, asyncio.CancelledError) as caught:
+                if isinstance(caught, asyncio.CancelledError) and life.ending:
+                    raise
+                # Cancelled by nobody here: user code that cancels itself. A run that waited for nobody would be lost.
+                exc = caught if isinstance(caught, Exception) else CancelledItself(life.state.ref)
                 try:
                     await root.fault(exc)
                 except Aborted as aborted:

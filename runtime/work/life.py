@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
-from runtime.record.journal import Journal, JournalError, Lease
+from runtime.record.journal import Fenced, Journal, JournalError, Lease
 from runtime.record.state import RunState
 
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
@@ -80,10 +80,13 @@ class Life:
         self.conditions = conditions
         self.clock = clock
         self.ending: Ending = ""
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once there is an ending."""
         self.broken: JournalError | None = None
         self._pending: list[ev.Record] = []
         self._linger: asyncio.TimerHandle | None = None
         self._flushing: set[asyncio.Task[None]] = set()
+        self._writing: set[asyncio.Future[Any]] = set()
         self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
         self._open: set[Element] = set()
         self._moves = 0
@@ -113,14 +116,48 @@ class Life:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
+        if self.broken is not None:
+            # What was written last stands; after a hole nothing may follow.
+            self._give_up(self.broken)
         if not self._pending:
             return
         batch, self._pending = self._pending, []
+        # Shielded: what the state has taken into account is written, even if whoever waits for it is cancelled.
+        # A park that follows an incident which never was written would wait for ever.
+        writing = asyncio.ensure_future(
+            self.journal.append(self.lease, batch, summary=self.state.summary(), seen=self._heard)
+        )
+        self._writing.add(writing)
+        writing.add_done_callback(self._written)
         try:
-            await self.journal.append(self.lease, batch, summary=self.state.summary(), seen=self._heard)
+            await asyncio.shield(writing)
         except JournalError as exc:
-            self.broken = self.broken or exc
-            raise
+            self._give_up(exc)
+
+    def _written(self, writing: asyncio.Future[Any]) -> None:
+        self._writing.discard(writing)
+        if not writing.cancelled() and isinstance(failed := writing.exception(), JournalError):
+            self.broken = self.broken or failed
+
+    async def drain(self) -> None:
+        """Wait for everything that is being written.
+
+        Raises:
+            JournalError: something could not be; nothing may be written after it.
+        """
+        while self._writing:
+            await asyncio.wait(self._writing)
+        if self.broken is not None:
+            raise self.broken
+
+    def _give_up(self, exc: JournalError) -> NoReturn:
+        """Nothing more is carried out for a run that cannot be written. User code must not take this for its own
+        failure, which it could catch: as with every ending it sees only `CancelledError`.
+        """
+        if self._root is None or self._root.done():
+            raise exc
+        self.end("fenced" if isinstance(exc, Fenced) else "broken")
+        raise asyncio.CancelledError from exc
 
     def _flush_soon(self) -> None:
         self._linger = None
@@ -131,9 +168,8 @@ class Life:
     async def _flush_quietly(self) -> None:
         try:
             await self.flush()
-        except JournalError:
-            # Kept in `broken`: the drive reports it, and nothing more is carried out for a run that cannot be written.
-            self.end("broken")
+        except (JournalError, asyncio.CancelledError):
+            return  # kept in `broken`, and the root is told: the drive reports it
 
     # -- hearing -------------------------------------------------------------------------------------------------
 
@@ -177,6 +213,8 @@ class Life:
         if self.ending or self._root is None or self._root.done():
             return
         self.ending = reason
+        if not self.ended.done():
+            self.ended.set_result(None)
         self._root.cancel()
 
     # -- who works, who waits ------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ class Supervisor:
         self._clock = clock
         self._lease_s = lease_s
         self._period_s = period_s
+        self._drives = 0
         self._stopping = asyncio.Event()
         self._hint = asyncio.Event()
         self._engine = LocalEngine(self._carry_on, slots=slots)
@@ -136,10 +137,13 @@ class Supervisor:
             log.exception("the journal cannot be read")
 
     async def _carry_on(self, run_id: str) -> Driven:
+        # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease
+        # that one of its drives could not give back, with the disk full, runs out like anybody's.
+        self._drives += 1
         return await drive(
             self._journal,
             run_id,
-            self.owner,
+            f"{self.owner}#{self._drives}",
             self._conditions,
             clock=self._clock,
             lease_s=self._lease_s,

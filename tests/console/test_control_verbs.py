@@ -45,7 +45,7 @@ def test_break_and_inject_reach_the_next_turn(program: Program, parked: Park) ->
     assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0
     (shown,) = program.json("show", run)
     last = [node for node in shown["nodes"] if node["kind"] == "llm"][-1]
-    assert last["requested"]["count"] == 7, "system, user, two calls with results, and what was injected"
+    assert last["requested"]["count"] == 6, "user, two calls with results, and what was injected"
 
 
 def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program: Program, parked: Park) -> None:
@@ -54,21 +54,20 @@ def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program:
     run = _run(program)
     (forked,) = program.json("fork", run, "llm~2")
     assert forked["forked_from"] == run
-    refused = program("rewind", run, "store~1")
+    refused = program("rewind", run, "store~1.0")
     assert refused.returncode == 2
     assert "--yes" in refused.stderr
     assert program("rewind", run, "look", "--arguments", "[1]").returncode == 2
     changed = program.json("rewind", run, "store", "--arguments", '{"path": "b.txt", "text": "x"}', "--yes")
-    assert changed[0]["node"].endswith("store~1")
+    assert changed[0]["node"].endswith("store~1.0")
     with program.start("serve", "--foreground") as serving:
-        while {each["state"] for each in program.json("runs")} != {"completed", "waiting"}:
+        while not (waiting := program.json("incidents")):
             assert serving.poll() is None
-        (incident,) = program.json("incidents")
+        (incident,) = waiting
         assert incident["action"]["arguments"]["path"] == "b.txt"
         assert program("answer", incident["id"], "grant").returncode == 0
         while {each["state"] for each in program.json("runs")} != {"completed"}:
             assert serving.poll() is None
-        assert program("stop").returncode in (0, 2)
         serving.terminate()
         assert serving.wait(timeout=20) == 0
     assert program.logged("stored.log") == ["a.txt", "b.txt"]
