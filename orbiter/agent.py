@@ -78,7 +78,8 @@ class Agent:
     ) -> None:
         if max_steps < 1:
             raise AgentError(
-                f"Agent '{name}': max_steps must be at least 1, got {max_steps}", suggestion="One step is one model call."
+                f"Agent '{name}': max_steps must be at least 1, got {max_steps}",
+                suggestion="One step is one model call.",
             )
         self.name = name
         self.model = model
@@ -120,7 +121,8 @@ class Agent:
             made = FunctionTool(tool)
         if made.name in self.tools:
             raise AgentError(
-                f"Duplicate tool name '{made.name}' on agent '{self.name}'", suggestion="Give one of them another name=."
+                f"Duplicate tool name '{made.name}' on agent '{self.name}'",
+                suggestion="Give one of them another name=.",
             )
         self.tools[made.name] = made
 

@@ -80,7 +80,7 @@ class HumanInputTool(Tool):
         timeout: float | None = None,
         *,
         name: str = "human_input",
-        description: str = "Ask a person a question and get the answer. Use it for what only a person can know or decide.",
+        description: str = "Ask a person a question, for what only a person can know or decide.",
     ) -> None:
         self.handler = handler
         self.timeout = timeout
@@ -90,7 +90,11 @@ class HumanInputTool(Tool):
             "type": "object",
             "properties": {
                 "prompt": {"type": "string", "description": "The question."},
-                "choices": {"type": "array", "items": {"type": "string"}, "description": "The possible answers, if few."},
+                "choices": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "The possible answers, if few.",
+                },
             },
             "required": ["prompt"],
         }
@@ -164,5 +168,3 @@ async def _in_thread(read: Callable[[], str]) -> str:
 
     threading.Thread(target=copy_context().run, args=(work,), name="orbiter-console-input", daemon=True).start()
     return await future
-
-

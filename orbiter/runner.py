@@ -149,7 +149,8 @@ def _stream(
     with `event_types` those types (``text``, ``tool_call``, ``step``, ``tool_result``, ``reasoning``, ``status``,
     ``usage``). Errors are always told, and then raised. `max_steps` goes before the agent's own.
 
-    The stream's `result` is the run's `RunResult`, once it has come to its end. A model call that fails before its first word is tried again, up to `max_retries` attempts.
+    The stream's `result` is the run's `RunResult`, once it has come to its end. A model call that fails before its
+    first word is tried again, up to `max_retries` attempts.
 
     Raises:
         CallRunnerError: As `run`, after an `ErrorEvent`.

@@ -14,9 +14,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
+from orbiter._internal.corrections import Corrections
 from orbiter._internal.message_builder import build_messages
 from orbiter._internal.model_calls import ModelCalls
-from orbiter._internal.output_parser import OutputParseError, parse_structured_output
 from orbiter._internal.structured import format_instructions
 from orbiter._internal.tool_calls import Peers, ToolCalls, where
 from orbiter._internal.tool_step import ToolInvocation, as_text
@@ -55,6 +55,7 @@ class AgentRun:
 
     __slots__ = (
         "agent",
+        "corrections",
         "degraded",
         "exhausted",
         "fresh",
@@ -64,13 +65,11 @@ class AgentRun:
         "models",
         "node",
         "provider",
-        "repeats",
         "reply",
         "resolve",
         "schemas",
         "scope",
         "spent",
-        "spoiled",
         "tools",
         "tries",
         "turn",
@@ -95,10 +94,10 @@ class AgentRun:
         self.history = history
         self.provider = provider
         self.resolve = resolve
-        self.repeats = repeats
         self.node = node
         self.max_steps = agent.max_steps
         self.tries = max_retries if max_retries > 0 else 1
+        self.corrections = Corrections(agent, self.tries, repeats)
         self.warnings: list[str] = []
         self.tools = ToolCalls(agent, delegates, peers)
         self.models = ModelCalls(agent, self.tries, self.warnings)
@@ -114,7 +113,6 @@ class AgentRun:
         self.exhausted = False
         self.turn = 0
         self.spent = 0
-        self.spoiled = 0
         self.fresh = 0
 
     def restart(self) -> None:
@@ -123,8 +121,7 @@ class AgentRun:
             return
         self._reset()
         self.warnings.clear()
-        if self.repeats is not None:
-            self.repeats.rewind()
+        self.corrections.restart()
         if self.node is not None:
             self.node.children.clear()
 
@@ -197,7 +194,10 @@ class AgentRun:
             await self.scope.turn(self.turn, self.messages)
             output = await self.ask()
             self.keep(output)
-            final = await self._use_tools(output) if output.tool_calls else await self.settle(output)
+            if output.tool_calls:
+                final = await self._use_tools(output)
+            else:
+                final = await self.corrections.settle(self.scope, self.turn - 1, output, self.messages)
             if final is not None:
                 return await self.finish(final)
 
@@ -297,40 +297,13 @@ class AgentRun:
 
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare(output)
-        instead = await self.check(output, invocations)
+        instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
         results = await self.tools.make(self.scope, self.turn - 1, invocations)
         return self.after_tools(output, invocations, results, instead)
 
     def prepare(self, output: AgentOutput) -> list[ToolInvocation]:
         """The calls of a reply, ready to be made or to be refused."""
         return [self.tools.prepare(call) for call in output.tool_calls]
-
-    async def check(self, output: AgentOutput, invocations: list[ToolInvocation]) -> str | None:
-        """Stop what goes round in a circle or is spoiled too often. Returns what an operator says to the model."""
-        said: str | None = None
-        if self.repeats is not None:
-            loop = self.repeats.add(invocations)
-            if loop is not None:
-                said = await self._in_place(loop)
-                self.repeats.start_anew()
-        bad = next((each for each in invocations if each.malformed), None)
-        if bad is None:
-            self.spoiled = 0
-            return said
-        self.spoiled += 1
-        if self.spoiled >= self.tries:
-            said = await self._in_place(OutputParseError(bad.problem or "", raw=output.text)) or said
-            self.spoiled = 0
-        return said
-
-    async def _in_place(self, exc: Exception) -> str | None:
-        """Fault at this turn. Returns an operator's words for the model, None to simply go on."""
-        answer = await self.scope.fault(exc, at=self.turn - 1)
-        if answer.option == "input":
-            return as_text(answer.value)
-        if answer.option != "retry":
-            raise exc
-        return None
 
     def after_tools(
         self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], instead: str | None
@@ -344,7 +317,7 @@ class AgentRun:
         if instead is not None:
             self.messages.append(UserMessage(content=instead))
         # A reply that was only spoiled is corrected, which costs none of the agent's steps.
-        if not self.spoiled:
+        if not self.corrections.spoiled:
             self.spent += 1
             if self.spent >= self.max_steps:
                 return self._exhaust(output)
@@ -359,30 +332,6 @@ class AgentRun:
         logger.warning(text)
         return output
 
-    async def settle(self, output: AgentOutput) -> AgentOutput | None:
-        """An answer. Structured output that does not fit goes back to the model, within `max_retries`."""
-        expected = self.agent.output_type
-        if expected is None:
-            return output
-        try:
-            return output.model_copy(update={"parsed": parse_structured_output(output.text, expected)})
-        except OutputParseError as exc:
-            error = exc
-        self.spoiled += 1
-        if self.spoiled < self.tries:
-            self.messages.append(UserMessage(content=_correction(error)))
-            return None
-        answer = await self.scope.fault(error, at=self.turn - 1)
-        self.spoiled = 0
-        if answer.option == "result":
-            text = as_text(answer.value)
-            return AgentOutput(text=text, usage=output.usage, parsed=parse_structured_output(text, expected))
-        if answer.option not in ("input", "retry"):
-            raise error
-        said = as_text(answer.value) if answer.option == "input" else _correction(error)
-        self.messages.append(UserMessage(content=said))
-        return None
-
 
 async def _instructions(arguments: dict[str, Any]) -> str:
     """Callable instructions get the agent's name (seed 001); async ones are awaited."""
@@ -393,9 +342,5 @@ async def _instructions(arguments: dict[str, Any]) -> str:
     return str(value)
 
 
-def _correction(error: OutputParseError) -> str:
-    return f"{error}\nReply again with only the corrected JSON."
-
-
 prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
-"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`. Unset unless there is such a subclass."""
+"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset where there is none."""

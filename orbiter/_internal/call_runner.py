@@ -5,27 +5,25 @@ The outermost try/except around an agent: what escapes from it is a `CallRunnerE
 
 from __future__ import annotations
 
-import builtins
 import json
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.agent_run import AgentRun, prepared
-from orbiter._internal.causes import sole
 from orbiter._internal.failing import wrapped
 from orbiter._internal.repeats import Repeats
 from orbiter._internal.results import result_of, total
 from orbiter._internal.sink import Sink, sink
 from orbiter.agent import Agent
-from orbiter.errors import CallRunnerError, LoopDetectedError
-from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, Usage, UserMessage
+from orbiter.errors import CallRunnerError
+from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
+    from orbiter._internal.state import RunState
     from orbiter._internal.tool_calls import Peers
-    from orbiter._internal.state import RunNode, RunState
 
 __all__ = ["CallRunnerError", "call_runner"]
 
@@ -33,6 +31,7 @@ __all__ = ["CallRunnerError", "call_runner"]
 _PLAIN_RUN = Agent.run
 
 _NOTHING: Mapping[str, Any] = {}
+
 
 async def call_runner(
     agent: Any,
@@ -80,58 +79,53 @@ async def run_agent(
     resolve: Callable[[Any], Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
-    node: RunNode | None = None
-    if state is None:
-        repeats = Repeats(loop_threshold)
-    else:
-        node = state.new_node(agent.name)
-        state.start()
-        node.start()
-        repeats = _repeats(state, loop_threshold)
+    record = None
+    repeats = Repeats(loop_threshold)
+    if state is not None:
+        from orbiter._internal.record import Record
+
+        record = Record(state, agent.name, repeats)
     try:
-        if not isinstance(agent, Agent):
-            if provider is None and resolve is not None:
-                provider = resolve(agent)
-            return await _run_foreign(agent, input, state, node, messages, provider, max_retries, repeats, delegates)
-        target = sink.get()
-        kind = AgentRun if target is None else partial(_streamed, target)
-        run = kind(
-            agent,
-            history=messages,
-            provider=provider,
-            max_retries=max_retries,
-            repeats=repeats,
-            delegates=delegates,
-            peers=peers,
-            node=node,
-            resolve=resolve,
-        )
-        if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
-            output = await run.run(input)
+        if isinstance(agent, Agent):
+            target = sink.get()
+            kind = AgentRun if target is None else partial(_streamed, target)
+            run = kind(
+                agent,
+                history=messages,
+                provider=provider,
+                max_retries=max_retries,
+                repeats=repeats,
+                delegates=delegates,
+                peers=peers,
+                node=None if record is None else record.node,
+                resolve=resolve,
+            )
+            if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
+                output = await run.run(input)
+            else:
+                output = await _run_overridden(run, input, messages, max_retries)
+            if run.messages:
+                result = result_of(agent.name, output, run.messages, total(run.usage), run)
+            else:
+                result = _result_of_foreign(agent, input, output, messages, repeats)
         else:
-            output = await _run_overridden(run, input, messages, max_retries)
-            if not run.messages:
-                return _foreign_result(agent, input, output, state, node, messages, repeats)
-        if node is not None and repeats.signature is not None:
-            node.metadata["tool_signature"] = repeats.signature
-            node.metadata["tool_repeats"] = repeats.count
-        usage, agent_runs = total(run.usage), 1
-        if state is not None and node is not None:
-            usage, agent_runs = _booked(output, run.messages, usage, state, node)
-        return result_of(agent.name, output, run.messages, usage, run, agent_runs)
+            given = provider if provider is not None or resolve is None else resolve(agent)
+            output = await _with(agent, delegates).run(
+                input, messages=messages, provider=given, max_retries=max_retries
+            )
+            result = _result_of_foreign(agent, input, output, messages, repeats)
     except CancelledError:
-        if state is not None:
-            state.cancel()
-        raise
-    except LoopDetectedError as exc:
-        _fail(state, node, exc, "Endless loop detected")
+        if record is not None:
+            record.cancel()
         raise
     except Exception as exc:
-        _fail(state, node, exc)
+        if record is not None:
+            record.fail(exc)
         error = wrapped(agent.name, exc)
         if error is exc:
             raise
-        raise error
+        raise error from error.__cause__
+    return result if record is None else record.succeed(result)
 
 
 async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | None, max_retries: int) -> Any:
@@ -147,72 +141,48 @@ async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | N
 
 def _streamed(target: Sink, agent: Agent, **settings: Any) -> AgentRun:
     """A run that tells its events."""
-    from orbiter._internal.stream_run import StreamedRun  # noqa: PLC0415 - only who streams pays for it
+    from orbiter._internal.stream_run import StreamedRun  # only who streams pays for it
 
     return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
 
 
-async def _run_foreign(
-    agent: Any,
-    input: str,
-    state: RunState | None,
-    node: RunNode | None,
-    messages: list[Message] | None,
-    provider: Any,
-    max_retries: int,
-    repeats: Repeats,
-    delegates: Mapping[str, Any],
-) -> RunResult:
-    """An agent that is not ours: its output is all we see of it. Tools of this run alone go into a copy of it."""
-    if delegates:
-        agent = copy(agent)
-        agent.tools = {**agent.tools, **delegates}
-    output = await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
-    return _foreign_result(agent, input, output, state, node, messages, repeats)
+def _with(agent: Any, delegates: Mapping[str, Any]) -> Any:
+    """An agent that is not ours; tools of this run alone go into a copy of it."""
+    if not delegates:
+        return agent
+    equipped = copy(agent)
+    equipped.tools = {**agent.tools, **delegates}
+    return equipped
 
 
-def _foreign_result(
-    agent: Any,
-    input: str,
-    output: Any,
-    state: RunState | None,
-    node: RunNode | None,
-    messages: list[Message] | None,
-    repeats: Repeats,
+def _result_of_foreign(
+    agent: Any, input: str, output: Any, messages: list[Message] | None, repeats: Repeats
 ) -> RunResult:
+    """The result of an agent that is not ours: its output is all we see of it.
+
+    Raises:
+        LoopDetectedError: The tool calls that it leaves open were left open too often.
+    """
     if isinstance(output, RunResult):
-        usage, transcript = output.usage, list(output.messages)
-        output = AgentOutput(text=output.output, usage=usage, parsed=output.parsed)
+        text, calls, usage, transcript = output.output, [], output.usage, list(output.messages)
     else:
-        usage = getattr(output, "usage", None) or NO_USAGE
         text = output if isinstance(output, str) else output.text
         calls = list(getattr(output, "tool_calls", None) or ())
-        output = AgentOutput(text=text, tool_calls=calls, usage=usage)
+        usage = getattr(output, "usage", None) or NO_USAGE
         transcript = [
             *(messages or ()),
             UserMessage(content=input),
             AssistantMessage(content=text, tool_calls=calls),
         ]
-    _check_last_calls(output, node, repeats)
+    if calls:
+        loop = repeats.add_calls([(call.name, _arguments(call.arguments)) for call in calls])
+        if loop is not None:
+            raise loop
     target = sink.get()
-    if target is not None and output.text and "text" in target.wanted:
-        target.put(TextEvent(text=output.text, agent_name=agent.name))
-    agent_runs = 1
-    if state is not None and node is not None:
-        usage, agent_runs = _booked(output, transcript, usage, state, node)
-    return result_of(agent.name, output, transcript, usage, None, agent_runs)
-
-
-def _check_last_calls(output: AgentOutput, node: RunNode | None, repeats: Repeats) -> None:
-    """Loop check over what an agent that is not ours leaves open: its last tool calls."""
-    if not output.tool_calls:
-        return
-    loop = repeats.add_calls([(call.name, _arguments(call.arguments)) for call in output.tool_calls])
-    if node is not None:
-        node.metadata["tool_signature"] = repeats.signature
-        node.metadata["tool_repeats"] = repeats.count
-    if loop is not None:
-        raise loop
+    if target is not None and text and "text" in target.wanted:
+        target.put(TextEvent(text=text, agent_name=agent.name))
+    whole = AgentOutput(text=text, tool_calls=calls, usage=usage, parsed=getattr(output, "parsed", None))
+    return result_of(agent.name, whole, transcript, usage)
 
 
 def _arguments(text: str) -> Any:
@@ -220,41 +190,3 @@ def _arguments(text: str) -> Any:
         return json.loads(text) if text else {}
     except ValueError:
         return text
-
-
-def _booked(
-    output: AgentOutput, transcript: list[Message], usage: Usage, state: RunState, node: RunNode
-) -> tuple[Usage, int]:
-    """Write what a run came to into its record. Returns the record's usage and agent runs."""
-    node.tool_calls = [
-        call for message in transcript if isinstance(message, AssistantMessage) for call in message.tool_calls
-    ]
-    node.succeed(usage)
-    state.messages = list(transcript)
-    state.record_usage(usage)
-    state.succeed()
-    return state.total_usage, len(state.nodes)
-
-
-def _repeats(state: RunState, threshold: int) -> Repeats:
-    """A counter that goes on from where the state's last node stands."""
-    last: str | None = None
-    count = 0
-    for node in state.nodes[:-1]:
-        said = node.metadata.get("tool_signature")
-        if said is None or said != last:
-            last, count = said, 0
-        count += node.metadata.get("tool_repeats", 1) if said is not None else 0
-    return Repeats(threshold, last=last, count=count)
-
-
-def _fail(state: RunState | None, node: RunNode | None, exc: BaseException, text: str = "") -> None:
-    if state is None or node is None:
-        return
-    cause = sole(exc)
-    if isinstance(cause, builtins.TimeoutError):
-        node.timeout(text or str(cause))
-        state.timeout(text or str(cause))
-    else:
-        node.fail(text or str(cause))
-        state.fail(text or str(cause))

@@ -1,4 +1,4 @@
-"""Several coroutines side by side, without a group's exceptions: the first failure stops the rest and is raised itself."""
+"""Several coroutines side by side, without exception groups: the first failure stops the rest and is raised itself."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
     left = [task for task in tasks if not task.done()]
     for task in left:
         task.cancel()
-    while left:
-        # A second cancellation while we wait must not leave tasks behind that nobody awaits.
-        _, pending = await asyncio.wait(left)
-        left = list(pending)
+    if left:
+        await asyncio.wait(left)
 
 
 def _failed_first(tasks: list[asyncio.Task[R]]) -> list[asyncio.Task[R]]:

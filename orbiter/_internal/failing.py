@@ -24,7 +24,9 @@ _AUTH_CODES = frozenset(
     }
 )
 _AUTH_TEXT = re.compile(
-    r"\b(?:invalid|incorrect|missing|no) (?:x-)?api[ _-]?key\b|\bauthentication (?:failed|error)\b|^(?:error code: )?40[13]\b",
+    r"\b(?:invalid|incorrect|missing|no) (?:x-)?api[ _-]?key\b"
+    r"|\bauthentication (?:failed|error)\b"
+    r"|^(?:error code: )?40[13]\b",
     re.IGNORECASE,
 )
 _UNAUTHORISED = (401, 403)
@@ -54,7 +56,7 @@ def is_hopeless(exc: Exception) -> bool:
 
 
 def wrapped(name: str, exc: Exception) -> Exception:
-    """`exc` as a `CallRunnerError` that is also of its own class; one that is a `CallRunnerError` already stays as it is."""
+    """`exc` as a `CallRunnerError` that is also of its own class; one that is so already stays as it is."""
     cause = sole(exc)
     if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
         return exc if not isinstance(cause, Exception) else cause

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.tool_calls import Peers
 from orbiter._internal.call_runner import run_agent
 from orbiter._internal.results import total
+from orbiter._internal.tool_calls import Peers
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Place, Scope
 from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage

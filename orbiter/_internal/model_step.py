@@ -76,19 +76,27 @@ async def complete(call: ModelCall) -> Reply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
     response = await call.provider.complete(
-        list(call.messages), tools=call.tools, temperature=call.temperature, max_tokens=call.max_tokens, **(call.extras or {})
+        list(call.messages),
+        tools=call.tools,
+        temperature=call.temperature,
+        max_tokens=call.max_tokens,
+        **(call.extras or {}),
     )
     return reply_of(response)
 
 
 async def stream(call: ModelCall, emit: Emit) -> Reply:
     """Ask the provider once and hand out the pieces on the way; the assembled reply is the result."""
-    from orbiter.models.assembly import StreamAssembly  # noqa: PLC0415 - only who streams pays for it
+    from orbiter.models.assembly import StreamAssembly
 
     call.attempts += 1
     assembly = StreamAssembly()
     async for chunk in call.provider.stream(
-        list(call.messages), tools=call.tools, temperature=call.temperature, max_tokens=call.max_tokens, **(call.extras or {})
+        list(call.messages),
+        tools=call.tools,
+        temperature=call.temperature,
+        max_tokens=call.max_tokens,
+        **(call.extras or {}),
     ):
         assembly.add(chunk)
         reasoning = getattr(chunk, "reasoning_content", "")
@@ -129,7 +137,7 @@ class ModelCodec(Codec[ModelCall, Reply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
-        import hashlib  # noqa: PLC0415 - brings OpenSSL along, and plain runs record nothing
+        import hashlib
 
         new = _dump_messages(arguments.messages[arguments.fresh :])
         canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -206,7 +214,8 @@ def _provider_for(call: ModelCall, model: str) -> Any:
     provider = runner._resolve_provider(ModelName(call.agent_name, model))
     if provider is None:
         raise AgentError(
-            f"No provider can be built for model '{model}'", suggestion="Name a model as 'provider:model', with its key set."
+            f"No provider can be built for model '{model}'",
+            suggestion="Name a model as 'provider:model', with its key set.",
         ) from runner.why_no_provider(ModelName(call.agent_name, model))
     return provider
 

@@ -20,16 +20,22 @@ def signature(calls: Iterable[tuple[str, Any]]) -> str:
 
 
 class Repeats:
-    """How often the latest tool calls were made in a row; a loop at `threshold`."""
+    """How often the latest tool calls were made in a row (`own`: in this run alone); a loop at `threshold`."""
 
-    __slots__ = ("_calls", "_signature", "_start", "count", "threshold")
+    __slots__ = ("_calls", "_signature", "_start", "count", "own", "threshold")
 
-    def __init__(self, threshold: int, *, last: str | None = None, count: int = 0) -> None:
+    def __init__(self, threshold: int) -> None:
         self.threshold = threshold
-        self.count = count
-        self._signature = last
+        self.count = 0
+        self.own = 0
+        self._signature: str | None = None
         self._calls: list[tuple[str, Any]] | None = None
+        self._start: tuple[str | None, int] = (None, 0)
+
+    def go_on(self, last: str | None, count: int) -> None:
+        """Earlier runs made the calls `last`, `count` times in a row."""
         self._start = (last, count)
+        self.rewind()
 
     @property
     def signature(self) -> str | None:
@@ -47,8 +53,9 @@ class Repeats:
         """As `add`, for names and arguments."""
         if self._same(calls):
             self.count += 1
+            self.own += 1
         else:
-            self.count = 1
+            self.count = self.own = 1
         self._calls, self._signature = calls, None
         if self.threshold > 0 and self.count >= self.threshold:
             return LoopDetectedError(
@@ -73,8 +80,9 @@ class Repeats:
         """Back to what was known at the beginning: the same replies will be counted again."""
         self._signature, self.count = self._start
         self._calls = None
+        self.own = 0
 
     def start_anew(self) -> None:
         """Forget what was counted: somebody has answered."""
-        self.count = 0
+        self.count = self.own = 0
         self._calls = self._signature = None

@@ -20,14 +20,14 @@ class StreamNotFinishedError(ExecutionError, RuntimeError):
 
 
 def result_of(
-    name: str, output: AgentOutput, transcript: list[Message], usage: Usage, run: AgentRun | None, steps: int = 1
+    name: str, output: AgentOutput, transcript: list[Message], usage: Usage, run: AgentRun | None = None
 ) -> RunResult:
     """The result of one agent's run; `run` is None for an agent that is not ours."""
     fields: dict[str, Any] = {
         "output": output.text,
         "messages": transcript,
         "usage": usage,
-        "steps": steps,
+        "steps": 1,
         "parsed": output.parsed,
         "agent": name,
         "stop_reason": "stop",

@@ -47,7 +47,12 @@ class StreamedRun(AgentRun):
     __slots__ = ("output", "results", "streaming", "target", "wanted")
 
     def __init__(
-        self, *args: Any, wanted: frozenset[str], target: Sink | None = None, max_steps: int | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        wanted: frozenset[str],
+        target: Sink | None = None,
+        max_steps: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.wanted = wanted
@@ -69,11 +74,11 @@ class StreamedRun(AgentRun):
         return result_of(self.agent.name, self.output, self.messages, total(self.usage), self)
 
     async def _body(self, input: str) -> AgentOutput:
-        assert self.target is not None  # noqa: S101 - only a run with a sink is driven
+        assert self.target is not None
         put = self.target.put
         async for event in self.events(input):
             put(event)
-        assert self.output is not None  # noqa: S101 - the generator ends with it or raises
+        assert self.output is not None
         return self.output
 
     def _streams(self) -> bool:
@@ -91,7 +96,7 @@ class StreamedRun(AgentRun):
             suggestion="Use run.stream(agent, …), which builds one from the model string, or pass provider=.",
         )
 
-    async def events(  # noqa: C901, PLR0912, PLR0915 - one loop, told in one piece
+    async def events(  # noqa: PLR0912, PLR0915 - one loop, told in one piece
         self, input: str
     ) -> AsyncGenerator[StreamEvent, None]:
         """All events of this run that are wanted. Ends with `output` set, or raises.
@@ -158,7 +163,7 @@ class StreamedRun(AgentRun):
                             yield ToolCallEvent(
                                 tool_name=each.tool_name, tool_call_id=each.tool_call_id, agent_name=name
                             )
-                    instead = await self.check(output, invocations)
+                    instead = await self.corrections.check_calls(self.scope, number - 1, output, invocations)
                     self.results.clear()
                     if len(invocations) == 1:
                         came = await self._timed(0, invocations[0])
@@ -176,7 +181,7 @@ class StreamedRun(AgentRun):
                     results = [self.results[at] for at in range(len(invocations))]
                     final = self.after_tools(output, invocations, results, instead)
                 else:
-                    final = await self.settle(output)
+                    final = await self.corrections.settle(self.scope, number - 1, output, self.messages)
                 if "step" in wanted:
                     yield StepEvent(
                         step_number=number,
@@ -200,7 +205,7 @@ class StreamedRun(AgentRun):
                 yield event
             if error is exc:
                 raise
-            raise error
+            raise error from error.__cause__
 
     async def _open(self, call: ModelCall) -> Any:
         """Begin to stream a reply."""

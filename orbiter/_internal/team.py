@@ -65,7 +65,7 @@ class _DelegateTool(Tool):
 
 
 def judge(join: JoinPolicy, workers: list[str], totals: Totals, failed: dict[str, str], place: str) -> None:
-    """Hold what the lead delegated against the team's join policy. The default leaves it to the lead, who saw the errors.
+    """Hold what the lead delegated against the team's join policy. The default leaves it to the lead, who was told.
 
     Raises:
         JoinError: The policy is violated by the workers that were asked.

@@ -58,7 +58,7 @@ class ToolCalls:
         return ToolInvocation(tool, name, arguments, call.id, self.agent, problem)
 
     def _unknown(self, name: str) -> str:
-        """What to say to a model that calls a tool that is not there; an agent's name gets what to do instead (seed 003)."""
+        """What to say to a model that calls what is not there; an agent's name gets what to do instead (seed 003)."""
         text = f"Unknown tool '{name}'"
         pattern = self.peers(name) if self.peers is not None else None
         if pattern is None and name in self.agent.handoffs:
@@ -141,7 +141,7 @@ def where(scope: Scope, turn: int) -> dict[str, Any]:
 
 def handoff_pattern(name: str) -> str:
     """How a model hands over in handoff mode, in words for it."""
-    return f"To hand the conversation over to it, reply with exactly its name and nothing else, without a tool call: {name}"
+    return f"To hand the conversation over to it, reply with exactly its name, without a tool call: {name}"
 
 
 def delegate_pattern(name: str) -> str:

@@ -1,7 +1,7 @@
 """The step that calls a tool: its arguments, its result, how both are written down, and the one call.
 
 A failure is a result: `ToolResult(error=…)` goes to the model, which is often better at recovering than we are
-(seed 000, "Tool Errors Are Captured, Not Propagated"). A tool whose author declared ``failure="fail"`` is the exception.
+(seed 000, "Tool Errors Are Captured, Not Propagated"). The exception is a tool that was declared ``failure="fail"``.
 """
 
 from __future__ import annotations

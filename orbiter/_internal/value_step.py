@@ -14,7 +14,7 @@ ValueMaker = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class ValueCodec(Codec[dict[str, Any], Any]):
-    """Arguments and value are JSON as they stand. What begins with an underscore is for the call alone, not recorded."""
+    """Arguments and value are JSON as they stand. What begins with an underscore is for the call alone."""
 
     def describe(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in arguments.items() if not name.startswith("_")}
@@ -44,9 +44,15 @@ async def record_value(
 
 
 async def hook_once(
-    scope: Scope, name: str, place: Place, fire: Callable[[], Awaitable[None]], arguments: dict[str, Any], *, agent: str = ""
+    scope: Scope,
+    name: str,
+    place: Place,
+    fire: Callable[[], Awaitable[None]],
+    arguments: dict[str, Any],
+    *,
+    agent: str = "",
 ) -> Any:
-    """Fire hooks that belong to no other step, once in all lives of the run. Returns `arguments` as they were recorded."""
+    """Fire hooks that belong to no other step, once in all lives of the run. Returns `arguments` as recorded."""
 
     async def before(_: dict[str, Any]) -> None:
         await fire()

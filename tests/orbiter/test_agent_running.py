@@ -149,6 +149,21 @@ async def test_sync_tools_dicts_and_models_become_json() -> None:
     assert [json.loads(str(result.content)) for result in results] == [{"straße": [1, None]}, {"x": 1}]
 
 
+async def test_text_that_cannot_be_encoded_does_not_reach_the_model() -> None:
+    @tool
+    def names(fail: bool) -> str:
+        if fail:
+            raise ValueError("no \udcff")
+        return "caf\u00e9 \udcff"
+
+    provider = Script(calls(("names", {"fail": False}), ("names", {"fail": True})), text("done"))
+    await Agent(name="a", tools=[names]).run("x", provider=provider)
+    good, bad = provider.seen[1][-2:]
+    assert good.content == "caf\u00e9 \ufffd"
+    assert isinstance(bad, ToolResult)
+    assert str(bad.error).endswith("no \ufffd")
+
+
 async def test_a_tool_that_only_quacks_is_called() -> None:
     class Duck:
         name = "duck"
@@ -575,7 +590,7 @@ async def test_a_nested_failure_is_not_relabelled_as_a_loop() -> None:
         async def run(self, *args: Any, **kwargs: Any) -> Any:
             raise CallRunnerError("something else")
 
-    with pytest.raises(CallRunnerError, match="^something else$"):
+    with pytest.raises(CallRunnerError, match=r"^something else$"):
         await call_runner(Wrapped(name="a"), "x", state=state)
     assert state.error == "something else"
 

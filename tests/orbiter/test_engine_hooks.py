@@ -174,9 +174,7 @@ async def test_a_hook_may_edit_arguments_and_messages() -> None:
     async def polite(agent: Any, messages: list[Any]) -> None:
         messages.append(UserMessage(content="please"))
 
-    agent = Agent(
-        name="a", tools=[add], hooks=[(HookPoint.PRE_TOOL_CALL, more), (HookPoint.PRE_LLM_CALL, polite)]
-    )
+    agent = Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_TOOL_CALL, more), (HookPoint.PRE_LLM_CALL, polite)])
     provider = Script(calls(("add", {"a": 2, "b": 1})), text("done"))
     result = await run(agent, "q", provider=provider)
     assert [str(m.content) for m in result.messages] == ["q", "please", "", "42", "please", "done"]

@@ -271,8 +271,8 @@ async def test_what_a_team_cannot_be() -> None:
 
     with pytest.raises(SwarmError, match="delegate_to_b"):
         await run(Swarm(agents=[agent("a", tools=[taken]), agent("b")], mode="team"), "q", provider=ECHO)
+    group = SerialGroup(name="g", agents=[agent("c")])
     with pytest.raises(SwarmError, match="requires an agent as its lead"):
-        group = SerialGroup(name="g", agents=[agent("c")])
         await run(Swarm(agents=[group, agent("b")], mode="team"), "q", provider=ECHO)
 
 
@@ -314,7 +314,11 @@ def test_policies_are_refused_at_once() -> None:
 def test_describe_and_names() -> None:
     swarm = Swarm(agents=[agent("a"), agent("b")], flow="b >> a")
     described = swarm.describe()
-    assert (described["mode"], described["flow_order"], list(described["agents"])) == ("workflow", ["b", "a"], ["a", "b"])
+    assert (described["mode"], described["flow_order"], list(described["agents"])) == (
+        "workflow",
+        ["b", "a"],
+        ["a", "b"],
+    )
     assert swarm.name == "swarm(a...)"
     assert SwarmNode(swarm=swarm).name == "swarm(a...)"
 
@@ -372,7 +376,9 @@ async def test_a_group_may_do_without_some() -> None:
         await strict.run("q", provider=BROKEN, max_retries=1)
 
 
-@pytest.mark.parametrize(("join", "slow", "expected"), [("first_success", "ad", "C(q)"), ("quorum:2", "a", "C(q)\n\nD(q)")])
+@pytest.mark.parametrize(
+    ("join", "slow", "expected"), [("first_success", "ad", "C(q)"), ("quorum:2", "a", "C(q)\n\nD(q)")]
+)
 async def test_the_others_are_not_waited_for(join: str, slow: str, expected: str) -> None:
     cancelled: list[Any] = []
 
@@ -442,9 +448,9 @@ async def test_a_nested_swarm_begins_a_conversation_of_its_own() -> None:
 async def test_a_swarm_that_only_quacks() -> None:
     class Flock:
         name = "flock"
-        flow_order = ["a"]
 
         def __init__(self) -> None:
+            self.flow_order = ["a"]
             self.agents = {"a": agent("a")}
 
         async def run(self, input: str, *, messages: Any = None, provider: Any = None, max_retries: int = 3) -> Any:
