@@ -54,6 +54,10 @@ class OrbiterApp(App[None]):
         *modifiers, key = binding.key.split("+")
         return "+".join([*modifiers, _KEY_WORDS.get(key, key)])
 
+    async def on_unmount(self) -> None:
+        if isinstance(self.session.link, LinkClient):
+            await self.session.link.close()
+
     def _hang_up(self) -> None:
         """The terminal went away. Nothing can be painted any more; the runs go on without us."""
         self.exit(return_code=128 + signal.SIGHUP)

@@ -58,7 +58,7 @@ def help_lines(screen: Screen[Any]) -> list[Spans]:
         if binding.system or not binding.description:
             continue
         group = groups.setdefault(active.node.BINDING_GROUP_TITLE or type(active.node).__name__, {})
-        keys, _ = group.setdefault(binding.action, ([], binding.description))
+        keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
         shown = screen.app.get_key_display(binding)
         if shown not in keys:
             keys.append(shown)

@@ -154,12 +154,12 @@ def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
 def wrap(spans: Spans, width: int) -> list[Spans]:
     """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
 
-    Continuation lines keep the indent of the first, as long as that leaves half of the width.
+    Continuation lines keep the indent of the first, or stand below what comes after a padded label, as long as that
+    leaves half of the width.
     """
     if width < 1 or width_of(spans) <= width:
         return [spans]
-    text = plain(spans)
-    indent = min(len(text) - len(text.lstrip(" ")), width // 2)
+    indent = min(_indent(spans), width // 2)
     lines: list[Spans] = []
     line: list[Span] = []
     room = width
@@ -187,6 +187,13 @@ def wrap(spans: Spans, width: int) -> list[Spans]:
     if line:
         lines.append(tuple(line))
     return lines
+
+
+def _indent(spans: Spans) -> int:
+    text = plain(spans)
+    blanks = len(text) - len(text.lstrip(" "))
+    label = spans[0].text if spans and len(spans) > 1 else ""
+    return cell_len(label) if label.strip() and label.endswith("  ") else blanks
 
 
 def _words(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
@@ -41,7 +42,7 @@ class LinkedScreen(Screen[None]):
     AUTO_FOCUS: ClassVar[str | None] = "LineView"
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "next_decision", "Next decision", id="app.next_decision"),
+        Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
         Binding("b", "revive", "Bring the runtime back", id="app.revive"),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
@@ -54,6 +55,7 @@ class LinkedScreen(Screen[None]):
         self.session = session
         self.pace = Pace(self, self._draw)
         self._end: Callable[[], None] | None = None
+        self._clock: Timer | None = None
         self._phase = ""
 
     @property
@@ -82,20 +84,33 @@ class LinkedScreen(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        self._end = self.link.subscribe(self.pace.request)
-        self.set_interval(TICK, self.pace.request)
+        self._end = self.link.subscribe(self._changed)
+        self._clock = self.set_interval(TICK, self._changed)
         self._draw()
 
     def on_unmount(self) -> None:
         if self._end is not None:
             self._end()
 
+    def on_screen_suspend(self) -> None:
+        if self._clock is not None:
+            self._clock.pause()
+
     def on_screen_resume(self) -> None:
+        if self._clock is not None:
+            self._clock.resume()
         self.pace.request()
+
+    def _changed(self) -> None:
+        """Something changed, or a second went by. What is covered by another screen is drawn when it comes back:
+        a covered screen that gets so much as a timer makes Textual repaint it, for ever, below an opaque one.
+        """
+        if self.is_active:
+            self.pace.request()
 
     def _draw(self) -> None:
         if not self.is_mounted or not self.is_active:
-            return  # what is covered is drawn when it comes back; Textual would repaint it under an opaque screen
+            return
         self.query_one("#crumbs", Bar).show(self.crumbs(), self._link_words())
         self._draw_lost()
         self.draw()
@@ -142,11 +157,12 @@ class LinkedScreen(Screen[None]):
         self.app.push_screen(HelpScreen(help_lines(self)))
 
     def action_next_decision(self) -> None:
-        """Go to the decision that has been waiting longest, other than the one that is shown."""
+        """Go to the decision that has been waiting longest; from one of them to the next, and round again."""
         waiting = in_order(self.link.incidents.values())
+        keys = [found.opened.incident_id for found in waiting]
         here = self.incident_id
-        found = next((one for one in waiting if one.opened.incident_id != here), None)
-        if found is None:
+        found = waiting[(keys.index(here) + 1) % len(keys) if here in keys else 0] if waiting else None
+        if found is None or found.opened.incident_id == here:
             self.say("No other decision is waiting." if here else "No decision is waiting.")
         else:
             self.post_message(OpenRun(found.run_id, found.opened.incident_id))

@@ -39,7 +39,7 @@ class RunScreen(LinkedScreen):
         Binding("escape", "back", "Inbox", key_display="esc", id="run.back"),
         Binding("tab", "app.focus_next", "Next pane", show=False, id="run.next_pane"),
         Binding("z", "zoom", "Zoom", id="run.zoom"),
-        Binding("f", "find_fault", "Failing node", id="run.find_fault"),
+        Binding("f", "find_fault", "Fault", tooltip="The node that the decision is about", id="run.find_fault"),
     ]
 
     def __init__(self, session: Session, run_id: str, incident_id: str = "") -> None:
@@ -48,6 +48,7 @@ class RunScreen(LinkedScreen):
         self._wanted = incident_id
         self._began = False
         self._revealed = ""
+        self._placed = ""
 
     def body(self) -> ComposeResult:
         yield Bar(id="head", ellipsis=self.session.glyphs.ellipsis)
@@ -101,7 +102,8 @@ class RunScreen(LinkedScreen):
         incident = self._to_decide(state)
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
-            tree.reveal(incident.opened.node_id)
+            if tree.cursor_key != incident.opened.node_id and tree.reveal(incident.opened.node_id):
+                self._placed = incident.opened.node_id
         self._draw_page(state)
         self._draw_prompt(state, incident)
 
@@ -168,8 +170,12 @@ class RunScreen(LinkedScreen):
 
     # -- what is done ----------------------------------------------------------------------------------------
 
-    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
-        self._wanted = ""
+    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+        """The decision follows the cursor, unless the cursor followed the decision."""
+        if message.key == self._placed:
+            self._placed = ""
+        else:
+            self._wanted = ""
         self.pace.request()
 
     def on_live_page_seen(self, _message: LivePage.Seen) -> None:

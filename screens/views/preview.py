@@ -53,7 +53,7 @@ def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
         ("tokens", tokens(summary.input_tokens, summary.output_tokens)),
         ("cost", cost(summary.cost_usd)),
     )
-    lines += [(Span(f"{name:<7} ", "ink-muted"), Span(value)) for name, value in facts if value]
+    lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts if value]
     for title, text, ink in (("Task", summary.input, "ink"), ("Error", summary.error, "state-failed")):
         if text:
             lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]

@@ -146,7 +146,7 @@ def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
 def _labelled(label: str, texts: list[str]) -> list[Spans]:
     """Cleaned texts below each other, the label before the first."""
     return [
-        (Span(f"{label if not number else '':<6} ", "ink-muted"), *marked(text)) for number, text in enumerate(texts)
+        (Span(f"{label if not number else '':<5}  ", "ink-muted"), *marked(text)) for number, text in enumerate(texts)
     ]
 
 

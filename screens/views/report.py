@@ -6,7 +6,7 @@ from runtime.judgement.report import NO_ANALYSIS, Report
 from runtime.record.state import Incident
 from screens.layout import Span, Spans, span
 from screens.views.looks import Looks
-from screens.views.values import json_lines
+from screens.views.values import json_lines, json_text
 
 
 def report_lines(report: Report, looks: Looks) -> list[Spans]:
@@ -64,8 +64,10 @@ def answer_lines(incident: Incident, looks: Looks) -> list[Spans]:
             Span(f" by {who} after {after:.0f}s", "ink-muted"),
         )
     ]
-    if answer.params:
-        lines += json_lines(answer.params, looks)
+    for name, value in answer.params.items():
+        first, *rest = looks.block(value if isinstance(value, str) else json_text(value))
+        lines.append((Span(f"{looks.line(name, 20)}  ", "ink-muted"), Span(first)))
+        lines += [span(f"  {line}") for line in rest]
     if answer.reason:
         lines.append(span(looks.line(answer.reason), "ink-muted"))
     return [*lines, ()]

@@ -14,7 +14,7 @@ from screens.words import age, cost, count, elapsed, plural, tokens, whole_secon
 COLUMNS: Final = (
     Column("state", width=13),
     Column("run", width=16, grow=1),
-    Column("what", width=20, grow=4),
+    Column("what", width=34, grow=4),
     Column("tokens", width=6, right=True, drop=2),
     Column("cost", width=7, right=True, drop=1),
     Column("age", width=4, right=True),

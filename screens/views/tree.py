@@ -169,4 +169,4 @@ def _facts(node: Node, looks: Looks) -> list[Spans]:
             if value not in ("", None)
         ),
     ]
-    return [(Span(f"{name:<9} ", "ink-muted"), Span(value)) for name, value in facts if value]
+    return [(Span(f"{name:<8}  ", "ink-muted"), Span(value)) for name, value in facts if value]

@@ -9,6 +9,9 @@ from textual.screen import Screen
 from screens.layout import Span, Spans, joined
 from screens.widgets.bar import Bar
 
+_EVERYWHERE = ("app.next_decision", "app.revive", "app.help", "app.quit")
+"""Keys that every screen has, in the order in which they stand at the end of the line."""
+
 
 class Foot(Bar):
     """Shows the bindings that are meant to be shown, of the screen and of whatever has the focus in it."""
@@ -24,12 +27,13 @@ class Foot(Bar):
 
 def key_hints(screen: Screen[Any]) -> Spans:
     """`enter open  n next decision …`: each action once, with one of its keys; what works everywhere comes last."""
-    hints: dict[str, tuple[bool, Spans]] = {}
+    hints: dict[str, tuple[int, Spans]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
         if binding.show and active.enabled and binding.action not in hints:
             key = screen.app.get_key_display(binding)
             hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
-            hints[binding.action] = ((binding.id or "").startswith("app."), hint)
+            place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
+            hints[binding.action] = (place, hint)
     here_first = sorted(hints.values(), key=lambda found: found[0])
     return joined((hint for _, hint in here_first), "   ")

@@ -11,6 +11,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
@@ -158,9 +159,10 @@ class Prompt(Vertical):
         opened, looks = self.opened, self._session.looks()
         if opened is None:
             return
-        title = plain(view.title_line(opened, looks)).replace("[", r"\[")
+        title = plain(view.title_line(opened, looks))
         if title != self._title:  # setting a title paints the whole widget, even if it is the same
-            self._title = self.border_title = title
+            self._title = title
+            self.border_title = Content(title)  # a plain string would be read as markup
         self.query_one(Asked).show(self._question(opened), opened.incident_id)
         self.query_one(Choices).show(self._offered(), afresh=afresh)
         self._hint()

@@ -270,7 +270,7 @@ def test_an_answered_incident_says_who_and_what() -> None:
     story.answer("run-1-inc-1", "deny", who="grace", text="use ./out")
     found = words(answer_lines(incident, looks_at(story)))
     assert found[0] == "✓ Answered: Deny, with a word to the agent by grace (console) after 185s"
-    assert '  "text": "use ./out"' in found
+    assert "text  use ./out" in found
 
 
 def test_a_traceback_is_shown_apart() -> None:

@@ -123,3 +123,8 @@ def test_a_line_is_set_in_columns() -> None:
 
 def test_what_the_gate_lets_through_is_measured_as_it_is_shown() -> None:
     assert width_of(sized(span(clean_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
+
+
+def test_wrapped_lines_stand_below_what_follows_a_label() -> None:
+    line = (Span("why  "), Span("one two three"))
+    assert [plain(found) for found in wrap(line, 14)] == ["why  one two ", "     three"]

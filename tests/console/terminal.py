@@ -1,0 +1,129 @@
+"""A program in a real pseudo-terminal, from outside: keys in, bytes out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Self
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE = 40.0
+
+
+def _take_terminal() -> None:
+    """In the child: the terminal on stdin becomes the controlling one, so that a hang-up reaches the program."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Terminal:
+    """`python *arguments` in a terminal of its own, in a session of its own. A context manager."""
+
+    def __init__(self, *arguments: str, size: tuple[int, int] = (80, 24), cwd: Path = ROOT, **env: str) -> None:
+        self.leader, follower = pty.openpty()
+        self.resize(*size)
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("ORBITER_", "TEXTUAL", "NO_COLOR"))
+        }
+        kept.pop("SSH_CONNECTION", None)
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            cwd=cwd,
+            env={**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT), **env},
+            start_new_session=True,
+            preexec_fn=_take_terminal,  # noqa: PLW1509 - no thread of the tests holds a lock over a fork
+        )
+        os.close(follower)
+        self.output = b""
+        self._at = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.hang_up()
+
+    @property
+    def text(self) -> str:
+        """All that was written."""
+        return self.output.decode("utf-8", "replace")
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def press(self, keys: str | bytes) -> None:
+        """Type; what comes from now on is what `until` looks at."""
+        self.drain()
+        self._at = len(self.output)
+        os.write(self.leader, keys if isinstance(keys, bytes) else keys.encode())
+
+    def until(self, words: str, *, seconds: float = PATIENCE) -> None:
+        """Read until `words` was written since the last key."""
+        wanted, deadline = words.encode(), time.monotonic() + seconds
+        while wanted not in self.output[self._at :]:
+            if not self._read(deadline - time.monotonic()):
+                tail = self.output[self._at :][-3000:].decode("utf-8", "replace")
+                raise AssertionError(f"{words!r} did not come (exit code {self.process.poll()}); the end: {tail!r}")
+
+    def drain(self) -> None:
+        """Read what is there."""
+        while self._read(0.0):
+            pass
+
+    def quiet(self, seconds: float) -> int:
+        """Read for `seconds`; how many bytes came."""
+        before, deadline = len(self.output), time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._read(left)
+        return len(self.output) - before
+
+    def ended(self, *, seconds: float = PATIENCE) -> int:
+        """The exit code of the program, read to its end."""
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None:
+            if not self._read(min(0.2, deadline - time.monotonic())) and time.monotonic() > deadline:
+                raise AssertionError("the program did not end")
+        self.drain()
+        return self.process.returncode
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Close the terminal under the program."""
+        if self.leader >= 0:
+            os.close(self.leader)
+            self.leader = -1
+
+    def _read(self, seconds: float) -> bool:
+        if self.leader < 0:
+            time.sleep(max(0.0, min(seconds, 0.05)))
+            return False
+        ready, _, _ = select.select([self.leader], [], [], max(0.0, seconds))
+        if not ready:
+            return False
+        try:
+            data = os.read(self.leader, 65536)
+        except OSError as exc:
+            if exc.errno != errno.EIO:  # the last one at the other end is gone
+                raise
+            return False
+        self.output += data
+        return bool(data)

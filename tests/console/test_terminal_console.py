@@ -1,0 +1,162 @@
+"""The console in a real pseudo-terminal, on a real runtime: what reaches the terminal, what the terminal does to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runtime.work import daemon
+from tests.console.program import Program
+from tests.console.terminal import Terminal
+from tests.console.tour import PAYLOADS, WALKED
+
+OPEN = """
+import sys
+from pathlib import Path
+from console.open import open_console
+from console.workspace import Workspace
+here = Path.cwd()
+sys.exit(open_console(Workspace(here, here / ".orbiter"), embedded="--embedded" in sys.argv))
+"""
+POINTER_SHAPE = re.compile(r"\x1b\]22;[a-z]*\x07")
+"""Textual's own way to say how the mouse pointer is to look; ends with a BEL that rings no bell."""
+
+
+@pytest.mark.timeout(240)
+def test_no_pane_lets_hostile_text_through_and_nothing_crashes() -> None:
+    with Terminal("-m", "tests.console.tour", "hostile") as terminal:
+        assert terminal.ended(seconds=200) == WALKED, terminal.text[-3000:]
+    text = POINTER_SHAPE.sub("", terminal.text)
+    begin, end = text.index("orbiter"), text.rindex("\x1b[?2004l")  # between what Textual says first and last
+    shown = text[begin:end]
+    leaks = {found["id"]: leak for found in PAYLOADS for leak in found["leak"] if re.search(leak, shown)}
+    assert leaks == {}
+    hidden = [found["literal"] for found in PAYLOADS if found["literal"] and found["literal"] not in shown]
+    assert hidden == [], "markup is shown as it was written"
+
+
+def opened(program: Program, *arguments: str, **options: tuple[int, int]) -> Terminal:
+    return Terminal("-c", OPEN, *arguments, cwd=program.directory, **options)  # type: ignore[arg-type]
+
+
+def states(program: Program) -> list[str]:
+    return [str(run["state"]) for run in program.json("runs")]
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def stopped(program: Program) -> Iterator[None]:
+    """Stops the background runtime that a test started."""
+    yield
+    daemon.stop(program.directory / ".orbiter")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--embedded",)], ids=["background", "embedded"])
+@pytest.mark.usefixtures("stopped")
+def test_a_decision_is_made_by_keys_and_the_run_goes_on(
+    program: Program, parked: Callable[[], str], arguments: tuple[str, ...]
+) -> None:
+    parked()
+    with opened(program, *arguments) as terminal:
+        terminal.until("permission denied")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("completed")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert states(program) == ["completed"]
+    assert len((program.directory / "stored.log").read_text().splitlines()) == 1
+    (incident,) = program.json("show", program.json("runs")[0]["id"])[0]["incidents"]
+    assert incident["answer"]["by"]["channel"] == "console"
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_hang_up_ends_the_console_and_not_the_run(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        terminal.hang_up()
+        assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("completed")
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_console_that_is_killed_takes_nothing_with_it(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("sent")
+        terminal.signal(signal.SIGKILL)
+        terminal.ended()
+    wait_until(lambda: states(program) == ["completed"])
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program, size=(120, 30)) as terminal:
+        terminal.until("permission denied")
+        there = daemon.running(program.directory / ".orbiter")
+        assert there is not None
+        os.kill(there.pid, signal.SIGKILL)
+        terminal.until("No runtime")
+        terminal.press("b")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("completed")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert states(program) == ["completed"]
+
+
+@pytest.mark.usefixtures("stopped")
+def test_an_idle_console_sends_nothing(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        terminal.quiet(3.0)
+        wait_until(lambda: terminal.quiet(2.5) == 0, 90)
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        for number in range(30):
+            terminal.resize(20 + 7 * (number % 13), 4 + number % 29)
+        terminal.resize(100, 30)
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("q")
+        assert terminal.ended() == 0
+
+
+def test_the_terminal_is_restored(program: Program) -> None:
+    with opened(program, "--embedded") as terminal:
+        terminal.until("No runs yet")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    for sequence in ("\x1b[?1049l", "\x1b[?25h", "\x1b[?2004l"):
+        assert sequence in terminal.text
