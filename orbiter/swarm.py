@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.container import Container
-from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topological_sort
+from orbiter._internal.flow import by_name, ordered
 from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
 from orbiter._internal.nested import SwarmNode
 from orbiter._internal.partial import keep
@@ -41,7 +41,7 @@ class Swarm(Container):
         flow: Order in the flow DSL, such as ``"a >> (b | c) >> d"``: b and c at the same time, d gets both outputs.
             Without it the order of `agents`.
         mode: ``workflow`` (each output is the next one's input), ``handoff`` (an agent whose output is the name of one
-            of its handoffs hands the conversation over) or ``team`` (the first agent leads and delegates to the others).
+            of its handoffs hands the conversation over) or ``team`` (the first agent leads and delegates to the rest).
         max_handoffs: Transitions between agents that a handoff swarm may make.
         join: When a parallel stage, or a team's delegated work, has succeeded: a `JoinPolicy` or its word.
         failure: What an agent's failure means to a workflow: with ``degrade`` or ``continue`` the next stage gets the
@@ -64,7 +64,7 @@ class Swarm(Container):
         join: JoinPolicy | str | None = None,
         failure: FailurePolicy | Mapping[str, Any] | str | None = None,
     ) -> None:
-        self.agents: dict[str, Any] = _by_name(agents)
+        self.agents: dict[str, Any] = by_name(agents)
         self.flow = flow
         self.mode = mode
         self.max_handoffs = max_handoffs
@@ -75,7 +75,7 @@ class Swarm(Container):
             self.flow_order = list(self.agents)
             self.stages: list[tuple[str, ...]] = [(name,) for name in self.agents]
         else:
-            self.flow_order, self.stages = _ordered(flow, self.agents, mode)
+            self.flow_order, self.stages = ordered(flow, self.agents, mode)
 
     def _members(self) -> list[str]:
         return list(self.flow_order)
@@ -114,7 +114,7 @@ class Swarm(Container):
             text = result.output
         return totals.on(result)
 
-    async def _stage(
+    async def _stage(  # noqa: PLR0917 - what a stage needs, from its only caller
         self,
         index: int,
         stage: tuple[str, ...],
@@ -197,9 +197,7 @@ class Swarm(Container):
 
     # --- team ---------------------------------------------------------------------------------------------------------
 
-    async def _team(
-        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-    ) -> RunResult:
+    async def _team(self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None) -> RunResult:
         if len(self.flow_order) < 2:
             raise SwarmError("Team mode requires at least two agents (lead + workers)")
         lead, *workers = (self.agents[name] for name in self.flow_order)
@@ -236,7 +234,7 @@ class Swarm(Container):
         totals.add(lead.name, result)
         return totals.on(result)
 
-    # --- what to say to a model that calls a peer as if it were a tool -------------------------------------------------
+    # --- what to say to a model that calls a peer as if it were a tool ------------------------------------------------
 
     def _workflow_peer(self, name: str) -> str | None:
         if name not in self.agents:
@@ -311,39 +309,3 @@ class Swarm(Container):
 def _described(agent: Any) -> Any:
     describe = getattr(agent, "describe", None)
     return describe() if callable(describe) else {"name": agent.name}
-
-
-def _by_name(agents: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for agent in agents:
-        if agent.name in found:
-            raise SwarmError(f"Duplicate agent name '{agent.name}' in swarm", suggestion="Give each agent its own name.")
-        found[agent.name] = agent
-    if not found:
-        raise SwarmError("Swarm requires at least one agent")
-    return found
-
-
-def _ordered(flow: str, agents: Collection[str], mode: str) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The order of a flow and its stages, checked against the agents."""
-    try:
-        graph: Graph = parse_flow_dsl(flow)
-    except GraphError as exc:
-        raise SwarmError(f"Invalid flow DSL: {exc}", suggestion=exc.hint or None) from exc
-    for name in graph.nodes:
-        if name not in agents:
-            raise SwarmError(
-                f"Flow references unknown agent '{name}'", suggestion=f"The swarm's agents are {', '.join(agents)}."
-            )
-    try:
-        order = topological_sort(graph)
-    except GraphError as exc:
-        raise SwarmError(f"Cycle in flow DSL: {exc}", suggestion=exc.hint or None) from exc
-    left_out = [name for name in agents if name not in order]
-    # In handoff mode the flow only says who starts; the others are reached by name.
-    if left_out and mode != "handoff":
-        raise SwarmError(
-            f"Flow leaves out agents: {', '.join(repr(name) for name in left_out)}",
-            suggestion="Put them into the flow, or take them out of the swarm.",
-        )
-    return order, list(graph.stages)

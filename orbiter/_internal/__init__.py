@@ -1,1 +1,1 @@
-"""The engine room. The names that the seeds document (call_runner, state, message_builder, output_parser, graph) stay."""
+"""The engine room. Names that the seeds document (call_runner, state, message_builder, output_parser, graph) stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Self
 
 from orbiter._internal.causes import joined as joined_error
 from orbiter._internal.container import Container
@@ -28,7 +28,7 @@ class MemberOutput(str):
     name: str
     result: RunResult
 
-    def __new__(cls, name: str, result: RunResult) -> MemberOutput:
+    def __new__(cls, name: str, result: RunResult) -> Self:
         """The text of `result`, which `name` returned."""
         made = super().__new__(cls, result.output)
         made.name = name
@@ -181,14 +181,17 @@ def _said(exc: Exception) -> str:
     """The failure in the words that name the agent; a call runner's frame adds nothing to them."""
     cause = exc.__cause__
     text = str(exc)
-    return str(cause) if cause is not None and text.startswith("Call runner failed") and "Agent '" in str(cause) else text
+    framed = text.startswith("Call runner failed") and "Agent '" in str(cause)
+    return str(cause) if framed else text
 
 
 def _by_name(kind: str, group: str, agents: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for agent in agents:
         if agent.name in found:
-            raise GroupError(f"Duplicate agent name '{agent.name}' in {kind} '{group}'", hint="Give each member its own name.")
+            raise GroupError(
+                f"Duplicate agent name '{agent.name}' in {kind} '{group}'", hint="Give each member its own name."
+            )
         found[agent.name] = agent
     if not found:
         raise GroupError(f"{kind} requires at least one agent")

@@ -11,7 +11,7 @@ def keep(exc: BaseException, result: RunResult) -> None:
 
 
 def kept(exc: BaseException, name: str) -> RunResult | None:
-    """What the container `name` had finished, as degraded; None if nothing. An error wrapped in others is found, too."""
+    """What the container `name` had finished, as degraded; None if nothing. Found in wrapped errors, too."""
     link: BaseException | None = exc
     while link is not None:
         found = getattr(link, "partial", None)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orbiter._internal.tool_calls import Peers
 from orbiter._internal.concurrent import stop
 from orbiter._internal.members import RunSettings, Totals, run_member
+from orbiter._internal.tool_calls import Peers
 from orbiter.policy import JoinPolicy
 from orbiter.steps import Place, Scope
 from orbiter.types import Message, RunResult, SystemMessage
@@ -93,7 +93,7 @@ def _raise(join: JoinPolicy, order: list[str], joined: Joined) -> None:
     raise join.violation("Parallel members", joined.results, texts) from first
 
 
-async def _member(
+async def _member(  # noqa: PLR0917 - a coroutine to make a task of
     member: Any,
     input: str,
     scope: Scope,
@@ -106,7 +106,7 @@ async def _member(
 
 
 def merged(name: str, output: str, joined: Joined) -> RunResult:
-    """Several results as one: the given output, the members' conversations one after another, sums of usage and steps."""
+    """Several results as one: the given output, the members' conversations in turn, sums of usage and steps."""
     totals = Totals()
     messages: list[Message] = []
     for member, result in joined.results.items():
