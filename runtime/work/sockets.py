@@ -37,7 +37,7 @@ class NoRuntime(SocketError):
 
 @dataclass(slots=True)
 class Sockets:
-    """Listening sockets, by role. `close` takes their files away."""
+    """Listening sockets, by role. `close` takes their files and the directory away; the lock is still held then."""
 
     directory: Path
     by_role: dict[Role, socket.socket]
@@ -47,6 +47,8 @@ class Sockets:
             sock.close()
             with suppress(FileNotFoundError):
                 path_of(self.directory, role).unlink()
+        with suppress(OSError):  # something else is in it
+            self.directory.rmdir()
 
 
 def path_of(directory: Path, role: Role) -> Path:
@@ -58,10 +60,12 @@ def places(state_dir: str | Path) -> list[Path]:
     state = Path(os.path.realpath(state_dir))
     name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
     found = [state / "run"]
-    if runtime_dir := os.environ.get("XDG_RUNTIME_DIR"):
-        found.append(Path(runtime_dir) / "orbiter" / name)
     with suppress(RuntimeError):  # an account without a home
         found.append(Path.home() / ".local" / "state" / "orbiter" / "run" / name)
+    # Behind the home: systemd clears it at the last logout, which a runtime in the background is there to outlive.
+    login = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    if login.is_dir():
+        found.append(login / "orbiter" / name)
     found.append(Path("/tmp") / f"orbiter-{os.getuid()}" / name)  # noqa: S108 - checked to be ours before use
     return [place for place in found if len(os.fsencode(path_of(place, "operator"))) <= PATH_BYTES]
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.link.link_bench import Bench
+
+
+@pytest.fixture(autouse=True)
+def short_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where sockets go if a test's directory is too deep for them: nothing is left in anybody's home."""
+    with tempfile.TemporaryDirectory(prefix="orb-") as place:
+        monkeypatch.setenv("HOME", place)
+        yield Path(place)
 
 
 @pytest.fixture
