@@ -9,7 +9,7 @@ from orbiter import steps
 from orbiter._internal.members import RunSettings
 from orbiter._internal.partial import kept
 from orbiter._internal.tool_step import as_text
-from orbiter.steps import Scope, ScopeKind, Skipped
+from orbiter.steps import DIRECT, Scope, ScopeKind, Skipped
 from orbiter.types import Message, RunResult
 
 
@@ -42,6 +42,9 @@ class Container(ABC):
             OrbiterError: A member failed, or the members cannot be run like this.
         """
         settings = RunSettings(provider, max_retries, loop_threshold)
+        if not steps.inside():
+            # Nobody to ask, nothing to record.
+            return await self._carry_out(input, DIRECT, settings, messages)
         async with steps.opening(self._kind, self.name, self._info(input)) as scope:
             while True:
                 try:

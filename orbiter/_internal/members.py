@@ -32,8 +32,10 @@ class Totals:
         self.used.append(result.total_usage if result.total_usage is not None else result.usage)
         self.steps += result.total_steps or result.steps
         self.outputs[name] = result.output
-        self.warnings.extend(result.warnings)
-        self.degraded = self.degraded or result.state == "degraded"
+        if result.warnings:
+            self.warnings.extend(result.warnings)
+        if result.state == "degraded":
+            self.degraded = True
 
     @property
     def usage(self) -> Usage:
