@@ -93,13 +93,14 @@ def options_for(
     need: str = "",
     question: bool = False,
     in_place: bool = True,
-    partial: bool = True,
+    partial: bool | None = None,
 ) -> tuple[tuple[Option, ...], str]:
     """The options of an incident, most useful first, and the id of its safe default.
 
     `in_doubt`: the effect of an earlier attempt is unknown. `need`: a permission that nobody granted.
     `question`: a person's input is what is missing. `in_place`: the node goes on where it is, so that an input can
-    still change what comes. `partial`: something was finished that can be accepted as it is.
+    still change what comes. `partial`: something was finished that can be accepted as it is; None: as its
+    cause usually leaves it.
     """
     if need:
         return (option("grant", hint=need), option("deny"), _skip(where), option("abort")), "deny"
@@ -113,7 +114,7 @@ def options_for(
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
-def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool) -> list[Option]:
+def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
     ids = _ids(fault, where, in_place=in_place, partial=partial)
     found = [option(each, label=labels.get(each, "")) for each in ids]
@@ -128,7 +129,7 @@ def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: b
     return [*found, option("abort")]
 
 
-def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool) -> list[str]:
+def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[str]:
     if where in STEPS:
         return _at_step(fault, where)
     ids: list[str] = []
@@ -140,15 +141,13 @@ def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool) 
         ids.append("retry")
     if where == "agent" and in_place and fault.cause is Cause.OUTPUT_INVALID:
         ids.append("result")
-    if where in ("group", "swarm") and partial and fault.cause in _LEAVES_PARTS:
+    if where in ("group", "swarm") and (fault.cause in _LEAVES_PARTS if partial is None else partial):
         ids.append("accept")
     return ids
 
 
-_LEAVES_PARTS = frozenset(
-    {Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED, Cause.TOOL_FAILED, Cause.INTERNAL, Cause.UNKNOWN}
-)
-"""Causes that leave finished members behind, which can be accepted as they are."""
+_LEAVES_PARTS = frozenset({Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED})
+"""Causes that usually leave finished members behind."""
 
 
 def _at_step(fault: Classification, where: Where) -> list[str]:

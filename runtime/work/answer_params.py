@@ -79,7 +79,7 @@ def _check(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> Non
         if given.setdefault("for", "once") not in LIFETIMES:
             raise BadCommand(f"a grant is for {', '.join(LIFETIMES)}; {given['for']!r} is none of these")
         if given["for"] == "once" and (wider := sorted(given.keys() & {"subject", "pattern", "until"})):
-            raise BadCommand(f"a grant for once is for this very call: it takes no {wider[0]!r}; say --for run, or longer")
+            raise BadCommand(f"a grant for once is for this very call and takes no {wider[0]!r}: say --for run, or longer")
         if given.get("until") is not None:
             given["until"] = str(until(given["until"]))
 

@@ -68,7 +68,7 @@ async def _ended(c: Carried, answer: ev.IncidentAnswered) -> Given:
 
 
 def nobody_answered(c: Carried) -> None:
-    """A question that is left unanswered: whoever asked is told so, and gets no text that it might take for an answer."""
+    """A question is left unanswered: whoever asked is told so, and gets no text that it might take for an answer."""
     if c.step.kind == "value":
         raise InputDeclined(str(c.requested.get("question", "")))
 
@@ -83,7 +83,12 @@ async def _secret(c: Carried, answer: ev.IncidentAnswered, sealed: Mapping[str, 
     if node is not None and not node.secret:
         await c.life.record(
             ev.StepEnded(
-                node_id=c.node_id, parent_id=c.parent_id, attempt=node.attempts, by=answer.by, secret=True, settled=False
+                node_id=c.node_id,
+                parent_id=c.parent_id,
+                attempt=node.attempts,
+                by=answer.by,
+                secret=True,
+                settled=False,
             )
         )
     return Given(result)

@@ -11,7 +11,15 @@ from typing import Any
 from runtime.record import events as ev
 from runtime.record.state import Node
 from runtime.work import incidents
-from runtime.work.answers import changes_so_far, last_answer, nobody_answered, raise_if_final, take, take_up, unused_answer
+from runtime.work.answers import (
+    changes_so_far,
+    last_answer,
+    nobody_answered,
+    raise_if_final,
+    take,
+    take_up,
+    unused_answer,
+)
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
 from runtime.work.recall import difference

@@ -28,6 +28,7 @@ from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried
 from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
+from runtime.work.invoking import permit
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
 from runtime.work.troubles import differs
@@ -130,6 +131,12 @@ class RunScope(steps.Scope):
                     info=dict(self._info or {}),
                 )
             )
+        if self._kind == "agent" and not self._life.state.nodes[self.path].terminal:
+            try:
+                await permit(self._life, self._element, self.path)
+            except BaseException as exc:
+                await self.__aexit__(type(exc), exc, exc.__traceback__)
+                raise
         return self
 
     async def __aexit__(
@@ -258,7 +265,7 @@ class RunScope(steps.Scope):
             error=exc,
             action=action,
             in_place=at is not None,
-            partial=any(getattr(getattr(link, "partial", None), "agent", None) == self._name for link in _chain(exc, set())),
+            partial=any(_is_result_of(self._name, link) for link in _chain(exc, set())),
         )
         answer = await incidents.park(self._life, self._element, self.path, trouble)
         self._consumed.add(answer.incident_id)
@@ -304,6 +311,11 @@ class RunScope(steps.Scope):
 def _decided(exc: BaseException) -> bool:
     """Whether an operator's abort is what this error comes from: it was asked about once already."""
     return any(isinstance(link, Aborted) for link in _chain(exc, set()))
+
+
+def _is_result_of(name: str, exc: BaseException) -> bool:
+    """Whether an error brings along what the container `name` had finished."""
+    return getattr(getattr(exc, "partial", None), "agent", None) == name
 
 
 def _classified(exc: Exception, origin: Origin) -> Classification:

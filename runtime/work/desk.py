@@ -197,7 +197,7 @@ class Desk:
         except PermissionSyntaxError as exc:
             raise BadCommand(str(exc)) from exc
         if not matches(pattern, target):
-            raise BadCommand(f"the pattern {pattern!r} does not cover {target!r}, which is asked for: nothing was granted")
+            raise BadCommand(f"the pattern {pattern!r} does not cover {target!r}, which is asked for: nothing granted")
         return ev.GrantAdded(
             grant_id=f"g-{new_id()}",
             subject=str(params.get("subject") or asking_agent(opened)),

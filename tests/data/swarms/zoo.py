@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
+from orbiter.hooks import HookPoint
 from orbiter.models.script import Call, Fault, Reply, Script
 from orbiter.models.scripted import script
 
@@ -111,3 +113,87 @@ script(
     [Reply(calls=[Call("look", {"what": "a"})]), Reply(calls=[Call("note", {"text": "b"})]), "heard: ${input}"],
 )
 chatty = agent("chatty", "", look, note)
+
+
+# -- what people are asked, and what may be done -----------------------------------------------------------------------
+
+SCHEMAS: dict[str, dict[str, Any] | None] = {
+    "text": None,
+    "choice": {"type": "string", "enum": ["red", "green"]},
+    "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}, "minItems": 1},
+    "number": {"type": "integer", "minimum": 1},
+    "yesno": {"type": "boolean"},
+    "secret": {"type": "string", "format": "password"},
+}
+
+
+@tool(idempotent=True)
+async def quiz(kind: str) -> str:
+    """Ask something of a kind."""
+    answer = await ask_operator(f"{kind}?", SCHEMAS[kind])
+    effect(f"quiz {kind} {'*' * len(answer) if kind == 'secret' else repr(answer)}")
+    return f"got a {type(answer).__name__}"
+
+
+@tool(idempotent=True)
+async def login(host: str) -> str:
+    """Ask for a password, use it, then fail in words that quote it."""
+    password = await ask_operator(f"password for {host}?", SCHEMAS["secret"])
+    effect(f"login {len(password)}")
+    await ask_operator("anything else?", number=1)
+    raise ValueError(f"login with {password} was refused")
+
+
+@tool(failure="fail", permissions=("fs.write:{path}",))
+def wipe(path: str = "all.md", deep: bool = False) -> str:
+    """Remove a file; its failure fails the agent."""
+    effect(f"wipe {path} {deep}")
+    return "wiped"
+
+
+@tool(permissions=("net:{url}",))
+def fetch(url: str) -> str:
+    """Fetch an address."""
+    effect(f"fetch {url}")
+    return "fetched"
+
+
+def unmergeable(outputs: list[Any]) -> str:
+    """An aggregate that fails."""
+    raise RuntimeError(f"cannot merge {len(outputs)} outputs")
+
+
+for kind in SCHEMAS:
+    script(f"zoo/quiz-{kind}", [Reply(calls=[Call("quiz", {"kind": kind})]), "quiz: ${result}"])
+    globals()[f"quiz_{kind}"] = agent(f"quiz_{kind}", f"quiz-{kind}", quiz)
+script("zoo/login", [Reply(calls=[Call("login", {"host": "db"})]), "login: ${result}"])
+script("zoo/wiper", [Reply(calls=[Call("wipe", {})]), "wiper: ${result}"])
+script("zoo/fetcher", [Reply(calls=[Call("fetch", {"url": "HTTPS://API.Example.com./v1?q=1"})]), "fetcher: ${result}"])
+script("zoo/twice", [
+    Reply(calls=[Call("save", {"path": "data/one.md", "text": "1"})]),
+    Reply(calls=[Call("save", {"path": "data/two.md", "text": "2"})]),
+    "twice: ${result}",
+])  # fmt: skip
+loggingin = agent("loggingin", "login", login)
+wiper = agent("wiper", "", wipe)
+fetcher = agent("fetcher", "", fetch)
+twice = agent("twice", "", save)
+gathered = Swarm(agents=[ParallelGroup(name="gathered", agents=[noter, plain], aggregate_fn=unmergeable), plain])
+
+script("zoo/throttled", [[Fault(status=429, headers={"retry-after": "600"}), "after the limit"]])
+throttled = agent("throttled")
+script("zoo/reacher_then_ask", [
+    Reply(calls=[Call("reach", {"host": "db"})]),
+    Reply(calls=[Call("ask", {"question": "well?"})]),
+    "reached: ${result}",
+])  # fmt: skip
+reacher_then_ask = agent("reacher_then_ask", "", reach, ask)
+
+
+async def elsewhere(*, arguments: dict[str, Any], **_: Any) -> None:
+    """A PRE hook that moves where a tool writes."""
+    arguments["path"] = "moved.md"
+
+
+hooked = agent("hooked", "saver", save)
+hooked.hook_manager.add(HookPoint.PRE_TOOL_CALL, elsewhere)

@@ -18,6 +18,7 @@ from runtime.work.life import Conditions
 from runtime.work.supervisor import Supervisor
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
+PARAMS = ("value", "arguments", "model", "for", "subject", "pattern", "until", "message", "seconds", "amount")
 ME = ev.Actor(name="tester", channel="cli")
 
 
@@ -59,14 +60,16 @@ class Bench:
         return await self.journal.incidents(run_id)
 
     async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
-        params = {key: more.pop(key) for key in list(more) if key in ("value", "arguments", "model", "for", "message")}
+        params = {key: more.pop(key) for key in list(more) if key in PARAMS}
         given = await self.desk.answer(incident.opened.incident_id, option, params, by=ME, **more)
         assert isinstance(given, Accepted), given
 
     @asynccontextmanager
-    async def driving(self, *, grace_s: float = 60.0, policy: RetryPolicy | None = None) -> AsyncIterator[Supervisor]:
+    async def driving(
+        self, *, grace_s: float = 60.0, policy: RetryPolicy | None = None, **more: Any
+    ) -> AsyncIterator[Supervisor]:
         quick = RetryPolicy(max_attempts=2, base=0.01)
-        conditions = Conditions(workspace=str(self.root), policy=policy or quick, grace_s=grace_s)
+        conditions = Conditions(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
         supervisor = Supervisor(self.journal, conditions, period_s=0.02)
         serving = asyncio.create_task(supervisor.serve())
         try:

@@ -1,0 +1,500 @@
+"""Every answer, end to end: the run goes on as the option says, in this life and in the next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from runtime.judgement.permission_policy import PermissionPolicy
+from runtime.judgement.report import build
+from runtime.record import events as ev
+from runtime.record.journal import Accepted, OpenIncident, Refused
+from runtime.work.desk import BadCommand
+from tests.runtime.work.bench import ME, Bench
+
+AT = "swarm(noter...)~0"
+
+
+async def only(bench: Bench, run: str) -> OpenIncident:
+    (found,) = await bench.incidents(run)
+    return found
+
+
+def offered(found: OpenIncident) -> list[str]:
+    return [option.id for option in found.opened.options]
+
+
+# -- groups ----------------------------------------------------------------------------------------------------------
+
+
+async def test_accept_takes_what_a_groups_members_came_to_and_the_run_ends_degraded(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("gathered")
+        incident = await only(bench, run)
+        assert incident.opened.lineage == ("swarm(gathered...)", "gathered")
+        assert "accept" in offered(incident)
+        await bench.answer(incident, "accept")
+        state = await bench.ended(run)
+    assert (state.phase, state.output) == ("degraded", "done: noted\n\ndone: go")
+    group = state.nodes["swarm(gathered...)~0/gathered~0"]
+    assert group.phase == "degraded"
+    assert "accepted as it was" in group.error
+    assert bench.effects == ["note one", "note two"]
+
+
+async def test_a_group_is_only_offered_what_it_has(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("gathered")
+        incident = await only(bench, run)
+    assert offered(incident) == ["retry", "accept", "skip", "abort"]
+
+
+# -- waiting ---------------------------------------------------------------------------------------------------------
+
+
+async def test_wait_and_retry_waits_as_long_as_the_operator_says_and_shows_it(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("throttled")
+        incident = await only(bench, run)
+        assert offered(incident)[0] == "wait_retry"
+        await bench.answer(incident, "wait_retry", seconds=0.2)
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    events = await bench.journal.read(run)
+    answered = next(e for e in events if isinstance(e, ev.IncidentAnswered))
+    waited = next(e for e in events if isinstance(e, ev.RetryScheduled) and e.seq > answered.seq)
+    again = next(e for e in events if isinstance(e, ev.StepStarted) and e.seq > waited.seq)
+    assert waited.source == "operator"
+    assert (waited.until - answered.ts) == timedelta(seconds=0.2)
+    assert again.ts >= waited.until
+
+
+async def test_a_run_that_waits_to_retry_leaves_memory_and_comes_back_in_time(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("throttled")
+        incident = await only(bench, run)
+        await bench.answer(incident, "wait_retry", seconds=0.6)
+        # A scripted model counts its attempts in memory: in the second life it is limited again.
+        state = await bench.until(run, lambda s: len(s.incidents) == 2)
+    events = await bench.journal.read(run)
+    waited = next(e for e in events if isinstance(e, ev.RetryScheduled))
+    parked = next(e for e in events if isinstance(e, ev.RunParked) and e.seq > waited.seq)
+    again = next(e for e in events if isinstance(e, ev.StepStarted) and e.seq > parked.seq)
+    assert parked.wake_at == waited.until
+    assert again.ts >= waited.until
+    assert state.anomalies == 0
+
+
+# -- questions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "effect", "output"),
+    [
+        ("text", "", "quiz text ''", "quiz: got a str"),
+        ("text", "plain words", "quiz text 'plain words'", "quiz: got a str"),
+        ("choice", "green", "quiz choice 'green'", "quiz: got a str"),
+        ("several", "a, c", "quiz several ['a', 'c']", "quiz: got a list"),
+        ("several", ["b"], "quiz several ['b']", "quiz: got a list"),
+        ("number", "17", "quiz number 17", "quiz: got a int"),
+        ("yesno", "no", "quiz yesno False", "quiz: got a bool"),
+    ],
+)
+async def test_an_input_has_the_type_that_the_question_asks_for(
+    bench: Bench, kind: str, value: object, effect: str, output: str
+) -> None:
+    async with bench.driving():
+        run = await bench.start(f"quiz_{kind}")
+        await bench.answer(await only(bench, run), "input", value=value)
+        state = await bench.ended(run)
+    assert (bench.effects, state.output) == ([effect], output)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("choice", "blue", "should be one of 'red', 'green'"),
+        ("choice", "", "should be one of"),
+        ("several", "a,x", r"'\[1\]': should be one of"),
+        ("several", [], "at least 1 items"),
+        ("number", "many", "should be of type integer"),
+        ("number", "0", "at least 1"),
+        ("yesno", "perhaps", "should be of type boolean"),
+        ("text", None, "no value was given"),
+    ],
+)
+async def test_an_input_of_another_type_is_refused_and_nothing_happens(
+    bench: Bench, kind: str, value: object, said: str
+) -> None:
+    async with bench.driving():
+        run = await bench.start(f"quiz_{kind}")
+        incident = await only(bench, run)
+        with pytest.raises(BadCommand, match=said):
+            await bench.desk.answer(incident.opened.incident_id, "input", {"value": value}, by=ME)
+        state = await bench.state(run)
+        assert len(state.open_incidents) == 1
+    assert bench.effects == []
+
+
+async def test_an_empty_answer_and_none_are_told_apart(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("quiz_text")
+        incident = await only(bench, run)
+        await bench.answer(incident, "skip")
+        state = await bench.ended(run)
+    assert bench.effects == []
+    result = state.nodes["quiz_text~0/quiz~0.0"].result
+    assert "did not answer: text?" in result["error"]
+    assert state.nodes["quiz_text~0/quiz~0.0/ask~0"].phase == "skipped"
+
+
+# -- secrets ---------------------------------------------------------------------------------------------------------
+
+
+def journal_text(bench: Bench) -> bytes:
+    return b"".join(path.read_bytes() for path in bench.root.glob("journal.db*"))
+
+
+async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("quiz_secret")
+        incident = await only(bench, run)
+        await bench.answer(incident, "input", value="correct horse battery")
+        state = await bench.ended(run)
+        assert bench.effects == [f"quiz secret {'*' * 21}"]
+        assert b"correct horse" not in journal_text(bench)
+    assert state.phase == "completed"
+    assert state.nodes["quiz_secret~0/quiz~0.0/ask~0"].phase == "succeeded"
+    assert state.anomalies == 0
+
+
+async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runtime.work import answers, incidents, secrets
+
+    async with bench.driving():
+        run = await bench.start("loggingin")
+        await bench.answer(await only(bench, run), "input", value="hunter2hunter2")
+        more = await only(bench, run)
+        assert more.opened.question == "anything else?"
+    # Another process: another key.
+    fresh = secrets.Vault()
+    monkeypatch.setattr(answers, "VAULT", fresh)
+    monkeypatch.setattr(incidents, "VAULT", fresh)
+    await bench.answer(more, "input", value="no")
+    async with bench.driving():
+        again = await only(bench, run)
+        assert again.opened.question == "password for db?"
+        assert again.opened.incident_id != more.opened.incident_id
+        await bench.answer(again, "input", value="hunter3hunter3")
+        state = await bench.ended(run)
+    assert bench.effects == ["login 14", "login 14"]
+    assert state.anomalies == 0
+    # What the tool itself tells the model is its author's; nothing of ours wrote it down.
+    answered = [e for e in await bench.journal.read(run) if isinstance(e, ev.IncidentAnswered)]
+    assert all("hunter" not in json.dumps(e.params) for e in answered)
+
+
+# -- tools -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"host": 5}, "'host': should be of type string"),
+        ({}, "'host' is required"),
+        ({"host": "b", "port": 1}, "'port' is not a parameter"),
+    ],
+)
+async def test_an_edit_is_checked_against_the_tools_schema_before_it_is_sent(
+    bench: Bench, arguments: dict[str, object], said: str
+) -> None:
+    async with bench.driving():
+        run = await bench.start("reacher")
+        incident = await only(bench, run)
+        with pytest.raises(BadCommand, match=said):
+            await bench.desk.answer(incident.opened.incident_id, "edit", {"arguments": arguments}, by=ME)
+    assert bench.effects == ["reach db"]
+
+
+async def test_an_edit_still_holds_in_a_later_life(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("reacher")
+        await bench.answer(await only(bench, run), "edit", arguments={"host": "backup"})
+        await bench.until(run, lambda s: len(s.incidents) == 2 and bool(s.open_incidents))
+    async with bench.driving():
+        second = await only(bench, run)
+        await bench.answer(second, "retry")
+        state = await bench.until(run, lambda s: len(s.incidents) == 3)
+    async with bench.driving():
+        third = await only(bench, run)
+        assert third.opened.action["arguments"] == {"host": "backup"}
+        await bench.answer(third, "result", value="by phone")
+        state = await bench.ended(run)
+    assert bench.effects == ["reach db", "reach backup", "reach backup"]
+    assert state.output == "reached: by phone"
+    assert all(found.opened.fault.rule_id != "recall-difference" for found in state.incidents.values())
+
+
+async def test_a_denial_with_words_goes_to_the_model_even_where_failures_fail(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("reacher")
+        incident = await only(bench, run)
+        assert next(o for o in incident.opened.options if o.id == "deny").label == "Tell the agent what to do instead"
+        await bench.answer(incident, "deny", message="call them instead")
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    assert "call them instead" in state.output
+
+
+async def test_a_skipped_call_is_recalled_with_its_value(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("reacher_then_ask")
+        await bench.answer(await only(bench, run), "skip", value="nothing there")
+        await bench.until(run, lambda s: any(i.opened.question for i in s.open_incidents))
+    async with bench.driving():
+        await bench.answer(await only(bench, run), "input", value="ok")
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    assert state.nodes["reacher_then_ask~0/reach~0.0"].result["content"] == "nothing there"
+    assert bench.effects == ["reach db", "asked well?"]
+
+
+async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("dead")
+        incident = await only(bench, run)
+        for model, said in (("antropic:claude", "did you mean anthropic:claude"), ("openai:", "names no model")):
+            with pytest.raises(BadCommand, match=said):
+                await bench.desk.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)
+
+
+async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("dead")
+        incident = await only(bench, run)
+        with pytest.raises(BadCommand, match="'retry' does not take 'model'"):
+            await bench.desk.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
+
+
+# -- permissions -----------------------------------------------------------------------------------------------------
+
+
+async def test_the_tool_gets_what_was_checked(bench: Bench) -> None:
+    (bench.root / "real").mkdir()
+    (bench.root / "all.md").symlink_to(bench.root / "real" / "all.md")
+    async with bench.driving():
+        run = await bench.start("wiper")
+        incident = await only(bench, run)
+        assert incident.opened.action["permission"] == f"fs.write:{bench.root}/real/all.md"
+        await bench.answer(incident, "grant")
+        await bench.ended(run)
+        fetching = await bench.start("fetcher")
+        incident = await only(bench, fetching)
+        assert incident.opened.action["permission"] == "net:api.example.com:443"
+        await bench.answer(incident, "grant")
+        state = await bench.ended(fetching)
+    assert bench.effects == [f"wipe {bench.root}/real/all.md False", "fetch https://api.example.com/v1?q=1"]
+    assert state.nodes["fetcher~0/fetch~0.0"].requested["arguments"]["url"].startswith("HTTPS://API")
+
+
+def policy(bench: Bench, **lists: object) -> PermissionPolicy:
+    return PermissionPolicy.from_mapping(lists, root=str(bench.root))
+
+
+async def test_configuration_allows_asks_and_denies(bench: Bench) -> None:
+    rules = policy(bench, allow=["fs.write:./data/**"], deny=["twice fs.write:./data/two.md"])
+    async with bench.driving(permissions=rules):
+        state = await bench.ended(await bench.start("twice"))
+    assert bench.effects == ["save one.md"]
+    assert not state.incidents
+    denied = state.nodes["twice~0/save~1.0"]
+    assert "Denied by the configuration" in denied.result["error"]
+    assert denied.fault is not None
+    assert denied.fault.cause == "policy_denied"
+
+
+async def test_headless_what_would_be_asked_is_denied_and_the_safe_default_is_taken_at_once(bench: Bench) -> None:
+    async with bench.driving(enable_error_routing=False):
+        state = await bench.ended(await bench.start("saver"))
+        assert state.phase == "completed"
+        assert "Denied by the configuration" in state.nodes["saver~0/save~0.0"].result["error"]
+        dead = await bench.ended(await bench.start("dead"))
+    assert dead.phase == "failed"
+    (incident,) = dead.incidents.values()
+    assert incident.answer is not None
+    assert (incident.answer.option, incident.answer.by.channel) == ("abort", "rule")
+    assert incident.answer.reason == "no operator may be asked"
+    assert bench.effects == []
+
+
+async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_next_attempt(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("twice")
+        incident = await only(bench, run)
+        with pytest.raises(BadCommand, match="does not cover"):
+            await bench.desk.answer(
+                incident.opened.incident_id, "grant", {"for": "run", "pattern": "elsewhere/**"}, by=ME
+            )
+        await bench.answer(incident, "grant", **{"for": "run", "pattern": "data/*"})
+        state = await bench.ended(run)
+    assert len(state.incidents) == 1
+    assert bench.effects == ["save one.md", "save two.md"]
+    used = [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
+    (grant,) = await bench.journal.grants()
+    assert [e.grant_id for e in used] == [grant.grant_id] * 2
+    assert (grant.pattern, grant.subject, grant.scope) == (f"{bench.root}/data/*", "twice", run)
+
+
+async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("twice")
+        incident = await only(bench, run)
+    # Nobody drives it: the answer and the revocation are both there before the step is carried again.
+    given = await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "always"}, by=ME)
+    assert isinstance(given, Accepted)
+    await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
+    async with bench.driving():
+        again = await bench.until(run, lambda s: len(s.incidents) == 2)
+        assert len(again.open_incidents) == 1
+    assert bench.effects == []
+
+
+async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("saver")
+        incident_id = (await only(bench, run)).opened.incident_id
+        other = ev.Actor(name="other", channel="console")
+        outcomes = await asyncio.gather(
+            bench.desk.answer(incident_id, "deny", by=ME),
+            bench.desk.answer(incident_id, "grant", {"for": "always"}, by=other),
+        )
+        await bench.ended(run)
+    assert sorted(type(each).__name__ for each in outcomes) == ["Accepted", "Refused"]
+    granted = isinstance(outcomes[1], Accepted)
+    assert bool(await bench.journal.grants()) == granted
+    assert bool(bench.effects) == granted
+
+
+@pytest.mark.parametrize("turn", range(8))
+async def test_an_answer_against_an_abort_leaves_one_of_them_standing(bench: Bench, turn: int) -> None:
+    async with bench.driving(grace_s=0.0 if turn % 2 else 60.0):
+        run = await bench.start("saver")
+        incident_id = (await only(bench, run)).opened.incident_id
+
+        async def abort() -> None:
+            for _ in range(turn // 2):
+                await asyncio.sleep(0)
+            await bench.desk.abort(run, by=ME)
+
+        answering = bench.desk.answer(incident_id, "grant", by=ME)
+        outcome, _ = await asyncio.gather(answering, abort(), return_exceptions=True)
+        state = await bench.ended(run)
+    assert state.anomalies == 0
+    assert not state.open_incidents
+    assert len(bench.effects) <= 1
+    if isinstance(outcome, Refused):
+        assert bench.effects == []
+        assert state.phase == "aborted"
+
+
+@pytest.mark.parametrize("turn", range(8))
+async def test_a_grant_against_its_revocation_never_lets_a_later_call_through(bench: Bench, turn: int) -> None:
+    async with bench.driving():
+        run = await bench.start("twice")
+        incident = await only(bench, run)
+        params = {"for": "run", "pattern": "data/*"}
+        given = await bench.desk.answer(incident.opened.incident_id, "grant", params, by=ME)
+        assert isinstance(given, Accepted)
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
+        state = await bench.until(run, lambda s: s.terminal or bool(s.open_incidents))
+    workspace = await bench.journal.read(ev.WORKSPACE)
+    revoked = next(e for e in workspace if isinstance(e, ev.GrantRevoked))
+    started = [e for e in await bench.journal.read(run) if isinstance(e, ev.StepStarted) and e.kind == "tool"]
+    used = [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
+    assert len(started) <= len(used)
+    # What began after the revocation was looked up before it was written.
+    assert sum(e.ts > revoked.ts for e in started) <= 1
+    assert state.anomalies == 0
+
+
+async def test_invoking_an_agent_is_asked_about_where_the_configuration_says_so(bench: Bench) -> None:
+    rules = policy(bench, ask=["lead agent.invoke:asker"], deny=["agent.invoke:nobody"])
+    async with bench.driving(permissions=rules):
+        run = await bench.start("team")
+        incident = await only(bench, run)
+        assert incident.opened.action == {"agent": "lead", "invokes": "asker", "permission": "agent.invoke:asker"}
+        assert offered(incident) == ["grant", "deny", "skip", "abort"]
+        await bench.answer(incident, "deny", message="ask nobody")
+        state = await bench.ended(run)
+        assert (state.phase, state.output) == ("degraded", "team done")
+        told = next(n for n in state.nodes.values() if n.name == "delegate_to_asker")
+        assert "ask nobody" in told.error or "ask nobody" in told.output
+        second = await bench.start("team")
+        await bench.answer(await only(bench, second), "grant", **{"for": "always"})
+        await bench.answer(
+            await anext_question(bench, second),
+            "input",
+            value="yes",
+        )
+        await bench.ended(second)
+        third = await bench.start("team")
+        question = await anext_question(bench, third)
+        assert question.opened.question
+        await bench.desk.abort(third, by=ME)
+        await bench.ended(third)
+    (grant,) = await bench.journal.grants()
+    assert (grant.subject, grant.verb, grant.pattern) == ("lead", "agent.invoke", "asker")
+
+
+async def anext_question(bench: Bench, run: str) -> OpenIncident:
+    await bench.until(run, lambda s: any(found.opened.question for found in s.open_incidents))
+    return next(found for found in await bench.journal.incidents(run) if found.opened.question)
+
+
+async def test_a_handover_is_an_invocation_too(bench: Bench) -> None:
+    rules = policy(bench, deny=["first agent.invoke:noter"])
+    async with bench.driving(permissions=rules):
+        state = await bench.ended(await bench.start("handoff"))
+    assert state.phase == "failed"
+    assert "'first' may not invoke 'noter'" in state.error
+    assert bench.effects == []
+
+
+# -- deadlines -------------------------------------------------------------------------------------------------------
+
+
+async def test_at_the_deadline_the_safe_default_is_taken_and_never_a_grant(bench: Bench) -> None:
+    async with bench.driving(deadline_s=0.1):
+        run = await bench.start("saver")
+        state = await bench.ended(run)
+    (incident,) = state.incidents.values()
+    assert incident.answer is not None
+    assert (incident.answer.option, incident.answer.by.name) == ("deny", "deadline")
+    assert incident.opened.deadline is not None
+    report = build(state, incident.opened)
+    assert report.safe == "deny"
+    assert bench.effects == []
+    assert state.phase == "completed"
+
+
+# -- hooks -----------------------------------------------------------------------------------------------------------
+
+
+async def test_what_a_hook_made_of_the_arguments_is_what_is_asked_about_in_every_life(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("hooked")
+        incident = await only(bench, run)
+        assert incident.opened.action["permission"] == f"fs.write:{bench.root}/moved.md"
+    async with bench.driving():
+        await bench.answer(incident, "grant")
+        state = await bench.ended(run)
+    assert bench.effects == ["save moved.md"]
+    assert Counter(found.opened.fault.rule_id for found in state.incidents.values()) == {"permission-needed": 1}
