@@ -161,6 +161,7 @@ class RunState:
     updated_at: datetime | None = None
     finished_at: datetime | None = None
     wake_at: datetime | None = None
+    thawed_at: datetime | None = None
     parked: ev.RunParked | None = None
     abort: ev.AbortRequested | None = None
     rewind: ev.RewindRequested | None = None
@@ -336,7 +337,7 @@ def _run_thawed(s: RunState, e: ev.RunThawed) -> bool:
     if s.phase != "frozen":
         return False
     # Whether anybody still drives it does not show here: a run that is running without a lease is taken up.
-    s.phase = "running"
+    s.phase, s.thawed_at = "running", e.ts
     return True
 
 

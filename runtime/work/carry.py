@@ -6,6 +6,7 @@ The layers are called in DESIGN's order (section 2) and know nothing of one anot
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from runtime.record import events as ev
@@ -22,6 +23,7 @@ from runtime.work.answers import (
 )
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
+from runtime.work.life import spread
 from runtime.work.recall import difference
 from runtime.work.troubles import differs, doubt
 
@@ -82,10 +84,16 @@ async def _before(c: Carried) -> None:
 
 
 async def _rest_of_wait(c: Carried) -> None:
-    """A retry that an earlier life scheduled is still due when it was due."""
+    """A retry that an earlier life scheduled is still due when it was due; those that are overdue because nobody was
+    alive start spread out.
+    """
     retry = c.node.retry if c.node is not None else None
-    if retry is not None:
-        await c.life.until(retry.until, c.element)
+    if retry is None:
+        return
+    missed = c.life.missed(retry.until)
+    length = timedelta(seconds=retry.delay_s)
+    until = retry.until if missed is None else missed + spread(f"{c.life.state.id}/{c.node_id}", length)
+    await c.life.until(until, c.element, at_most=retry.delay_s)
 
 
 async def _attempts(c: Carried, changes: dict[str, Any]) -> Any:

@@ -220,7 +220,7 @@ def _rewound(life: Life) -> list[ev.Record]:
 
 def _wake_at(life: Life) -> datetime | None:
     """When the run must be looked at again though nobody answered: the earliest deadline or retry of what waits."""
-    deadlines = [found.opened.deadline for found in life.state.open_incidents if found.opened.deadline is not None]
+    deadlines = [due for found in life.state.open_incidents if (due := life.due(found.opened)) is not None]
     retries = [node.retry.until for node in life.state.nodes.values() if node.phase == "retrying" and node.retry]
     return min([*deadlines, *retries], default=None)
 

@@ -89,7 +89,9 @@ def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
     masked = VAULT.known()
     error_type = type(trouble.error).__name__ if trouble.error is not None else ""
     place = "/".join([*agents[-1:], lineage[-1].name if lineage else life.state.ref])
+    now = life.clock()
     return ev.IncidentOpened(
+        ts=now,
         node_id=node_id,
         parent_id=lineage[-1].parent_id if lineage else "",
         incident_id=f"i-{new_id()}",
@@ -101,7 +103,7 @@ def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         fingerprint=fingerprint.fingerprint(trouble.fault, trouble.message, place),
         options=offered,
         safe=safe,
-        deadline=life.clock() + timedelta(seconds=deadline_s) if deadline_s is not None else None,
+        deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
         in_doubt=trouble.in_doubt,
         lineage=tuple(node.name for node in lineage),
         task=(tasks[-1] if tasks else life.state.input)[:_TASK_CHARS],

@@ -8,11 +8,13 @@ everything waits can be let go of.
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NoReturn, Protocol
 
 from runtime.judgement.permission_policy import PermissionPolicy
@@ -26,6 +28,8 @@ Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 
 _LINGER_S = 0.02
 """How long an event that nobody waits for may stay unwritten, so that it travels with the next one."""
+SPREAD = timedelta(seconds=5)
+"""Over how long what is overdue after a downtime is spread."""
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
@@ -55,6 +59,8 @@ class Conditions:
     """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
     deltas: Deltas | None = None
     program: str = ""
+    alive_since: Callable[[], datetime] | None = None
+    """Since when somebody has been alive to drive runs, without a break (see `Life.missed`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -261,12 +267,37 @@ class Life:
         with self._waits(element):
             await self._thawed.wait()
 
-    async def until(self, instant: datetime, element: Element) -> None:
-        """Wait for an instant. The run may leave memory meanwhile: the instant is recorded by whoever waits for it."""
-        left = (instant - self.clock()).total_seconds()
+    async def until(self, instant: datetime, element: Element, *, at_most: float = math.inf) -> None:
+        """Wait for an instant. The run may leave memory meanwhile: the instant is recorded by whoever waits for it.
+
+        `at_most`, in seconds: how long the wait was when it began; a clock that was set back makes it no longer.
+        """
+        left = min((instant - self.clock()).total_seconds(), at_most)
         if left > 0:
             with self._waits(element):
                 await asyncio.sleep(left)
+
+    def missed(self, instant: datetime) -> datetime | None:
+        """Since when there is somebody to keep `instant`, if there was nobody when it passed: the runtime was not
+        alive, or the run was frozen.
+        """
+        alive_since = self.conditions.alive_since() if self.conditions.alive_since is not None else None
+        since = [each for each in (alive_since, self.state.thawed_at) if each is not None and instant < each]
+        return max(since, default=None)
+
+    def due(self, opened: ev.IncidentOpened) -> datetime | None:
+        """When an open incident's safe default takes effect; None: never.
+
+        A deadline that passed while nobody was alive gets its time anew, for nobody could have answered. What only
+        waits for a server's sake starts soon after, not all at once. A clock that was set back makes no wait longer.
+        """
+        if opened.deadline is None:
+            return None
+        length = max(opened.deadline - opened.ts, timedelta())
+        missed = self.missed(opened.deadline)
+        if missed is None:
+            return min(opened.deadline, self.clock() + length)
+        return missed + (spread(opened.incident_id, length) if opened.safe == "wait_retry" else length)
 
     @contextmanager
     def _waits(self, element: Element) -> Iterator[None]:
@@ -299,10 +330,15 @@ class Life:
     async def _until_deadline(
         self, opened: ev.IncidentOpened, waiter: asyncio.Future[ev.IncidentAnswered]
     ) -> ev.IncidentAnswered:
-        if opened.deadline is None:
+        if (due := self.due(opened)) is None:
             return await asyncio.shield(waiter)
-        left = max(0.0, (opened.deadline - self.clock()).total_seconds())
-        done, _ = await asyncio.wait({waiter}, timeout=left)
+        # By this process's own clock from here on: whoever sets the computer's clock answers nothing.
+        done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
+        while not done and not self._thawed.is_set():
+            # To be frozen is no answer, and no time to answer in.
+            await _either(waiter, self._thawed)
+            due = self.due(opened) or due
+            done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
         if not done:
             await self.journal.answer(
                 ev.IncidentAnswered(
@@ -317,6 +353,19 @@ class Life:
                 )
             )
         return await asyncio.shield(waiter)
+
+
+async def _either(waiter: asyncio.Future[Any], event: asyncio.Event) -> None:
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({waiter, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
+def spread(key: str, length: timedelta) -> timedelta:
+    """A part of `length`, and of a few seconds at most: how much later each of many begins that are all overdue."""
+    return min(length, SPREAD) * (zlib.crc32(key.encode()) / 2**32)
 
 
 def new_id(length: int = 8) -> str:

@@ -10,7 +10,9 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 
 from runtime.record.events import utc_now
@@ -21,6 +23,10 @@ from runtime.work.life import Conditions, new_id
 
 log = logging.getLogger("runtime.supervisor")
 
+GAP_S = 5.0
+"""By how much, in seconds, the clock may run ahead of the time that this process has lived, before that counts as a
+break in which nobody was alive (a suspended computer).
+"""
 PERIOD_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint."""
 
@@ -70,13 +76,17 @@ class Supervisor:
         lease_s: float = LEASE_S,
         slots: int = 64,
         period_s: float = PERIOD_S,
+        gap_s: float = GAP_S,
     ) -> None:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{new_id(6)}"
         self._journal = journal
-        self._conditions = conditions
+        self._conditions = replace(conditions, alive_since=lambda: self._alive_since)
         self._clock = clock
+        self._alive_since = self._looked_at = clock()
+        self._ticked_at = time.monotonic()
         self._lease_s = lease_s
         self._period_s = period_s
+        self._gap_s = gap_s
         self._drives = 0
         self._stopping = asyncio.Event()
         self._hint = asyncio.Event()
@@ -129,7 +139,15 @@ class Supervisor:
         self._stopping.set()
         self._hint.set()
 
+    def _notice_gaps(self) -> None:
+        """A computer that slept, or whose clock was set forward: nobody was alive in the time that is missing."""
+        now, ticks = self._clock(), time.monotonic()
+        if (now - self._looked_at).total_seconds() - (ticks - self._ticked_at) > self._gap_s:
+            self._alive_since = now
+        self._looked_at, self._ticked_at = now, ticks
+
     async def _reconcile(self) -> None:
+        self._notice_gaps()
         try:
             for run_id in await self._journal.runnable(self._clock()):
                 self._engine.submit(run_id)

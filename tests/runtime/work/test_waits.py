@@ -1,0 +1,174 @@
+"""Waiting: deadlines that nobody could keep, clocks that jump, retries that are all overdue at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.retry import RetryPolicy
+from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RunState
+from runtime.work.controls import Controls
+from runtime.work.life import SPREAD, Conditions, spread
+from runtime.work.supervisor import Supervisor
+from tests.runtime.work.bench import ME, Bench
+
+HOUR = 3600.0
+
+
+class Clock:
+    """The computer's clock, and somebody who sets it."""
+
+    def __init__(self) -> None:
+        self.set_by = timedelta()
+
+    def __call__(self) -> datetime:
+        return ev.utc_now() + self.set_by
+
+    def jump(self, seconds: float) -> None:
+        self.set_by += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
+    async with await SqliteJournal.open(tmp_path / "journal.db", clock=clock) as journal:
+        yield Bench(tmp_path, journal)
+
+
+@asynccontextmanager
+async def driving(
+    bench: Bench,
+    clock: Clock,
+    *,
+    deadline_s: float | None = None,
+    policy: RetryPolicy | None = None,
+    gap_s: float = 5.0,
+    grace_s: float = 0.0,
+) -> AsyncIterator[Supervisor]:
+    conditions = Conditions(
+        workspace=str(bench.root), policy=policy or RetryPolicy(max_attempts=1), grace_s=grace_s, deadline_s=deadline_s
+    )
+    supervisor = Supervisor(bench.journal, conditions, clock=clock, period_s=0.02, gap_s=gap_s)
+    serving = asyncio.create_task(supervisor.serve())
+    try:
+        yield supervisor
+    finally:
+        supervisor.stop()
+        await serving
+
+
+async def _parked(bench: Bench, clock: Clock, deadline_s: float) -> str:
+    async with driving(bench, clock, deadline_s=deadline_s):
+        run = await bench.start("saver")
+        await bench.until(run, lambda s: s.phase == "waiting")
+    return run
+
+
+def _wakes(state: RunState) -> datetime:
+    assert state.wake_at is not None
+    return state.wake_at
+
+
+async def test_a_deadline_takes_the_safe_default_also_of_a_run_that_is_parked(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock, deadline_s=HOUR, gap_s=1e9) as supervisor:
+        run = await bench.start("saver")
+        await bench.until(run, lambda s: s.phase == "waiting")
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+        clock.jump(HOUR + 1)
+        state = await bench.ended(run)
+    (incident,) = state.incidents.values()
+    assert incident.answer is not None
+    assert (incident.answer.option, incident.answer.by.name) == ("deny", "deadline")
+    assert bench.effects == []
+
+
+async def test_a_deadline_that_passed_while_nobody_was_alive_gets_its_time_anew(bench: Bench, clock: Clock) -> None:
+    run = await _parked(bench, clock, HOUR)
+    clock.jump(24 * HOUR)
+    began = clock()
+    async with driving(bench, clock, deadline_s=HOUR, gap_s=1e9):
+        state = await bench.until(run, lambda s: s.phase == "waiting" and s.lives == 2)
+        assert began + timedelta(seconds=HOUR) <= _wakes(state) <= clock() + timedelta(seconds=HOUR)
+        assert len(state.open_incidents) == 1
+        clock.jump(HOUR + 1)
+        state = await bench.ended(run)
+    assert state.lives == 3
+
+
+async def test_a_computer_that_slept_answers_nothing_by_itself(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock, deadline_s=HOUR):
+        run = await bench.start("saver")
+        await bench.until(run, lambda s: s.phase == "waiting")
+        clock.jump(5 * HOUR)
+        state = await bench.until(run, lambda s: s.phase == "waiting" and s.lives == 2)
+        assert len(state.open_incidents) == 1
+        assert _wakes(state) > clock() + timedelta(seconds=HOUR / 2)
+
+
+async def test_a_clock_set_back_makes_no_wait_longer(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock, deadline_s=0.3, grace_s=60.0):
+        run = await bench.start("saver")
+        await bench.incidents(run)
+        clock.jump(-24 * HOUR)
+        state = await bench.ended(run)
+    assert state.output.startswith("saved: Denied by the operator")
+
+
+async def test_to_be_frozen_is_no_time_to_answer_in(bench: Bench, clock: Clock) -> None:
+    controls = Controls(bench.journal)
+    async with driving(bench, clock, deadline_s=0.3, grace_s=60.0):
+        run = await bench.start("saver")
+        await bench.incidents(run)
+        await controls.freeze(run, by=ME)
+        await asyncio.sleep(0.5)
+        assert (await bench.state(run)).open_incidents
+        await controls.thaw(run, by=ME)
+        state = await bench.ended(run)
+    (incident,) = state.incidents.values()
+    assert incident.answer is not None
+    assert state.thawed_at is not None
+    assert incident.answer.ts - state.thawed_at >= timedelta(seconds=0.25)
+
+
+async def test_retries_that_are_all_overdue_start_spread_out(bench: Bench, clock: Clock) -> None:
+    policy = RetryPolicy(max_attempts=6, base=1.0, factor=1.0, jitter=0.0)
+    async with driving(bench, clock, policy=policy, grace_s=60.0):
+        runs = [await bench.start("down", f"task {number}") for number in range(24)]
+        for run in runs:
+            await bench.until(run, lambda s: any(node.retry is not None for node in s.nodes.values()))
+    clock.jump(HOUR)
+    async with driving(bench, clock, policy=policy, grace_s=60.0):
+        for run in runs:
+            assert (await bench.ended(run)).phase == "completed"
+    begun = sorted(
+        [
+            event.ts
+            for run in runs
+            for event in await bench.journal.read(run)
+            if isinstance(event, ev.StepStarted) and event.attempt == 2
+        ]
+    )
+    longest = max(spread(f"{run}/down~0/llm~0", timedelta(seconds=1)) for run in runs)
+    assert begun[-1] - begun[0] >= longest / 2
+
+
+def test_what_is_spread_is_spread_evenly_and_never_far() -> None:
+    parts = [spread(f"run-{number}", timedelta(hours=1)) for number in range(10_000)]
+    assert all(timedelta() <= part < SPREAD for part in parts)
+    for tenth in range(10):
+        inside = sum(SPREAD / 10 * tenth <= part < SPREAD / 10 * (tenth + 1) for part in parts)
+        assert 800 < inside < 1200
+    assert spread("x", timedelta(seconds=0.01)) < timedelta(seconds=0.01)
