@@ -69,7 +69,7 @@ def is_container(member: Any) -> bool:
     return (
         getattr(member, "is_group", False) is True
         or getattr(member, "is_swarm", False) is True
-        or isinstance(getattr(member, "flow_order", None), list)
+        or isinstance(getattr(member, "flow_order", None), list | tuple)
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orbiter import steps
 from orbiter._internal.failing import is_context_length_error, is_hopeless
 from orbiter._internal.model_step import LLM_CODEC, ModelCall, Reply, complete, stream
+from orbiter._internal.notices import only_under_a_runtime
 from orbiter._internal.tool_calls import where
 from orbiter.errors import AgentError, OrbiterError
 from orbiter.hooks import HookPoint
@@ -131,6 +132,9 @@ class ModelCalls:
     def failed(self, exc: Exception, attempts: int) -> AgentError:
         """A model call's failure in the words of seed 000, remembered as the one that this run may end with."""
         name = self.agent.name
+        traits = self.agent.traits
+        if not self.where and (traits.classify_error is not None or traits.retry_policy is not None):
+            only_under_a_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
         if is_context_length_error(exc):
             self.failure = AgentError(f"Context length exceeded on agent '{name}': {exc}")
         else:

@@ -28,19 +28,41 @@ def dotted_path(thing: Any, owner: str) -> str:
     Raises:
         SerialisationError: It cannot be imported by a name: a lambda, a closure, something local or renamed.
     """
-    target = getattr(thing, "__wrapped__", thing)
-    module = getattr(target, "__module__", None)
-    name = getattr(target, "__qualname__", None)
-    if module is None or name is None:
-        target = type(thing)
-        module, name = target.__module__, target.__qualname__
-    path = f"{module}.{name}"
-    if "<" in name or _found(module, name) is None:
-        raise SerialisationError(
-            f"{owner}: {thing!r} cannot be serialised: '{path}' cannot be imported",
-            suggestion="Define it at the top level of a module.",
-        )
+    module, name = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
+    if not name or "<" in name or _found(module, name) is None:
+        raise _unnamed(thing, owner, f"'{module}.{name}' cannot be imported")
+    return f"{module}.{name}"
+
+
+def tool_path(tool: Any, owner: str) -> str:
+    """The dotted path from which `agent_from_dict` makes an equal tool: of its function, or of its class.
+
+    Raises:
+        SerialisationError: There is none: what would be made is another tool.
+    """
+    from orbiter.tool import FunctionTool
+
+    if not isinstance(tool, FunctionTool):
+        path = dotted_path(type(tool), owner)
+        try:
+            same = vars(type(tool)()) == vars(tool)
+        except TypeError:
+            same = False
+        if not same:
+            raise _unnamed(tool, owner, "it was made with arguments of its own")
+        return path
+    path = dotted_path(tool.__wrapped__, owner)
+    found = imported(path, owner)
+    made = found if isinstance(found, FunctionTool) else FunctionTool(found)
+    if made is not tool and (made.name, made.to_schema(), made.traits) != (tool.name, tool.to_schema(), tool.traits):
+        raise _unnamed(tool, owner, f"'{path}' is another tool")
     return path
+
+
+def _unnamed(thing: Any, owner: str, why: str) -> SerialisationError:
+    return SerialisationError(
+        f"{owner}: {thing!r} cannot be serialised: {why}", suggestion="Define it at the top level of a module."
+    )
 
 
 def _found(module: str, name: str) -> Any:
@@ -84,7 +106,7 @@ def agent_to_dict(agent: Agent, _inside: tuple[str, ...] = ()) -> dict[str, Any]
         "name": agent.name,
         "instructions": agent.instructions,
         **{name: getattr(agent, name) for name in _PLAIN},
-        "tools": [dotted_path(tool, owner) for tool in agent.tools.values()],
+        "tools": [tool_path(tool, owner) for tool in agent.tools.values()],
         "handoffs": [agent_to_dict(other, inside) for other in agent.handoffs.values()],
         "output_type": dotted_path(agent.output_type, owner) if agent.output_type is not None else None,
         "fallbacks": list(agent.fallbacks),

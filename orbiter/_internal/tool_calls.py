@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from orbiter._internal.composite import call_composite
 from orbiter._internal.concurrent import side_by_side
+from orbiter._internal.notices import only_under_a_runtime
 from orbiter._internal.output_parser import OutputParseError, parse_tool_call
 from orbiter._internal.tool_step import REFUSED_TRAITS, TOOL_CODEC, ToolInvocation, invoke, traits_of
 from orbiter.hooks import HookPoint
@@ -89,6 +90,8 @@ class ToolCalls:
         if invocation.problem is None and getattr(tool, "composite", False) is True:
             return call_composite(scope, place, invocation, before, after)
         traits = self._traits(tool) if invocation.problem is None else REFUSED_TRAITS
+        if scope is DIRECT and (traits.permissions or traits.timeout is not None or traits.retry_policy is not None):
+            only_under_a_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
         return scope.step(
             Step(
                 "tool",

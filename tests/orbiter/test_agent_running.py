@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 import orbiter.runner
-from orbiter import Agent, FailurePolicy, Tool, run, tool
+from orbiter import Agent, FailurePolicy, Tool, ToolContext, run, tool
 from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.agent import AgentError
@@ -424,6 +424,39 @@ async def test_fallback_models_stand_in(monkeypatch: pytest.MonkeyPatch, waits: 
     notes = "\n".join(caught.value.__cause__.__notes__)
     assert "'none:x' cannot be asked" in notes
     assert "'two:x' failed too: also down" in notes
+
+
+async def test_plain_run_says_once_what_it_does_not_honour(caplog: pytest.LogCaptureFixture) -> None:
+    @tool(permissions=("fs.write",), timeout=1.0)
+    def touches() -> str:
+        return "touched"
+
+    def policy() -> dict[str, Any]:
+        return {"max_attempts": 2}
+
+    agent = Agent(name="warned", tools=[touches], get_retry_policy=policy)
+    for _ in range(2):
+        await run(agent, "x", provider=Script(calls(("touches", {})), text("done")))
+        with pytest.raises(AgentError):
+            await run(agent, "x", provider=Script(ValueError("down")), max_retries=1)
+    said = [record.getMessage() for record in caplog.records if "only a runtime" in record.getMessage()]
+    assert len(said) == 2
+    assert "Tool 'touches' declares permissions" in said[0]
+    assert "Agent 'warned' declares classify_error or get_retry_policy" in said[1]
+
+
+async def test_a_tool_gets_the_agents_context() -> None:
+    seen: list[Any] = []
+
+    @tool
+    def look(context: ToolContext) -> str:
+        seen.append((context.agent, context.tool_name, dict(context.metadata), context.run_id))
+        return ""
+
+    for given, metadata in (({"user": 7}, {"user": 7}), ("anything", {"context": "anything"}), (None, {})):
+        agent = Agent(name="a", tools=[look], context=given)
+        await run(agent, "x", provider=Script(calls(("look", {})), text("done")))
+        assert seen.pop() == ("a", "look", metadata, "")
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

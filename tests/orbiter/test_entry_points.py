@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from orbiter import Agent, Swarm, run, steps, tool
+from orbiter import Agent, FunctionTool, Swarm, Tool, run, steps, tool
 from orbiter._internal.serialise import SerialisationError
 from orbiter.agent import AgentError
 from orbiter.errors import OrbiterError, ToolError
@@ -137,8 +137,26 @@ def _in_a_circle() -> Agent:
     return a
 
 
-def _local() -> str:
-    return ""
+def plain(text: str) -> str:
+    """A plain function as a tool."""
+    return text
+
+
+class Shout(Tool):
+    """A tool that needs no arguments to be made."""
+
+    def __init__(self, mark: str = "!") -> None:
+        self.name = "shout"
+        self.mark = mark
+
+    async def execute(self, **kwargs: Any) -> str:
+        return f"{kwargs['text']}{self.mark}"
+
+
+def test_functions_and_classes_of_tools_survive_json() -> None:
+    again = Agent.from_dict(Agent(name="a", tools=[plain, Shout()]).to_dict())
+    assert isinstance(again.tools["shout"], Shout)
+    assert again.tools["plain"].to_schema() == FunctionTool(plain).to_schema()
 
 
 @pytest.mark.parametrize(
@@ -146,6 +164,8 @@ def _local() -> str:
     [
         (Agent(name="a", instructions=lambda name: name), "callable instructions"),
         (Agent(name="a", tools=[lambda: 1]), "cannot be imported"),
+        (Agent(name="a", tools=[Shout("?")]), "made with arguments of its own"),
+        (Agent(name="a", tools=[FunctionTool(plain, name="other")]), "is another tool"),
         (Agent(name="a", hooks=[(HookPoint.START, _nothing)]), "hooks"),
         (Agent(name="a", memory=object()), "memory"),
         (_in_a_circle(), "round in a circle: a -> b -> a"),

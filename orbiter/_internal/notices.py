@@ -1,0 +1,16 @@
+"""What plain `run` cannot honour, said once."""
+
+from __future__ import annotations
+
+import logging
+
+logger = logging.getLogger("orbiter")
+
+_said: set[str] = set()
+
+
+def only_under_a_runtime(what: str) -> None:
+    """Log, once in a process, that something declared has no effect under plain `run`."""
+    if what not in _said:
+        _said.add(what)
+        logger.warning("%s: only a runtime honours that, plain run() does not", what)
