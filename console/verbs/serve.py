@@ -1,41 +1,61 @@
-"""`serve`: the workspace's runtime without a console."""
+"""`serve` and `stop`: the workspace's runtime without a console."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
 
 import click
 
-from console.output import note
-from console.verbs.frame import Refusal, verb, writing
+from console.output import emit, note, say
+from console.verbs.frame import Refusal, verb
 from console.workspace import workspace
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import lock
-from runtime.work.life import Conditions
-from runtime.work.supervisor import Supervisor
+from runtime.link.serve import BadSetting, conditions
+from runtime.link.serve import serve as carry_on
+from runtime.work import daemon
+from runtime.work.environment import UnusableEnvironment
 
 
-@verb(json=False)
+@verb()
 @click.option("--foreground", is_flag=True, help="Stay here, and say on stderr what happens.")
 @click.option("--grace", default=60.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS")
-async def serve(*, foreground: bool, grace: float) -> int:
-    """Drive this workspace's runs until stopped (SIGINT, SIGTERM).
+@click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
+@click.option("--env-file", metavar="FILE", help="Variables for the runtime in the background: keys above all.")
+async def serve(*, foreground: bool, grace: float, python: str, env_file: str | None, as_json: bool) -> int:
+    """Drive this workspace's runs and serve its consoles until stopped: in the background, as tmux does it.
 
     A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
     """
-    if not foreground:
-        raise Refusal(
-            "say --foreground: this version has no background service yet; nohup or a service manager keeps it"
-        )
     place = workspace()
-    with lock.acquire(place.state):
-        async with writing() as journal:
-            supervisor = Supervisor(journal, Conditions(workspace=str(place.root), policy=RetryPolicy(), grace_s=grace))
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, supervisor.stop)
-            note(f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is")
-            await supervisor.serve()
-    note("stopped")
+    try:
+        if foreground:
+            what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
+            await carry_on(place.state, conditions(place.root, {"grace_s": grace}), lambda: note(what), outlive=False)
+            note("stopped")
+            return 0
+        found = await asyncio.to_thread(
+            daemon.ensure_runtime,
+            place.state,
+            workspace=place.root,
+            python=python,
+            env_file=env_file,
+            settings={"grace_s": grace},
+        )
+    except (BadSetting, UnusableEnvironment) as exc:
+        raise Refusal(str(exc)) from exc
+    if as_json:
+        emit({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})
+    else:
+        say(f"{'started' if found.started else 'running already'}: {found.program}, pid {found.pid}")
+    return 0
+
+
+@verb()
+async def stop(*, as_json: bool) -> int:
+    """Stop this workspace's runtime; every run stays as it is and goes on with the next one."""
+    place = workspace()
+    stopped = await asyncio.to_thread(daemon.stop, place.state)
+    if as_json:
+        emit({"state": "stopped" if stopped else "absent"})
+    else:
+        say("stopped" if stopped else f"no runtime works on {place.state}")
     return 0

@@ -83,24 +83,26 @@ def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
     )
 
 
-async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None]) -> None:
+async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> None:
     """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
 
-    A hang-up of the terminal ends nothing. `ready` is called when the sockets are open. Raises as `Runtime.start` and
-    `Runtime.ended`.
+    With `outlive` a hang-up of the terminal ends nothing. `ready` is called when the sockets are open. Raises as
+    `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
     async with Runtime(state_dir, given) as runtime:
+        ending = [signal.SIGINT, signal.SIGTERM] + ([] if outlive else [signal.SIGHUP])
 
         def stop() -> None:
             runtime.stop()
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in ending:
                 loop.remove_signal_handler(number)
                 signal.signal(number, signal.SIG_DFL)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
+        if outlive:
+            loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
+        for number in ending:
             loop.add_signal_handler(number, stop)
-        loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
         ready()
         await runtime.ended()
         log.info("stopping: every run is found as it is")
@@ -130,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.env_file is not None:
             for name, value in read_env_file(given.env_file).items():
                 os.environ.setdefault(name, value)
-        asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready))
+        asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
     except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
         log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
         return 1

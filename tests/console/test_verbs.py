@@ -101,7 +101,7 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
         (["abort", "nonesuch"], "orbiter-console runs"),
         (["demo", "--model", "gpt"], "provider:name"),
         (["nonesuch"], "No such command"),
-        (["serve"], "--foreground"),
+        (["serve", "--python", "nonesuch/python"], "nonesuch/python"),
     ],
 )
 def test_bad_input_says_what_to_do_and_exits_with_2(program: Program, arguments: list[str], told: str) -> None:

@@ -1,0 +1,55 @@
+"""`serve` in the background, `stop`, and `dial-stdio` to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.console.program import Program
+
+
+@pytest.fixture
+def stopped(program: Program) -> Iterator[None]:
+    yield
+    program("stop")
+
+
+@pytest.mark.usefixtures("stopped")
+def test_serve_in_the_background_then_stop(program: Program) -> None:
+    (started,) = program.json("serve")
+    assert started["state"] == "started"
+    (again,) = program.json("serve")
+    assert (again["state"], again["pid"]) == ("running", started["pid"])
+    os.kill(started["pid"], signal.SIGHUP)
+    assert "running already" in program("serve").stdout
+    (ended,) = program.json("stop")
+    assert ended["state"] == "stopped"
+    (ended,) = program.json("stop")
+    assert ended["state"] == "absent"
+
+
+def test_a_runtime_in_the_foreground_is_dialled_and_stopped(program: Program) -> None:
+    dialled = program("dial-stdio")
+    assert dialled.returncode == 69
+    assert "no runtime works on" in dialled.stderr
+    with program.start("serve", "--foreground") as serving:
+        assert serving.stderr is not None
+        assert "driving the runs" in serving.stderr.readline()
+        dialled = program("dial-stdio", "--viewer", "--as", "anna")
+        assert dialled.returncode == 0, dialled.stderr
+        hello = json.loads(dialled.stdout.splitlines()[0])
+        assert (hello["t"], hello["role"]) == ("hello", "viewer")
+        assert program("stop").stdout == "stopped\n"
+        assert serving.wait(timeout=20) == 0
+
+
+def test_a_bad_env_file_is_named(program: Program) -> None:
+    (program.directory / "keys.env").write_text("rubbish\n")
+    done = program("serve", "--env-file", "keys.env")
+    assert done.returncode == 1
+    assert "keys.env, line 1" in done.stderr
+    assert "Traceback" not in done.stderr
