@@ -6,10 +6,11 @@ State, `wake_at` and incidents are derived from events in the transaction that w
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,20 @@ async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aios
 
 
 def touch(path: Path) -> None:
-    """Make the file, for its owner's eyes only, before SQLite would make it with the process's umask."""
+    """Make the file, for its owner's eyes only, before SQLite would make it with the process's umask.
+
+    A file that is there is never opened here: closing it would drop the POSIX locks of every connection that this
+    process has to it, and the next process to leave would take away the write-ahead log under our feet.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        if not path.exists():
+            with suppress(FileExistsError):  # another process was quicker
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        elif path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        elif not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as exc:
         raise JournalError(
             f"cannot open the journal {path} for writing: {exc.strerror or exc}; choose another with --state"

@@ -251,3 +251,17 @@ async def test_a_writer_that_holds_the_lock_too_long_is_named(
         other.close()
         await impatient.close()
     assert texts(await journal.read("r1")) == ["then"]
+
+
+async def test_a_second_client_in_this_process_takes_no_lock_away(store: Store, journal: Journal) -> None:
+    """POSIX locks are the process's: opening and closing the file once more must not give away the first client's,
+    else another process that comes and goes takes the write-ahead log with it, and what is written here goes nowhere.
+    """
+    lease = await started(journal)
+    second = await store.open()
+    try:
+        assert await finished(elsewhere(store.opener, "print(len(await journal.read('r1')))")) == ["2"]
+        await journal.append(lease, [warned("one more")])
+        assert await finished(elsewhere(store.opener, "print(len(await journal.read('r1')))")) == ["3"]
+    finally:
+        await second.close()
