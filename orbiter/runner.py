@@ -123,11 +123,9 @@ def _sync(
         max_retries=max_retries,
         loop_threshold=loop_threshold,
     )
-    loop = awaiting_loop()
-    if loop is None:
+    if awaiting_loop() is None:
         return asyncio.run(work)
-    with pool.waiting():
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+    return pool.hand_over(work)
 
 
 def _stream(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class _Job:
     on_late: Late | None
     started: bool = field(default=False)
     left: bool = field(default=False)
+    handed_over: Future[Any] | None = None
+    """What the call waits for in the event loop: withdrawn when the call is left."""
 
 
 class ThreadPool:
@@ -141,17 +144,41 @@ class ThreadPool:
                 self._excuse()
             elif job in self._queue:
                 self._queue.remove(job)
+            handed_over = job.handed_over
+        if handed_over is not None:
+            handed_over.cancel()
+
+    def hand_over(self, work: Coroutine[Any, Any, R]) -> R:
+        """In a thread of this pool: let the event loop that waits for the thread do `work`, and wait for it.
+
+        It runs as part of what the thread serves, in a copy of its context, and is cancelled when that is left.
+
+        Raises:
+            RuntimeError: Called elsewhere.
+        """
+        job: _Job | None = getattr(_here, "job", None)
+        if job is None:
+            work.close()
+            raise RuntimeError("hand_over() is for threads of a pool")
+        future = asyncio.run_coroutine_threadsafe(work, job.loop)
+        with self._changed:
+            job.handed_over = future
+            left = job.left
+        if left:
+            future.cancel()
+        with self.waiting():
+            return future.result()
 
     def _work(self) -> None:
         _here.pool = self
         while (job := self._next()) is not None:
-            _here.loop = job.loop
+            _here.loop, _here.job = job.loop, job
             result, error = None, None
             try:
                 result = job.context.run(job.call)
             except BaseException as exc:  # it belongs to the awaiting task, whatever it is
                 error = exc
-            _here.loop = None
+            _here.loop = _here.job = None
             with self._changed:
                 self._idle += 1
                 if job.left:

@@ -77,6 +77,31 @@ async def test_sync_inside_a_tool_is_a_child_node_of_the_run() -> None:
     assert "/agent:a~0/agent:inner~0/llm:llm~0" in journal.records
 
 
+async def test_a_run_that_was_handed_over_is_withdrawn_with_its_tool() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def complete(self, messages: Any, **kwargs: Any) -> Any:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+    @tool
+    def ask(question: str) -> str:
+        return run.sync(Agent(name="inner"), question, provider=Slow()).output
+
+    outer = Agent(name="a", tools=[ask])
+    task = asyncio.create_task(run(outer, "q", provider=Script(calls(("ask", {"question": "?"})))))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(10):
+        await ended.wait()
+
+
 async def test_more_tools_that_run_agents_than_there_are_threads() -> None:
     @tool
     def ask(n: int) -> str:
