@@ -211,6 +211,9 @@ class Scope(ABC):
     def warn(self, text: str) -> None:  # noqa: B027 - the direct scope has no use for it
         """Something an operator should know that is no fault."""
 
+    def late(self, result: Any, error: BaseException | None) -> None:  # noqa: B027 - as above
+        """A blocking call of this node that had been given up came back after all. Nobody uses what it brings."""
+
     async def __aenter__(self) -> Self:
         return self
 

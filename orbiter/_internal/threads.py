@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from os import cpu_count
 from typing import Any, TypeVar
 
+from orbiter import steps
 from orbiter.errors import PoolExhaustedError
 
 __all__ = ["ThreadPool", "awaiting_loop", "pool", "run_in_thread"]
@@ -227,5 +228,14 @@ pool = ThreadPool(limit=min(32, (cpu_count() or 1) + 4))
 
 
 async def run_in_thread(call: Callable[[], R], *, on_late: Late | None = None) -> R:
-    """`ThreadPool.run` of the pool of sync tools."""
-    return await pool.run(call, on_late=on_late)
+    """`ThreadPool.run` of the pool of sync tools. The node that the call belongs to hears of a late end, too."""
+    scope = steps.current()
+    if scope is steps.DIRECT:
+        return await pool.run(call, on_late=on_late)
+
+    def late(result: Any, error: BaseException | None) -> None:
+        scope.late(result, error)
+        if on_late is not None:
+            on_late(result, error)
+
+    return await pool.run(call, on_late=late)

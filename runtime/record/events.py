@@ -455,7 +455,7 @@ KNOWN: tuple[type[Record], ...] = (
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
-    AnalysisAdded, IncidentClosed,
+    AnalysisAdded, IncidentClosed, LateResultDropped,
 )  # fmt: skip
 """What may be appended to a run without its lease, besides answers."""
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runtime.record import events as ev
 from runtime.record import rewind
-from runtime.record.taxonomy import Classification
+from runtime.record.taxonomy import Cause, Classification
 
 FOLD_VERSION = 1
 """Rises when the same events give another summary; cached summaries of another version are made anew."""
@@ -200,7 +200,7 @@ class RunState:
         if handler is None:
             return
         # After the end nothing happens any more, but that a late analysis comes in or that somebody turns it back.
-        late = self.terminal and not isinstance(event, ev.AnalysisAdded | ev.RewindRequested)
+        late = self.terminal and not isinstance(event, ev.AnalysisAdded | ev.RewindRequested | ev.LateResultDropped)
         if late or not handler(self, event):
             self.anomalies += 1
 
@@ -496,7 +496,9 @@ def _settle(s: RunState, node: Node, e: ev.Record) -> bool:
     node.recorded, node.hooks_due, node.closed_at = True, False, e.ts
     if node.by is not None and isinstance(e, ev.StepEnded) and e.skipped:
         return s._move(node, "skipped")
-    return s._move(node, "failed" if node.fault is not None else "succeeded")
+    if node.fault is None:
+        return s._move(node, "succeeded")
+    return s._move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
 
 
 def _step_settled(s: RunState, e: ev.StepSettled) -> bool:
@@ -512,6 +514,13 @@ def _retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
     if node.tries:
         node.tries[-1] = replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source)
     return s._move(node, "retrying")
+
+
+def _late_result(s: RunState, e: ev.LateResultDropped) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is not None:
+        node.warnings.append(f"attempt {e.attempt} came back after it had been given up: {e.summary}")
+    return True
 
 
 def _incident_opened(s: RunState, e: ev.IncidentOpened) -> bool:
@@ -578,6 +587,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.StepEnded: _step_ended,
     ev.StepSettled: _step_settled,
     ev.RetryScheduled: _retry_scheduled,
+    ev.LateResultDropped: _late_result,
     ev.IncidentOpened: _incident_opened,
     ev.IncidentAnswered: _incident_answered,
     ev.IncidentClosed: _incident_closed,

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
-from orbiter import steps
+from orbiter import errors, steps
 from orbiter.ask import NeedsInput
 from orbiter.errors import OrbiterError
 from orbiter.steps import Aborted, Skipped
@@ -107,7 +107,7 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
     c.element.holds = not c.repeatable
     try:
         with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as limit:
                 deltas = c.life.conditions.deltas
                 if c.step.stream is not None and deltas is not None and deltas.wants(c.life.state.id):
                     run_id, node_id = c.life.state.id, c.node_id
@@ -115,6 +115,13 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
                         arguments, lambda kind, text: deltas.put(run_id, node_id, attempt, kind, text)
                     )
                 return await c.step.call(arguments)
+    except TimeoutError as exc:
+        if not limit.expired():
+            raise
+        left = "" if c.repeatable else "; whether it took effect is not known"
+        raise errors.TimeoutError(
+            f"{c.step.name} did not come back within {timeout:g} s{left}", operation=c.step.name, timeout_seconds=timeout
+        ) from exc
     finally:
         c.element.holds = False
 
@@ -144,7 +151,12 @@ async def _failed(  # noqa: PLR0917 - one attempt's whole story
 ) -> Given | Trouble | None:
     fault = classified(c, exc)
     ended = ev.StepEnded(
-        node_id=c.node_id, parent_id=c.parent_id, attempt=attempt, fault=fault, seconds=round(seconds, 4)
+        node_id=c.node_id,
+        parent_id=c.parent_id,
+        attempt=attempt,
+        fault=fault,
+        effect_unknown=isinstance(exc, TimeoutError) and not c.repeatable,
+        seconds=round(seconds, 4),
     )
     if isinstance(exc, NeedsInput):
         return trouble(c, fault, exc, changes, ended=ended)

@@ -29,6 +29,7 @@ from runtime.work.carried import Carried
 from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
 from runtime.work.invoking import permit
+from runtime.work.late import note_late
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
 from runtime.work.troubles import differs
@@ -177,6 +178,9 @@ class RunScope(steps.Scope):
         node = self._life.state.nodes.get(self.path)
         if node is None or text not in node.warnings:
             self._life.note(ev.Warned(node_id=self.path, text=text))
+
+    def late(self, result: Any, error: BaseException | None) -> None:
+        note_late(self._life, self.path, result, error)
 
     # -- step ----------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ def _check(state: RunState) -> None:
 
 
 @given(st.lists(events(), max_size=40))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.Record]) -> None:
     state = RunState()
     for event in _numbered(found):
