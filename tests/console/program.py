@@ -27,7 +27,7 @@ from orbiter.models.scripted import Call, Reply, script
 def store(path: str, text: str) -> str:
     """Store a text."""
     with open("stored.log", "a") as log:
-        log.write(path + "\n")
+        log.write(path.rpartition("/")[2] + "\n")  # a runtime hands over the real path, whatever the model wrote
     return "stored"
 
 

@@ -19,7 +19,12 @@ import pytest
 
 from tests.console.program import PROGRAM, Program, environment
 
-FILES = {"README.md": "# A project\n", "tool.py": "x = 1\n", "data.json": "{}\n", "notes.txt": "costs $$5 and ${result}\n"}
+FILES = {
+    "README.md": "# A project\n",
+    "tool.py": "x = 1\n",
+    "data.json": "{}\n",
+    "notes.txt": "costs $$5 and ${result}\n",
+}
 STEPS = {"list_files": 1, "read_file": 4, "check_file": 4, "ask_reader": 1, "write_report": 1}
 """What the demo's tools do once each for these files; `fetch_index` is tried as often as somebody says so."""
 
@@ -178,7 +183,11 @@ class Terminal:
         while text not in self.seen:
             ready, _, _ = select.select([self._leader], [], [], max(0.0, deadline - time.monotonic()))
             assert ready, f"{text!r} did not come; the end of what did: {self.seen[-2000:]}"
-            self.seen += os.read(self._leader, 65536).decode()
+            try:
+                piece = os.read(self._leader, 65536)
+            except OSError as exc:  # EIO: nobody is left at the other end
+                raise AssertionError(f"{text!r} did not come before the end: {self.seen[-2000:]}") from exc
+            self.seen += piece.decode()
         found, _, self.seen = self.seen.partition(text)
         return found + text
 
@@ -196,7 +205,7 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
     terminal = Terminal(project.directory, "demo")
     try:
         while True:
-            asked = terminal.until("q to leave it]:")
+            asked = terminal.until("q to leave it]:").rpartition("waits for an answer")[2]
             if "question:" in asked:
                 terminal.type("input")
                 terminal.until("text (Enter: none):")
