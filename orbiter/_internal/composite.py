@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from orbiter import steps
-from orbiter._internal.tool_step import TOOL_CODEC, ToolInvocation, as_text, result_of, run_tool
+from orbiter._internal.tool_step import TOOL_CODEC, ToolInvocation, as_text, invoke, result_of
 from orbiter._internal.value_step import hook_once
 from orbiter.steps import Place, Scope, Skipped
 from orbiter.types import ToolResult, content_text
@@ -53,7 +53,7 @@ def _agent_name(invocation: ToolInvocation) -> str:
 async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
     try:
         with steps.at(scope, Place(0)):
-            return result_of(invocation, await run_tool(invocation))
+            return await invoke(invocation)
     except Skipped as skipped:
         return result_of(invocation, skipped.value)
     except Exception as exc:

@@ -83,22 +83,21 @@ def _encodable(text: str) -> str:
 
 
 async def invoke(invocation: ToolInvocation) -> ToolResult:
-    """Validate the arguments and run the tool once. What it raises passes; `TOOL_CODEC.absorb` makes a result of it."""
+    """Validate the arguments and run the tool once; a tool that is not ours is simply executed.
+
+    What the tool raises passes; `TOOL_CODEC.absorb` makes a result of it.
+    """
     if invocation.problem is not None:
         return error_of(invocation, invocation.problem)
-    return result_of(invocation, await run_tool(invocation))
-
-
-async def run_tool(invocation: ToolInvocation) -> Any:
-    """What the tool returns. A tool that is not ours is simply executed."""
     tool = invocation.tool
     if not isinstance(tool, Tool):
-        return await tool.execute(**invocation.arguments)
+        return result_of(invocation, await tool.execute(**invocation.arguments))
     token = _context.set(invocation.context)
     try:
-        return await tool.invoke(invocation.arguments)
+        value = await tool.invoke(invocation.arguments)
     finally:
         _context.reset(token)
+    return result_of(invocation, value)
 
 
 def _metadata(agent: Any) -> Mapping[str, Any]:
