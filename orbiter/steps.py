@@ -268,12 +268,21 @@ class DirectScope(Scope):
 DIRECT = DirectScope()
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class _Slot:
-    """A place that a container keeps for the child it is about to run."""
+    """A place that a container keeps for the child it is about to run.
+
+    A child whose own code runs the agent more than once (a subclass that asks twice) uses it as often: later uses get
+    names of their own, so that no two nodes share a path.
+    """
 
     parent: Scope
     place: Place
+    uses: int = 0
+
+    def open(self, kind: ScopeKind, name: str, info: Mapping[str, Any] | None) -> Scope:
+        self.uses += 1
+        return self.parent.scope(kind, name if self.uses == 1 else f"{name}#{self.uses}", self.place, info)
 
 
 _current: ContextVar[Scope | _Slot | None] = ContextVar("orbiter_scope", default=None)
@@ -338,7 +347,7 @@ class opening:  # noqa: N801 - reads as a verb at its only use: ``async with ope
         if found is None:
             return DIRECT
         if isinstance(found, _Slot):
-            scope = found.parent.scope(self._kind, self._name, found.place, self._info)
+            scope = found.open(self._kind, self._name, self._info)
         else:
             scope = found.scope(self._kind, self._name, None, self._info)
         self._scope = await scope.__aenter__()

@@ -169,6 +169,23 @@ async def test_a_delegated_task_is_a_node_and_the_worker_stands_in_it() -> None:
     assert not any(path.endswith("tool:delegate_to_a~0.0") for path in journal.records)
 
 
+async def test_an_agent_that_asks_twice_is_two_nodes() -> None:
+    class Twice(Agent):
+        async def run(self, input: str, **settings: Any) -> Any:
+            first = await super().run(input, **settings)
+            return await super().run(first.text, **settings)
+
+    swarm = Swarm(agents=[Twice(name="c", instructions="c"), _agent("b", note)])
+    journal = Journal()
+    result = await _life(journal, lambda: swarm)
+    again = await _life(journal, lambda: swarm)
+    assert result.output == again.output == "B(noted b1)"
+    assert result.outputs["c"] == "C(C(go))"
+    steps_of_c = [path for path in journal.records if "/agent:c" in path]
+    assert steps_of_c == ["/swarm:swarm(c...)~0/agent:c~0/llm:llm~0", "/swarm:swarm(c...)~0/agent:c#2~0/llm:llm~0"]
+    assert set(journal.executed.values()) == {1}
+
+
 async def test_hooks_fire_once_in_all_lives() -> None:
     fired: Counter[str] = Counter()
 
