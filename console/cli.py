@@ -31,6 +31,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "inject": ("console.verbs.controls:inject", "Give an agent of a run a message."),
     "break": ("console.verbs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
     "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
+    "classify": ("console.verbs.classify:classify", "Say how errors would be judged (JSON lines)."),
+    "config": ("console.verbs.config:config", "Show what is configured, and where it comes from."),
     "serve": ("console.verbs.serve:serve", "Drive this workspace's runs and serve its consoles."),
     "stop": ("console.verbs.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
     "dial-stdio": ("console.verbs.dial:dial_stdio", "Connect stdin and stdout to this workspace's runtime (for ssh)."),

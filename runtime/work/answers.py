@@ -108,7 +108,7 @@ async def _wait(c: Carried, answer: ev.IncidentAnswered) -> None:
 def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
     opened = c.life.state.incidents[answer.incident_id].opened
     attempts = c.node.attempts if c.node is not None else 0
-    policy = c.life.conditions.policy
+    policy = c.life.conditions.policy_for(opened.fault)
     if "seconds" in answer.params:
         until, source = answer.ts + timedelta(seconds=float(answer.params["seconds"])), "operator"
     elif opened.fault.retry_after_s is not None:

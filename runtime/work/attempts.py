@@ -182,7 +182,7 @@ async def _failed(  # noqa: PLR0917 - one attempt's whole story
 
 
 def _decide(c: Carried, fault: Classification) -> Decision:
-    policy = c.life.conditions.policy
+    policy = c.life.conditions.policy_for(fault)
     if c.step.traits.retry_policy is not None:
         policy = RetryPolicy.from_mapping(c.step.traits.retry_policy())
     rounds = c.node.round if c.node is not None else 1

@@ -17,11 +17,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NoReturn, Protocol
 
+from runtime.judgement.budget import Budget
+from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.permission_policy import PermissionPolicy
+from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease
 from runtime.record.state import RunState
+from runtime.record.taxonomy import Classification
 
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
@@ -46,7 +50,8 @@ class Conditions:
     """What a drive is given: the workspace's directory, and what is configured."""
 
     workspace: str
-    policy: RetryPolicy
+    policy: RetryPolicy | None = None
+    """One retry policy for all faults, in place of what `errors` says of each."""
     grace_s: float = 60.0
     """How long everything must have been waiting before the run leaves memory."""
     deadline_s: float | None = None
@@ -57,10 +62,25 @@ class Conditions:
     """What steps may do without being asked about, and what they may not do at all."""
     analysis: str = "off"
     """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
+    errors: ErrorHandlingConfig = field(default_factory=ErrorHandlingConfig)
+    """How faults are judged, repeated, and held back by breakers."""
+    budget: Budget = field(default_factory=Budget)
+    """What every run may use up; a run's own options go over it."""
+    prices: PriceTable = field(default_factory=builtin_prices)
+    fallbacks: tuple[str, ...] = ()
+    """Models for every agent, tried after its own and its swarm's."""
+    stall_s: float | None = None
+    """After how long without progress somebody is told; None: never."""
+    handoff_rounds: int = 3
+    """How often agents may hand on in the same circle before somebody is asked; 0: never."""
     deltas: Deltas | None = None
     program: str = ""
     alive_since: Callable[[], datetime] | None = None
     """Since when somebody has been alive to drive runs, without a break (see `Life.missed`)."""
+
+    def policy_for(self, fault: Classification) -> RetryPolicy:
+        """How often and how far apart a fault of this kind is tried again."""
+        return self.policy or self.errors.policy_for(fault)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,108 @@
+"""What can stand in `orbiter.toml`: its sections, their keys, and what each may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.judgement.budget import Budget
+from runtime.judgement.config import ErrorHandlingConfig, ProviderErrorSettings
+from runtime.judgement.prices import Price
+from runtime.judgement.rules import Rule
+from runtime.work.toml_lines import Path
+
+
+class AnalysisSettings(BaseModel):
+    """`model`: who is asked about incidents: a model string, ``auto`` (a provider whose key is there), or ``off``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    model: str = "auto"
+
+
+class RuntimeSettings(BaseModel):
+    """How runs are driven. Times in seconds.
+
+    `grace_s`: how long everything must have been waiting before a run leaves memory. `stall_s`: after how long without
+    progress somebody is told; not set: never. `handoff_rounds`: how often agents may hand on in the same circle before
+    somebody is asked; 0: never asked. `fallbacks`: models for every agent, tried after its own.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    grace_s: float = Field(default=60.0, ge=0, allow_inf_nan=False)
+    env_file: str = ""
+    python: str = ""
+    stall_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    handoff_rounds: int = Field(default=3, ge=0)
+    fallbacks: tuple[str, ...] = ()
+
+
+class PermissionSettings(BaseModel):
+    """See `runtime.judgement.permission_policy`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    default: Literal["allow", "ask", "deny"] = "ask"
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Settings(BaseModel):
+    """All that can stand in the file, by section."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    errors: ErrorHandlingConfig = Field(default_factory=ErrorHandlingConfig)
+    budgets: Budget = Field(default_factory=Budget)
+    permissions: PermissionSettings = Field(default_factory=PermissionSettings)
+    analysis: AnalysisSettings = Field(default_factory=AnalysisSettings)
+    runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    prices: dict[str, Price] = Field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+
+
+_TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+    (Settings, "errors"): ErrorHandlingConfig,
+    (Settings, "budgets"): Budget,
+    (Settings, "permissions"): PermissionSettings,
+    (Settings, "analysis"): AnalysisSettings,
+    (Settings, "runtime"): RuntimeSettings,
+}
+_MAPS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+    (Settings, "prices"): Price,
+    (ErrorHandlingConfig, "provider_settings"): ProviderErrorSettings,
+}
+_LISTS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+    (Settings, "rules"): Rule,
+    (ErrorHandlingConfig, "rules"): Rule,
+}
+
+
+def unknown_key(data: Mapping[str, Any], model: type[BaseModel] = Settings, path: Path = ()) -> tuple[Path, list[str]]:
+    """The first key that is none of ours, with those that are valid there; an empty path where all are known."""
+    valid = list(model.model_fields)
+    for key, value in data.items():
+        if key not in valid:
+            return (*path, key), valid
+        for inner, each, at in _inside(model, key, value, (*path, key)):
+            found = unknown_key(each, inner, at)
+            if found[0]:
+                return found
+    return (), []
+
+
+def _inside(
+    model: type[BaseModel], key: str, value: Any, at: Path
+) -> Iterator[tuple[type[BaseModel], Mapping[str, Any], Path]]:
+    """The tables that a value holds, each with its model and path."""
+    if isinstance(value, Mapping):
+        if (model, key) in _TABLES:
+            yield _TABLES[model, key], value, at
+        elif (model, key) in _MAPS:
+            yield from (
+                (_MAPS[model, key], each, (*at, name)) for name, each in value.items() if isinstance(each, Mapping)
+            )
+    elif isinstance(value, list) and (model, key) in _LISTS:
+        for number, each in enumerate(value):
+            if isinstance(each, Mapping):
+                yield _LISTS[model, key], each, (*at, number)

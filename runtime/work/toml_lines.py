@@ -1,0 +1,92 @@
+"""On which line of a TOML file a key stands: `tomllib` does not say, and a message should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+Path = tuple[str | int, ...]
+
+_NAME = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
+_KEY = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
+_PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)""")
+_HEADER = re.compile(r"\s*(\[\[|\[)\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$")
+
+
+def lines_of(text: str) -> dict[Path, int]:
+    """Line numbers, from 1, by path; an element of an array of tables has its index in the path.
+
+    Only for text that `tomllib` could read. Keys inside of inline tables stand under the key that holds the table.
+    """
+    found: dict[Path, int] = {}
+    counts: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in _statements(text):
+        header = _HEADER.match(line)
+        if header is not None:
+            table = _entered(_parts(header[2]), counts)
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            found.setdefault(table, number)
+            continue
+        key = _KEY.match(line)
+        if key is not None:
+            found.setdefault((*table, *_parts(key[1])), number)
+    return found
+
+
+def line_of(path: Path, lines: dict[Path, int]) -> int | None:
+    """The line of a path, or of the nearest thing above it that has one."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
+
+
+def _entered(parts: Path, counts: dict[Path, int]) -> Path:
+    """A header's path, with the index of the last element wherever it leads through an array of tables."""
+    found: Path = ()
+    for at, part in enumerate(parts):
+        found = (*found, part)
+        if found in counts and at < len(parts) - 1:
+            found = (*found, counts[found])
+    return found
+
+
+def _parts(text: str) -> Path:
+    return tuple(quoted or literal or bare for quoted, literal, bare in _PART.findall(text))
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that begin a statement: none that stand inside of a long text or a list."""
+    depth, fence = 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not depth and not fence:
+            yield number, line
+            if _HEADER.match(line):
+                continue
+        depth, fence = _after(line, depth, fence)
+
+
+_TOKENS = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
+
+
+def _after(line: str, depth: int, fence: str) -> tuple[int, str]:
+    """How deep in brackets, and in which long text, the next line begins."""
+    at = 0
+    while True:
+        if fence:
+            end = line.find(fence, at)
+            if end < 0:
+                return depth, fence
+            at, fence = end + 3, ""
+        found = _TOKENS.search(line, at)
+        if found is None:
+            return depth, fence
+        mark, at = found[0], found.end()
+        if mark in ('"""', "'''"):
+            fence = mark
+        else:
+            depth += (mark in "[{") - (mark in "]}")
