@@ -16,6 +16,16 @@ from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
 
 _KEY_WIDTH = 16
+_GROUPS = {
+    "prompt": "In the prompt",
+    "editor": "While typing",
+    "tree": "In the tree",
+    "list": "In lists",
+    "page": "In texts",
+    "run": "In a run",
+    "app": "Everywhere",
+}
+"""What the first part of an action's id stands for, in the order in which a reader wants it."""
 
 
 class HelpPage(LivePage):
@@ -52,18 +62,21 @@ class HelpScreen(ModalScreen[None]):
 
 def help_lines(screen: Screen[Any]) -> list[Spans]:
     """All keys that work on `screen` now, by what they belong to; then the keys of decisions."""
-    groups: dict[str, dict[str, tuple[list[str], str]]] = {}
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in _GROUPS.values()}
     for active in screen.active_bindings.values():
         binding = active.binding
-        if binding.system or not binding.description:
+        context, named, _ = (binding.id or "").partition(".")
+        if not named:  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
             continue
-        group = groups.setdefault(active.node.BINDING_GROUP_TITLE or type(active.node).__name__, {})
+        group = groups.setdefault(_GROUPS.get(context, context), {})
         keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
         shown = screen.app.get_key_display(binding)
         if shown not in keys:
             keys.append(shown)
     lines: list[Spans] = []
     for title, actions in groups.items():
+        if not actions:
+            continue
         lines += [span(title, "ink-accent", bold=True)]
         lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
         lines.append(())

@@ -15,7 +15,7 @@ from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
 from screens.widgets.livepage import LivePage
 
-FIRST_USE = "No runs yet. Start one in another terminal:  orbiter-console run path/to/file.py:swarm"
+FIRST_USE = "No runs yet. In another terminal:  orbiter-console run file.py:swarm"
 
 
 class HomeScreen(LinkedScreen):

@@ -120,14 +120,14 @@ class LinkedScreen(Screen[None]):
         bar = self.query_one("#lost", Bar)
         bar.set_class(status.phase == "lost", "-shown")
         if status.phase == "lost":
-            why = self.session.looks().line(status.reason, 200)
+            looks = self.session.looks()
+            why = looks.line(status.reason, 200)
             bar.show(
                 (
                     Span(f"{self.session.glyphs.state['failed']} No runtime: ", "severity-error", bold=True),
-                    Span(f"{why}. What you see is what was known last.  ", "severity-error"),
-                    Span("b", "ink-key"),
-                    Span(" brings it back", "ink"),
-                )
+                    Span(f"{why} {looks.glyphs.dot.strip()} what you see is what was known last", "severity-error"),
+                ),
+                (Span("b", "ink-key"), Span(" brings it back")),
             )
         if status.phase != self._phase:
             self._phase = status.phase

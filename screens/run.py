@@ -211,6 +211,13 @@ class RunScreen(LinkedScreen):
             self.say(str(exc), "error")
         self.pace.request()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the prompt `escape` is the prompt's."""
+        if action == "back" and self.is_mounted:
+            prompt = self.query_one("#prompt", Prompt)
+            return not prompt.has_focus_within or prompt.mode == "sent"
+        return super().check_action(action, parameters)
+
     def action_back(self) -> None:
         self.post_message(OpenHome())
 

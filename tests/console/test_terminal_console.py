@@ -160,3 +160,22 @@ def test_the_terminal_is_restored(program: Program) -> None:
         assert terminal.ended() == 0
     for sequence in ("\x1b[?1049l", "\x1b[?25h", "\x1b[?2004l"):
         assert sequence in terminal.text
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Callable[[], str]) -> None:
+    incident = parked()
+    with opened(program) as terminal:
+        terminal.until("permission denied")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        for number in range(200):  # nobody reads what these paint
+            terminal.resize(80 + number % 40, 24)
+            os.write(terminal.leader, b"\t")
+            time.sleep(0.005)
+        done = program("answer", incident, "grant")
+        assert done.returncode == 0, done.stderr
+        wait_until(lambda: states(program) == ["completed"])
+        terminal.until("completed")
+        terminal.press("q")
+        assert terminal.ended() == 0

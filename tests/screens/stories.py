@@ -8,10 +8,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orbiter.steps import Place, segment
-from runtime.judgement.options import options_for
+from runtime.judgement.options import option
 from runtime.record import events as ev
 from runtime.record.state import RunState
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
+
+_GRANT = ("grant", "deny", "skip", "abort")
+_ASK = ("input", "skip", "abort")
+_DOUBT = ("result", "retry", "skip", "abort")
+_MODEL = ("wait_retry", "retry", "switch_model", "result", "skip", "abort")
+_TOOL = ("retry", "edit", "result", "skip", "abort")
+"""Which options a runtime offers when is its own business; a story is told with these."""
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
@@ -107,8 +114,10 @@ class Story:
     ) -> str:
         """An incident at a node; its id."""
         node = self.state.nodes[node_id]
-        where: Any = node.kind
-        options, safe = options_for(fault, where, need=need, question=bool(question), in_doubt=in_doubt)
+        offered = (
+            _GRANT if need else _ASK if question else _DOUBT if in_doubt else _MODEL if node.kind == "llm" else _TOOL
+        )
+        options = tuple(option(name, hint=need if name == "grant" else "") for name in offered)
         incident_id = incident_id or f"{self.run_id}-inc-{len(self.state.incidents) + 1}"
         opened = ev.IncidentOpened(
             incident_id=incident_id,
@@ -116,7 +125,7 @@ class Story:
             error_type=fault.exception,
             message=message or fault.user_message,
             options=options,
-            safe=safe,
+            safe="deny" if need else "abort",
             lineage=tuple(found.name for found in self.state.lineage(node_id)),
             task=task or self.state.input,
             action=dict(action or {}) | ({"permission": need} if need else {}),
