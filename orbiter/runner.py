@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orbiter import steps
-from orbiter._internal.call_runner import CallRunnerError, run_agent
+from orbiter._internal.call_runner import CallRunnerError, run_agent, runs_plainly
 from orbiter._internal.members import RunSettings, is_container, run_container
 from orbiter._internal.repeats import Repeats
 from orbiter._internal.sink import wanted_types
 from orbiter._internal.threads import awaiting_loop, pool
-from orbiter.agent import Agent
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
 from orbiter.types import Message, RunResult
 
@@ -159,7 +158,7 @@ def _stream(
     from orbiter._internal.stream_run import StreamedRun
 
     wanted = wanted_types(detailed, event_types)
-    if isinstance(agent, Agent) and not steps.inside():
+    if runs_plainly(agent) and not steps.inside():
         streamed = StreamedRun(
             agent,
             history=messages,

@@ -100,7 +100,7 @@ async def run_agent(
                 node=None if record is None else record.node,
                 resolve=resolve,
             )
-            if type(agent).run is _PLAIN_RUN and "run" not in vars(agent):
+            if runs_plainly(agent):
                 output = await run.run(input)
             else:
                 output = await _run_overridden(run, input, messages, max_retries)
@@ -126,6 +126,11 @@ async def run_agent(
             raise
         raise error from error.__cause__
     return result if record is None else record.succeed(result)
+
+
+def runs_plainly(agent: Any) -> bool:
+    """Whether the agent is ours and its `run` is `Agent.run`: not overridden, not replaced."""
+    return isinstance(agent, Agent) and type(agent).run is _PLAIN_RUN and "run" not in vars(agent)
 
 
 async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | None, max_retries: int) -> Any:

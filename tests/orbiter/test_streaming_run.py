@@ -314,6 +314,18 @@ async def test_chunks_of_another_making() -> None:
     assert [event.result for event in events if isinstance(event, ToolResultEvent)] == ["3"]
 
 
+async def test_a_subclass_that_wraps_run_streams_through_its_own() -> None:
+    class Polite(Agent):
+        async def run(self, input: str, **settings: Any) -> Any:
+            return await super().run(f"please, {input}", **settings)
+
+    provider = Stream(said("a", "b"))
+    stream = run.stream(Polite(name="a"), "q", provider=provider)
+    assert [event.text for event in await collect(stream)] == ["a", "b"]
+    assert str(provider.seen[0][0].content) == "please, q"
+    assert stream.result.output == "ab"
+
+
 # --- swarms -----------------------------------------------------------------------------------------------------------
 
 
