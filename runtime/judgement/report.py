@@ -8,12 +8,15 @@ is the seed's form of it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from runtime.judgement.options import why_no_retry
+from runtime.judgement.tracebacks import folded
+from runtime.judgement.waits import Waiter, waiters
 from runtime.record.events import IncidentOpened, Option
 from runtime.record.state import Node, RunState
 
@@ -30,6 +33,23 @@ class SummaryLine(BaseModel):
     number: int
     objective: str
     ok: bool
+
+
+class AttemptLine(BaseModel):
+    """An attempt that failed, and the wait that came after it."""
+
+    model_config = ConfigDict(frozen=True)
+    number: int
+    ended_at: datetime
+    seconds: float
+    cause: str
+    message: str
+    wait_s: float | None = None
+    wait_source: str = ""
+
+    def sentence(self) -> str:
+        waited = f"; then waited {self.wait_s:.1f}s ({self.wait_source})" if self.wait_s is not None else ""
+        return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{waited}"
 
 
 class Report(BaseModel):
@@ -56,6 +76,15 @@ class Report(BaseModel):
     options: tuple[Option, ...] = ()
     safe: str = "abort"
     why_no_retry: str = ""
+    attempts: tuple[AttemptLine, ...] = ()
+    causes: tuple[str, ...] = ()
+    """The chain of errors, outermost first."""
+    waits_for: tuple[Waiter, ...] = ()
+    """What waits on this incident."""
+    question: str = ""
+    deadline: datetime | None = None
+    at_deadline: str = ""
+    """What happens then by itself, in words."""
     analysis: str = ""
     analysis_by: str = ""
 
@@ -78,11 +107,44 @@ class Report(BaseModel):
             parts.append(f"**Execution Stats:** {stats}")
         if self.summary:
             parts.append("**Execution Summary:**\n" + "\n".join(self.summary_lines()))
-        if self.why_no_retry:
-            parts.append(f"**Retry:** {self.why_no_retry}")
-        if self.options:
-            parts.append("**Recovery Options:** " + ", ".join(f"{found.label} ({found.id})" for found in self.options))
+        for name, text in self.sections():
+            parts.append(f"**{name}:**\n```\n{text}\n```" if name == "Traceback" else f"**{name}:** {text}")
         return "\n".join(parts) + f"\n\n**Analysis:** {self.analysis or NO_ANALYSIS}"
+
+    def sections(self) -> list[tuple[str, str]]:
+        """What we add to the seed's report, each with its name; nothing that is empty."""
+        found = [
+            ("Where", " > ".join(self.lineage)),
+            ("To Be Done", json.dumps(self.action, ensure_ascii=False, default=str) if self.action else ""),
+            ("Question", self.question),
+            ("Attempts", _listed(line.sentence() for line in self.attempts)),
+            ("Caused By", _listed(self.causes[1:])),
+            ("Traceback", self.traceback.rstrip()),
+            ("Waits For This", _listed(waiter.sentence() for waiter in self.waits_for)),
+            ("Retry", self.why_no_retry),
+            ("Recovery Options", ", ".join(f"{each.label} ({each.id})" for each in self.options)),
+            ("At The Deadline", self.at_deadline),
+            ("Analysed By", f"{self.analysis_by}, a model: check what it says" if self.analysis_by else ""),
+        ]
+        return [(name, text) for name, text in found if text]
+
+    def text(self) -> str:
+        """The report without marks, for what shows none."""
+        rows = [
+            ("Error Report", self.timestamp.strftime("%Y-%m-%d %H:%M:%S")),
+            ("Error Type", self.error_type.upper()),
+            ("Severity", self.severity.upper()),
+            ("Task", self.task),
+            ("Failed Operation", self.failed_operation),
+            ("Error Message", self.error_message),
+            ("Capability", self.capability),
+            ("Error Metadata", json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)),
+            ("Execution Stats", self.stats()),
+            ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
+            *self.sections(),
+            ("Analysis", self.analysis or NO_ANALYSIS),
+        ]
+        return "\n".join(f"{name}: {text}" for name, text in rows if text)
 
     def stats(self) -> str:
         parts = []
@@ -99,6 +161,11 @@ class Report(BaseModel):
             f"{'✅' if line.ok else '❌'} Step {line.number}: {line.objective}{'' if line.ok else ' - Failed'}"
             for line in self.summary
         ]
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Several lines as a list below the section's name."""
+    return "".join(f"\n- {line}" for line in lines)
 
 
 def build(state: RunState, opened: IncidentOpened) -> Report:
@@ -124,13 +191,39 @@ def build(state: RunState, opened: IncidentOpened) -> Report:
         summary=tuple(_summary(state)),
         lineage=opened.lineage,
         action=opened.action,
-        traceback=opened.traceback,
+        traceback=folded(opened.traceback),
+        attempts=tuple(_attempts(node)) if node is not None else (),
+        causes=opened.causes,
+        waits_for=tuple(waiters(state, opened.node_id)),
+        question=opened.question,
+        deadline=opened.deadline,
+        at_deadline=_at_deadline(opened),
         options=opened.options,
         safe=opened.safe,
         why_no_retry="" if any(found.id == "retry" for found in opened.options) else why_no_retry(opened.fault),
         analysis=analysis.text if analysis is not None else "",
         analysis_by=analysis.model if analysis is not None else "",
     )
+
+
+def _attempts(node: Node) -> Iterator[AttemptLine]:
+    for each in node.tries:
+        yield AttemptLine(
+            number=each.attempt,
+            ended_at=each.ended_at,
+            seconds=each.seconds,
+            cause=each.cause,
+            message=each.message,
+            wait_s=each.wait_s,
+            wait_source=each.wait_source,
+        )
+
+
+def _at_deadline(opened: IncidentOpened) -> str:
+    if opened.deadline is None:
+        return ""
+    label = next((found.label for found in opened.options if found.id == opened.safe), opened.safe)
+    return f"{label} ({opened.safe}), without anybody's answer, at {opened.deadline.strftime('%Y-%m-%d %H:%M:%S')} UTC"
 
 
 def _operation(node: Node | None) -> str:

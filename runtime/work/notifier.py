@@ -1,0 +1,148 @@
+"""Tells the channels that a runtime can reach by itself: its log and a webhook. Bell and terminal are the consoles'.
+
+Runs beside the drives and holds no lease. A channel that cannot be reached is tried again, ever more slowly; what was
+sent stands in the workspace's stream, so that a restarted runtime does not say it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from runtime.judgement.notices import Notice, NoticeRules, Outbox
+from runtime.judgement.redaction import Redactor
+from runtime.record import events as ev
+from runtime.record.journal import Journal
+
+log = logging.getLogger("runtime.notices")
+
+TIMEOUT_S = 10.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 300.0
+OURS = ("log", "webhook")
+
+
+class Notifier:
+    """One per driving process."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        rules: NoticeRules,
+        *,
+        redactor: Redactor | None = None,
+        clock: Callable[[], datetime] = ev.utc_now,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        self._journal = journal
+        ours = {channel: least for channel, least in rules.channels.items() if channel in OURS}
+        self._rules = replace(rules, channels=ours)
+        self._redactor = redactor or Redactor()
+        self._clock = clock
+        self._first_pause_s = first_pause_s
+        self._outbox = Outbox(self._rules)
+        self._changed = asyncio.Event()
+        self._failures: dict[str, int] = {}
+        self._again_at: dict[str, float] = {}
+
+    async def serve(self) -> None:
+        """Tell what is open and untold, and then what comes, until cancelled."""
+        after = await self._journal.position()
+        for event in await self._journal.read(ev.WORKSPACE):
+            self._outbox.apply(event)
+        for found in await self._journal.incidents():
+            self._outbox.apply(found.opened.model_copy(update={"run_id": found.run_id}))
+        self._changed.set()
+        hearing = asyncio.create_task(self._hear(after))
+        try:
+            async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
+                while not hearing.done():
+                    await self._tell(client)
+                    await self._rest()
+                await hearing
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+    async def _hear(self, after: int) -> None:
+        try:
+            async for batch in self._journal.tail(None, after):
+                for event in batch:
+                    self._outbox.apply(event)
+                self._changed.set()
+        finally:
+            self._changed.set()
+
+    async def _rest(self) -> None:
+        """Until something happens, or what is held back or failed is due."""
+        loop = asyncio.get_running_loop()
+        held = self._outbox.next_at()
+        waits = [at - loop.time() for at in self._again_at.values()]
+        if held is not None and not self._again_at:
+            waits.append((held - self._clock()).total_seconds())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.01, min(waits)) if waits else None):
+                await self._changed.wait()
+        self._changed.clear()
+
+    async def _tell(self, client: httpx.AsyncClient) -> None:
+        now = asyncio.get_running_loop().time()
+        for notice in self._outbox.due(self._clock()):
+            if self._again_at.get(notice.channel, now) > now:
+                continue
+            try:
+                await self._send(client, notice)
+            except httpx.HTTPError as exc:
+                self._put_off(notice, exc, now)
+                continue
+            self._failures.pop(notice.channel, None)
+            self._again_at.pop(notice.channel, None)
+            sent = await self._journal.post(
+                ev.WORKSPACE, ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=self._clock())
+            )
+            self._outbox.apply(sent)
+
+    def _put_off(self, notice: Notice, exc: Exception, now: float) -> None:
+        failures = self._failures[notice.channel] = self._failures.get(notice.channel, 0) + 1
+        pause = min(LONGEST_PAUSE_S, self._first_pause_s * 2 ** min(failures - 1, 16))
+        self._again_at[notice.channel] = now + pause
+        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, exc)
+
+    async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
+        if notice.channel == "log":
+            log.warning("%s: %s", notice.title(), self._redactor.text(notice.body()))
+            return
+        body = self._redactor.value(webhook_body(notice))
+        response = await client.post(self._rules.webhook, json=body)
+        response.raise_for_status()
+
+
+def webhook_body(notice: Notice) -> dict[str, Any]:
+    """What a webhook is posted, as JSON: `text` for chat programs that show just that, and the incidents."""
+    return {
+        "text": f"{notice.title()}\n{notice.body()}",
+        "incidents": [
+            {
+                "id": opened.incident_id,
+                "revision": opened.revision,
+                "run_id": opened.run_id,
+                "severity": opened.fault.severity.value,
+                "cause": opened.fault.cause.value,
+                "where": list(opened.lineage),
+                "message": opened.question or opened.message,
+                "options": [option.id for option in opened.options],
+                "safe": opened.safe,
+                "deadline": opened.deadline.isoformat() if opened.deadline is not None else None,
+                "fingerprint": opened.fingerprint,
+                "opened_at": opened.ts.isoformat(),
+            }
+            for opened in notice.incidents
+        ],
+    }
