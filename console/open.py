@@ -16,9 +16,8 @@ from console.workspace import Workspace
 from runtime.link.client import LinkClient
 from runtime.link.embedded import Embedded
 from runtime.link.serve import conditions, program
-from runtime.link.transport import Transport, UnixTransport
+from runtime.link.transport import Transport, local_transport
 from runtime.record.state import RUN_TERMINAL
-from runtime.work.daemon import ensure_runtime
 
 if TYPE_CHECKING:
     from console.app import OrbiterApp
@@ -46,7 +45,7 @@ def open_console(
     terminal that is attached again sends reports that nobody asked for. `settings` as `runtime.link.serve` takes them.
 
     Raises:
-        DaemonError: the runtime did not come up.
+        Unreachable: the runtime did not come up; with the last lines of its log.
         Locked: embedded, and another process drives this workspace.
         BadSetting: a setting that is not known, or a value that it cannot have.
     """
@@ -55,14 +54,9 @@ def open_console(
         with Embedded(place.state, conditions(place.root, given)) as runtime:
             return _run(runtime.transport(), run_id=run_id, mouse=mouse)
 
-    def start() -> object:
-        return ensure_runtime(place.state, workspace=place.root, settings=given)
-
-    async def revive() -> object:
-        return await asyncio.to_thread(start)
-
-    start()
-    return _run(UnixTransport(place.state, reviver=revive), run_id=run_id, mouse=mouse, goes_on=True)
+    transport = local_transport(place.state, workspace=place.root, settings=given)
+    asyncio.run(transport.revive())
+    return _run(transport, run_id=run_id, mouse=mouse, goes_on=True)
 
 
 def _run(transport: Transport, *, run_id: str, mouse: bool | None, goes_on: bool = False) -> int:
