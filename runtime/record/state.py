@@ -183,6 +183,8 @@ class RunState:
     output_tokens: int = 0
     cost_usd: float | None = None
     anomalies: int = 0
+    foreign: set[str] = field(default_factory=set)
+    """Types of events of a newer program: what they mean for the run is not known here."""
 
     @property
     def terminal(self) -> bool:
@@ -196,6 +198,8 @@ class RunState:
         """Take one event into account."""
         self.last_seq = max(self.last_seq, event.seq)
         self.updated_at = event.ts
+        if event.v > ev.VERSION or isinstance(event, ev.UnknownEvent):
+            self.foreign.add(getattr(event, "type", ""))
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return

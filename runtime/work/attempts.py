@@ -120,7 +120,9 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
             raise
         left = "" if c.repeatable else "; whether it took effect is not known"
         raise errors.TimeoutError(
-            f"{c.step.name} did not come back within {timeout:g} s{left}", operation=c.step.name, timeout_seconds=timeout
+            f"{c.step.name} did not come back within {timeout:g} s{left}",
+            operation=c.step.name,
+            timeout_seconds=timeout,
         ) from exc
     finally:
         c.element.holds = False

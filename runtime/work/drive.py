@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +38,16 @@ class CancelledItself(ExecutionError):
         super().__init__(
             f"{ref} raised CancelledError though nobody cancelled it",
             hint="Do not let a cancellation of your own tasks leave a tool or a hook; catch it where you await them.",
+        )
+
+
+class OfNewerProgram(ExecutionError):
+    """The run's journal has events that a newer program wrote: nothing may be done that they might forbid."""
+
+    def __init__(self, types: Collection[str]) -> None:
+        super().__init__(
+            f"a newer program has driven this run: {', '.join(sorted(types))} in its journal is not known here",
+            hint="Update orbiter-console and start its runtime again, then retry; or abort the run.",
         )
 
 
@@ -251,6 +261,8 @@ async def _root(life: Life) -> ev.RunFinished:
 
 
 async def _swarm(life: Life) -> str:
+    if life.state.foreign:
+        raise OfNewerProgram(life.state.foreign)
     swarm = await asyncio.to_thread(loader.load, life.state.ref, Path(life.conditions.workspace))
     result = await run_swarm(swarm, life.state.input)
     return str(result.output)

@@ -10,14 +10,20 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import threading
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from orbiter.errors import OrbiterError
+from runtime.work import freshness
+from runtime.work.freshness import OURS, SWARMS
 
-OURS = ("orbiter", "runtime", "console", "screens", "themes")
+_added: list[str] = []
+"""What was put on the path for swarms."""
+_loading = threading.RLock()
+"""One load at a time: forgetting modules and importing them is one act."""
 
 
 class LoadError(OrbiterError):
@@ -49,13 +55,31 @@ def load(ref: str, root: Path) -> Any:
     """
     ref = absolute(ref, root)
     target, _, attribute = ref.rpartition(":")
-    module = _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+    with _loading:
+        module = _fresh(target, root)
     found = _attribute(module, attribute, target)
     if not hasattr(found, "run") and callable(found):
         found = _call(found, ref)
     if not callable(getattr(found, "run", None)):
         raise LoadError(f"{ref} is a {type(found).__name__}, not an agent or a swarm: name the variable that holds one")
     return found
+
+
+def _fresh(target: str, root: Path) -> ModuleType:
+    """The module, imported anew if files of the workspace have changed. No bytecode is written: Python tells versions
+    of a file apart by whole seconds and size only.
+    """
+    beside = Path(target).parent if _is_path(target) else root
+    folders = (root, root.resolve(), beside)
+    began, writes = freshness.now(), sys.dont_write_bytecode
+    freshness.forget_changed(*folders)
+    freshness.forget_others(beside)
+    sys.dont_write_bytecode = True
+    try:
+        return _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+    finally:
+        sys.dont_write_bytecode = writes
+        freshness.remember(*folders, since=began)
 
 
 def _is_path(target: str) -> bool:
@@ -67,7 +91,7 @@ def _from_file(path: Path) -> ModuleType:
         ours = importlib.import_module(path.stem).__file__
         raise LoadError(f"{path} would hide {ours}, a package of this program: rename the file")
     # A name that depends on the path: two files of the same name in one runtime do not become each other.
-    name = f"_orbiter_user_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
+    name = f"{SWARMS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise LoadError(f"{path} is no Python file")
@@ -103,9 +127,18 @@ def _from_name(name: str, root: Path) -> ModuleType:
 
 
 def _with_path(folder: Path) -> None:
-    # Appended, so that a user's file never takes the place of a package of ours.
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+    """Let modules in `folder` be found: after all that was there before, so that a user's file never takes the place
+    of a package of ours, but before the folders of other swarms.
+    """
+    name = str(folder)
+    if name in _added:
+        sys.path.remove(name)
+    elif name in sys.path:
+        return
+    else:
+        _added.append(name)
+    first = next((index for index, each in enumerate(sys.path) if each in _added), len(sys.path))
+    sys.path.insert(first, name)
 
 
 def _attribute(module: ModuleType, attribute: str, target: str) -> Any:

@@ -1,0 +1,87 @@
+"""Whether a workspace's modules are still what their files say, and forgetting them where they are not.
+
+A runtime lives for weeks while its user edits. When a run begins, modules of the workspace whose files have changed are
+imported anew, and with them all others of the workspace, for any of them may hold what a changed one defined. Runs that
+live keep the modules they have.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+OURS = ("orbiter", "runtime", "console", "screens", "themes")
+SWARMS = "_orbiter_user_"
+"""How the names begin under which swarms' own files are imported: those are read anew for every run."""
+_NOT_THEIRS = frozenset({"site-packages", "dist-packages", "node_modules"})
+
+Stamp = tuple[int, int]
+_seen: dict[str, tuple[ModuleType, Stamp]] = {}
+"""Modules of workspaces by name, with their file's time and size when they were imported."""
+
+
+def forget_changed(*folders: Path) -> list[str]:
+    """Forget the modules from `folders` if any of their files has changed since it was imported; returns their names."""
+    importlib.invalidate_caches()  # a file that is younger than the finder's last look
+    known = _of_workspace(folders)
+    if all(_unchanged(name, module, path) for name, (module, path) in known.items()):
+        return []
+    for name in known:
+        sys.modules.pop(name, None)
+        _seen.pop(name, None)
+    return sorted(known)
+
+
+def forget_others(folder: Path) -> None:
+    """Forget modules of other folders that have the name of a module in this one: what lies beside a swarm's file is
+    its own.
+    """
+    beside = {each.stem for each in folder.glob("*.py")} | {each.parent.name for each in folder.glob("*/__init__.py")}
+    for name, (module, _) in list(_seen.items()):
+        if name.partition(".")[0] in beside and not Path(str(module.__file__)).is_relative_to(folder):
+            sys.modules.pop(name, None)
+            _seen.pop(name, None)
+
+
+def remember(*folders: Path, since: float) -> None:
+    """Take down what has been imported from `folders` by now, by an import that began at `since` (`time.time`)."""
+    for name, (module, path) in _of_workspace(folders).items():
+        if name not in _seen or _seen[name][0] is not module:
+            stamp = _stamp(path)
+            # Written while it was being read: nobody knows what was read.
+            _seen[name] = (module, stamp if stamp[0] < since * 1e9 else (0, 0))
+
+
+def now() -> float:
+    """The instant for `remember`, a little early: file systems keep coarser time than clocks."""
+    return time.time() - 0.02
+
+
+def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
+    found: dict[str, tuple[ModuleType, Path]] = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or name.startswith(SWARMS) or name.partition(".")[0] in OURS or not isinstance(file, str):
+            continue
+        path = Path(file)
+        inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
+        if inside is None or any(part in _NOT_THEIRS or part.startswith(".") for part in inside.parts):
+            continue
+        found[name] = (module, path)
+    return found
+
+
+def _unchanged(name: str, module: ModuleType, path: Path) -> bool:
+    seen = _seen.get(name)
+    return seen is None or seen[0] is not module or seen[1] == _stamp(path)
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return (-1, -1)
+    return found.st_mtime_ns, found.st_size
