@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self, get_args
 
+from runtime.judgement.config import ErrorHandlingConfig
 from runtime.record import events as ev
 from runtime.record.taxonomy import Severity
 
@@ -32,6 +33,13 @@ class NoticeRules:
     """The address that is posted to."""
     quiet_s: float = 10.0
     """How long after a notice a channel stays silent; what comes meanwhile is gathered."""
+
+    @classmethod
+    def of_errors(cls, config: ErrorHandlingConfig) -> Self:
+        """Seed 003's settings: the channels that are told of what is critical or worse."""
+        known: dict[str, Channel] = {each: each for each in get_args(Channel)}
+        named = config.notification_channels if config.notify_on_critical_errors else ()
+        return cls({known[name]: Severity.CRITICAL for name in named if name in known}, config.webhook_url or "")
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> Self:

@@ -17,9 +17,12 @@ from orbiter.models.provider import get_provider
 from orbiter.types import SystemMessage, UserMessage
 from runtime.judgement import report as reports
 from runtime.judgement.briefing import INSTRUCTIONS, MAX_TOKENS, NO_ANALYSIS, TIMEOUT_S, analysis_text, briefing
+from runtime.judgement.prices import PriceTable
+from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.state import fold
+from runtime.work.secrets import VAULT
 
 log = logging.getLogger("runtime.analysis")
 
@@ -48,11 +51,15 @@ class Analyst:
         model: str = "auto",
         provider_for: Callable[[str], Any] = get_provider,
         timeout_s: float = TIMEOUT_S,
+        patterns: tuple[str, ...] = (),
+        prices: PriceTable | None = None,
     ) -> None:
         self._journal = journal
         self._model = model
         self._provider_for = provider_for
         self._timeout_s = timeout_s
+        self._patterns = patterns
+        self._prices = prices
         self._known: dict[str, ev.AnalysisAdded] = {}
         self._at_work: set[asyncio.Task[None]] = set()
 
@@ -101,22 +108,25 @@ class Analyst:
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
         try:
             async with asyncio.timeout(self._timeout_s):
-                text, fallback = analysis_text(await self._reply(found, model))
+                reply = await self._reply(found, model)
+            text, fallback = analysis_text(reply.content)
+            cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None
         except Exception as exc:
             log.warning("incident %s: %s could not be asked: %s", opened.incident_id, model, exc)
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
-        analysis = ev.AnalysisAdded(**at, text=text, model=model, fallback=fallback)
+        analysis = ev.AnalysisAdded(**at, text=text, model=model, fallback=fallback, cost_usd=cost)
         if not fallback and opened.fingerprint:
             self._known[opened.fingerprint] = analysis
         return analysis
 
-    async def _reply(self, found: OpenIncident, model: str) -> object:
+    async def _reply(self, found: OpenIncident, model: str) -> Any:
         state = fold(await self._journal.read(found.run_id))
         report = reports.build(state, found.opened)
-        messages = [SystemMessage(content=INSTRUCTIONS), UserMessage(content=briefing(state, report))]
+        redactor = Redactor(self._patterns, VAULT.known())
+        messages = [SystemMessage(content=INSTRUCTIONS), UserMessage(content=briefing(state, report, redactor))]
         provider = self._provider_for(model)
         try:
             reply = await provider.complete(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS)
         finally:
             await provider.aclose()
-        return reply.content
+        return reply

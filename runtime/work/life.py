@@ -19,6 +19,7 @@ from typing import Any, Literal, NoReturn, Protocol
 
 from runtime.judgement.budget import Budget
 from runtime.judgement.config import ErrorHandlingConfig
+from runtime.judgement.notices import NoticeRules
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.retry import RetryPolicy
@@ -62,6 +63,10 @@ class Conditions:
     """What steps may do without being asked about, and what they may not do at all."""
     analysis: str = "off"
     """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
+    notices: NoticeRules | None = None
+    """Which channels are told of what; None: as `errors` says (seed 003's `notification_channels`)."""
+    redact: tuple[str, ...] = ()
+    """Regular expressions of what must leave the workspace in no analysis, notice or export."""
     errors: ErrorHandlingConfig = field(default_factory=ErrorHandlingConfig)
     """How faults are judged, repeated, and held back by breakers."""
     budget: Budget = field(default_factory=Budget)

@@ -52,6 +52,11 @@ class Notifier:
         self._failures: dict[str, int] = {}
         self._again_at: dict[str, float] = {}
 
+    @property
+    def speaks(self) -> bool:
+        """Whether any channel of ours is told of anything."""
+        return bool(self._rules.channels)
+
     async def serve(self) -> None:
         """Tell what is open and untold, and then what comes, until cancelled."""
         after = await self._journal.position()

@@ -15,11 +15,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 
+from runtime.judgement.notices import NoticeRules
+from runtime.judgement.redaction import Redactor
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError
 from runtime.work.analysis import Analyst
 from runtime.work.drive import LEASE_S, Driven, drive
 from runtime.work.life import Conditions, new_id
+from runtime.work.notifier import Notifier
 
 log = logging.getLogger("runtime.supervisor")
 
@@ -62,6 +65,13 @@ class LocalEngine:
         """Wait until nothing is driven any more."""
         while self._driving:
             await asyncio.gather(*self._driving.values(), return_exceptions=True)
+
+
+async def _logged(work: Awaitable[None], lost: str) -> None:
+    try:
+        await work
+    except Exception:
+        log.exception(lost)
 
 
 class Supervisor:
@@ -112,12 +122,16 @@ class Supervisor:
 
     async def _attend(self) -> None:
         """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
-        if self._conditions.analysis == "off":
-            return
-        try:
-            await Analyst(self._journal, model=self._conditions.analysis).serve()
-        except Exception:
-            log.exception("incidents are not analysed any more")
+        given = self._conditions
+        redactor = Redactor(given.redact)
+        async with asyncio.TaskGroup() as group:
+            if given.analysis != "off":
+                analyst = Analyst(self._journal, model=given.analysis, patterns=given.redact, prices=given.prices)
+                group.create_task(_logged(analyst.serve(), "incidents are not analysed any more"))
+            rules = given.notices or NoticeRules.of_errors(given.errors)
+            notifier = Notifier(self._journal, rules, redactor=redactor, clock=self._clock)
+            if notifier.speaks:
+                group.create_task(_logged(notifier.serve(), "nobody is told of incidents any more"))
 
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():

@@ -1,0 +1,386 @@
+"""What is folded from events for people: ledger, look-back, audit, digest, notices, exports, waits."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.judgement import audit, capsule, digest
+from runtime.judgement.ledger import Ledger
+from runtime.judgement.lookback import look_back
+from runtime.judgement.notices import NoticeRules, Outbox, escape_sequences
+from runtime.judgement.redaction import BadPattern, Redactor
+from runtime.judgement.sealed import CannotOpen, KeyPair, seal, unseal
+from runtime.judgement.tracebacks import folded
+from runtime.judgement.waits import waiters
+from runtime.record import events as ev
+from runtime.record.state import fold
+from runtime.record.taxonomy import Cause, Classification, Impact, Origin, Persistence
+
+T0 = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ADA = ev.Actor(name="ada", channel="console")
+BOB = ev.Actor(name="bob", channel="cli")
+
+
+def at(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+def fault(impact: Impact = Impact.NODE) -> Classification:
+    return Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.TRANSIENT, impact=impact)
+
+
+def opened(key: str, seconds: float = 0, impact: Impact = Impact.NODE, **more: object) -> ev.IncidentOpened:
+    given = {"run_id": "r1", "message": f"{key} failed", "lineage": ("agent", "save"), **more}
+    return ev.IncidentOpened(incident_id=key, fault=fault(impact), ts=at(seconds), **given)  # type: ignore[arg-type]
+
+
+def answered(key: str, option: str, seconds: float, by: ev.Actor = ADA, **more: object) -> ev.IncidentAnswered:
+    given = {"run_id": "r1", "revision": 1, **more}
+    return ev.IncidentAnswered(incident_id=key, option=option, ts=at(seconds), by=by, **given)  # type: ignore[arg-type]
+
+
+def grant(grant_id: str = "g1", pattern: str = "/data/**", **more: object) -> ev.GrantAdded:
+    given = {"subject": "*", "verb": "fs.write", "lifetime": "always", "ts": at(0), "by": ADA, **more}
+    return ev.GrantAdded(grant_id=grant_id, pattern=pattern, **given)  # type: ignore[arg-type]
+
+
+# -- ledger and look-back ----------------------------------------------------------------------------------------------
+
+
+def test_the_ledger_counts_uses_and_says_what_holds() -> None:
+    ledger = Ledger()
+    for event in (
+        grant(),
+        grant("g2", until=at(60)),
+        grant("g3"),
+        ev.GrantUsed(grant_id="g1", need="fs.write:/data/a", ts=at(5)),
+        ev.GrantUsed(grant_id="g1", need="fs.write:/data/b", ts=at(9)),
+        ev.GrantUsed(grant_id="nobody's", need="fs.write:/data/b", ts=at(9)),
+        ev.GrantRevoked(grant_id="g3", by=BOB, ts=at(10)),
+    ):
+        ledger.apply(event)
+    states = {held.grant.grant_id: (held.state(at(100)), held.uses) for held in ledger.listed(at(100), every=True)}
+    assert states == {"g1": ("in force", 2), "g2": ("expired", 0), "g3": ("revoked", 0)}
+    assert [held.grant.grant_id for held in ledger.listed(at(100))] == ["g1"]
+    assert ledger.held["g1"].last_used == at(9)
+
+
+def run_with_saves(run_id: str, paths: list[str], ref: str = "x:y") -> list[ev.Record]:
+    events: list[ev.Record] = [ev.RunCreated(run_id=run_id, ref=ref, seq=1)]
+    for number, path in enumerate(paths):
+        node = f"writer~0/save~{number}.0"
+        events.append(
+            ev.StepStarted(
+                node_id=node, kind="tool", name="save", agent="writer", attempt=1, epoch=1, ts=at(number),
+                requested={"id": "c", "arguments": {"path": path}}, permissions=("fs.write:{path}",),
+            )
+        )  # fmt: skip
+        if number < len(paths) - 1:
+            events.append(ev.StepEnded(node_id=node, attempt=1, result={"content": "ok"}))
+    return events
+
+
+def test_the_look_back_lists_what_a_grant_would_have_matched_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data" / "link").symlink_to(tmp_path / "elsewhere")
+    paths = ["data/a", "data/../b", "data/link/c", "data/d"]
+    states = [fold(run_with_saves("r1", paths)), fold(run_with_saves("r2", ["data/e"]))]
+    wide = look_back(grant(pattern=f"{tmp_path}/data/**"), states, root=str(tmp_path))
+    assert [action.need for action in wide.past] == [f"fs.write:{tmp_path}/data/a"]
+    assert [action.need for action in wide.pending] == [f"fs.write:{tmp_path}/data/e", f"fs.write:{tmp_path}/data/d"]
+    assert wide.sentence() == "would have matched 1 past action and 2 pending"
+    narrow = grant(pattern=f"{tmp_path}/data/**", lifetime="run", scope="r2")
+    assert [action.run_id for action in look_back(narrow, states, root=str(tmp_path)).pending] == ["r2"]
+
+
+# -- audit and digest --------------------------------------------------------------------------------------------------
+
+
+def test_the_audit_has_person_channel_option_time_and_reason_and_no_secret() -> None:
+    sealed = seal(KeyPair.new().public, '"hunter2"')
+    events: list[ev.Record] = [
+        opened("i1", 0),
+        answered("i1", "retry", 12.5, reason="host is back"),
+        opened("i2", 20, question="password?"),
+        answered("i2", "input", 21, BOB, params={"value": sealed}),
+        ev.RunFrozen(run_id="r1", by=BOB, reason="lunch", ts=at(30)),
+        ev.NodeOpened(kind="agent", name="a"),
+    ]
+    first, second, third = audit.entries(events)
+    assert (first.person, first.channel, first.option, first.seconds) == ("ada", "console", "retry", 12.5)
+    assert (first.reason, first.asked) == ("host is back", "i1 failed")
+    assert (second.params, second.asked) == ({"value": "(secret)"}, "password?")
+    assert (third.what, third.person, third.reason) == ("froze", "bob", "lunch")
+    granted = audit.entries([grant(run_id=ev.WORKSPACE)])[0]
+    assert (granted.what, granted.run_id, granted.params["pattern"]) == ("granted", "", "/data/**")
+
+
+def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
+    run: list[ev.Record] = [
+        ev.RunCreated(run_id="r1", ref="x:y", ts=at(0)),
+        opened("i1", 1),
+        answered("i1", "retry", 2),
+        opened("i2", 50),
+        opened("i3", 60),
+        answered("i3", "abort", 61, ev.Actor(name="deadline", channel="rule")),
+    ]
+    ended: list[ev.Record] = [
+        ev.RunCreated(run_id="r2", ref="x:y", ts=at(55)),
+        ev.RunFinished(run_id="r2", state="completed", ts=at(58)),
+    ]
+    workspace: list[ev.Record] = [ev.OperatorLooked(by=ADA, ts=at(40)), grant(ts=at(59))]
+    since = digest.last_look(workspace, "ada")
+    assert since == at(40)
+    assert digest.last_look(workspace, "bob") is None
+    made = digest.digest([workspace, run, ended], since)
+    assert made.sentences() == [
+        "1 run started",
+        "1 run completed",
+        "2 incidents opened, 1 open now",
+        "1 answered by rule (a deadline, or nobody to ask)",
+        "1 grant given, 0 taken back",
+    ]
+    assert made.runs == ("r1", "r2")
+    assert digest.digest([workspace, run, ended], at(1_000)).empty
+    assert digest.digest([run], None).answered_by == {"ada": 1}
+
+
+# -- notices -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_storm_is_two_notices_not_a_hundred_and_nothing_is_told_twice() -> None:
+    outbox = Outbox(NoticeRules.from_mapping({"log": "error", "quiet_seconds": 10}))
+    outbox.apply(opened("i0", 0))
+    (first,) = outbox.due(at(0))
+    assert first.title() == "1 incident waits for a person"
+    outbox.apply(ev.NoticeSent(channel="log", incidents=first.keys, ts=at(0)))
+    for number in range(1, 100):
+        outbox.apply(opened(f"i{number}", 1))
+        assert outbox.due(at(1)) == []
+    assert outbox.next_at() == at(10)
+    (second,) = outbox.due(at(10))
+    assert second.title() == "99 incidents wait for a person"
+    assert second.body().endswith("and 96 more")
+    outbox.apply(ev.NoticeSent(channel="log", incidents=second.keys, ts=at(10)))
+    assert outbox.due(at(1_000)) == []
+
+
+def test_each_channel_hears_what_is_loud_enough_for_it() -> None:
+    outbox = Outbox(NoticeRules.from_mapping({"bell": "critical", "log": "warning"}))
+    outbox.apply(opened("i1"))
+    assert [notice.channel for notice in outbox.due(at(0))] == ["log"]
+    outbox.apply(opened("i2", impact=Impact.RUN))
+    heard = {notice.channel: [each.incident_id for each in notice.incidents] for notice in outbox.due(at(0))}
+    assert heard == {"bell": ["i2"], "log": ["i1", "i2"]}
+
+
+def test_what_was_answered_before_anybody_was_told_needs_no_notice() -> None:
+    outbox = Outbox(NoticeRules.from_mapping({"log": "info"}))
+    outbox.apply(opened("i1"))
+    outbox.apply(answered("i1", "retry", 1))
+    outbox.apply(opened("i2"))
+    outbox.apply(ev.RunFinished(run_id="r1", state="aborted"))
+    outbox.apply(opened("i3", unattended=True))
+    assert outbox.due(at(5)) == []
+
+
+@pytest.mark.parametrize(
+    ("given_", "said"),
+    [
+        ({"pager": "error"}, "no 'pager': the channels are bell"),
+        ({"log": "loud"}, "notices.log is 'loud'"),
+        ({"webhook": "error"}, "needs notices.webhook_url"),
+        ({"log": "error", "quiet_seconds": -1}, "quiet_seconds is -1"),
+    ],
+)
+def test_notice_rules_that_make_no_sense_are_refused_by_name(given_: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        NoticeRules.from_mapping(given_)
+
+
+def test_a_message_cannot_break_out_of_a_terminals_sequence() -> None:
+    outbox = Outbox(NoticeRules.from_mapping({"terminal": "info"}))
+    outbox.apply(opened("i1", message="bad\x07\x1b]0;owned\x07;rm"))
+    (notice,) = outbox.due(at(0))
+    text = escape_sequences(notice)
+    assert text.count("\x1b") == 3
+    assert text.count("\x07") == 3
+
+
+# -- redaction and exports ---------------------------------------------------------------------------------------------
+
+KEYS = [
+    "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789",
+    "sk-ant-api03-abcdefghijklmnopqrstuvwxyz",
+    "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "xoxb-1234567890-abcdefghijkl",
+    "glpat-abcdefghij0123456789",
+    "sk_live_abcdefghijklmnop",
+    "AKIAIOSFODNN7EXAMPLE",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "grace.hopper+ops@navy.example.mil",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("around", ["{}", "key={}, next", '{{"a": "{}"}}', "see {}."])
+def test_keys_and_addresses_are_masked_wherever_they_stand(key: str, around: str) -> None:
+    assert key not in Redactor().text(around.format(key))
+
+
+def test_configured_patterns_and_known_secrets_are_masked_and_plain_words_stay() -> None:
+    redactor = Redactor([r"PATIENT-\d+"], ["hunter2"])
+    assert redactor.text("PATIENT-17 typed hunter2 at 12:00") == "[redacted] typed [redacted] at 12:00"
+    plain = "the file /data/out.md was not written: no space left (28)"
+    assert redactor.text(plain) == plain
+    assert redactor.value({"password": "x", "n": 1, "list": ["PATIENT-1"]}) == {
+        "password": "[redacted]", "n": 1, "list": ["[redacted]"],
+    }  # fmt: skip
+    for bad in ("(", "a*"):
+        with pytest.raises(BadPattern):
+            Redactor([bad])
+
+
+def export(events: list[ev.Record], incident_id: str = "") -> str:
+    header = capsule.Header(orbiter_export=1, run_id="r1", incident_id=incident_id, exported_at=T0)
+    return "\n".join(capsule.lines(events, header, Redactor()))
+
+
+def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
+    sealed = seal(KeyPair.new().public, '"hunter2"')
+    key = KEYS[0]
+    events: list[ev.Record] = [
+        ev.RunCreated(run_id="r1", ref="x:y", input=f"use {key}", seq=1, ts=at(0)),
+        ev.NodeOpened(run_id="r1", node_id="a~0", kind="agent", name="a", seq=2),
+        opened("i1", 1, node_id="a~0", seq=3),
+        answered("i1", "input", 2, params={"value": sealed}, seq=4),
+        ev.NodeOpened(run_id="r1", node_id="b~1", kind="agent", name="b", seq=5),
+        ev.RunFinished(run_id="r1", state="completed", output="fine", seq=6),
+    ]
+    text = export(events)
+    assert key not in text
+    assert sealed["sealed"]["body"] not in text
+    read = capsule.read(text)
+    state = read.state()
+    assert (state.phase, state.output, state.input) == ("completed", "fine", "use [redacted]")
+    assert list(state.incidents) == ["i1"]
+    assert state.anomalies == 0
+    about = capsule.read(export(events, "i1"))
+    assert [type(event).__name__ for event in about.events] == [
+        "RunCreated", "NodeOpened", "IncidentOpened", "IncidentAnswered", "RunFinished",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("{}", "line 1 is no header"),
+        ('{"orbiter_export": 99, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}', "format 99"),
+        ('{"orbiter_export": 1, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}\n{"type":', "line 2 is no event"),
+    ],
+)
+def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
+    with pytest.raises(capsule.BadCapsule, match=said):
+        capsule.read(text)
+
+
+# -- sealed ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=200))
+def test_what_is_sealed_opens_for_its_key_alone(text: str) -> None:
+    mine = KeyPair.new()
+    box = seal(mine.public, text)
+    assert unseal(mine, json.loads(json.dumps(box))) == text
+    if len(text) > 3:
+        assert text not in json.dumps(box, ensure_ascii=False)
+
+
+def test_another_key_and_a_changed_box_open_nothing() -> None:
+    mine = KeyPair.new()
+    box = seal(mine.public, "hunter2")
+    with pytest.raises(CannotOpen):
+        unseal(KeyPair.new(), box)
+    for name, value in (("tag", "0" * 64), ("body", "AAAA"), ("key", "1"), ("key", "zz")):
+        with pytest.raises(CannotOpen):
+            unseal(mine, {"sealed": {**box["sealed"], name: value}})
+    with pytest.raises(CannotOpen):
+        unseal(mine, {"sealed": "x"})
+    for weak in ("0", "1", "no key"):
+        with pytest.raises(CannotOpen):
+            seal(weak, "x")
+
+
+# -- reports -----------------------------------------------------------------------------------------------------------
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/me/project/tools.py", line 3, in save
+    client.put(path)
+  File "/usr/lib/python3.11/socket.py", line 833, in create_connection
+    raise err
+  File "/home/me/project/.venv/lib/python3.11/site-packages/httpx/_client.py", line 9, in put
+    return self.request()
+           ^^^^^^^^^^^^^^
+ConnectionRefusedError: [Errno 111] refused
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/home/me/project/tools.py", line 5, in save
+    raise SaveError from exc
+SaveError: could not save"""
+
+
+def test_a_traceback_shows_the_users_frames_and_counts_the_others() -> None:
+    text = folded(TRACEBACK)
+    assert text.count("tools.py") == 2
+    assert "socket.py" not in text
+    assert "_client.py" not in text
+    assert "^^^^" not in text
+    assert "  ... 2 frames of libraries" in text
+    assert "direct cause" in text
+    assert text.endswith("SaveError: could not save")
+
+
+def test_a_traceback_without_a_users_frame_stays_whole() -> None:
+    text = TRACEBACK.replace("/home/me/project/tools.py", "/usr/lib/python3.11/tools.py")
+    assert folded(text) == text
+
+
+@given(st.text(alphabet='ab \n"File,lineTracb():/', max_size=300))
+def test_any_text_is_folded_without_a_fault(text: str) -> None:
+    assert isinstance(folded(text), str)
+
+
+def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:
+    def open_(node: str, parent: str, kind: str, name: str, **info: object) -> ev.NodeOpened:
+        return ev.NodeOpened(node_id=node, parent_id=parent, kind=kind, name=name, info=info)  # type: ignore[arg-type]
+
+    members = ["a", "b", "c", "last"]
+    state = fold(
+        [
+            ev.RunCreated(run_id="r1", ref="x:y"),
+            open_("s~0", "", "swarm", "s", mode="workflow", members=members),
+            *(open_(f"s~0/{name}~0.{i}", "s~0", "agent", name) for i, name in enumerate("abc")),
+            ev.NodeClosed(node_id="s~0/a~0.0", parent_id="s~0", state="succeeded"),
+            ev.StepStarted(
+                node_id="s~0/b~0.1/save~0.0", parent_id="s~0/b~0.1", kind="tool", name="save", agent="b",
+                attempt=1, epoch=1,
+            ),
+        ]
+    )  # fmt: skip
+    assert [waiter.sentence() for waiter in waiters(state, "s~0/b~0.1/save~0.0")] == [
+        "agent b",
+        "swarm s, with a done, then last",
+    ]
