@@ -19,6 +19,7 @@ from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from runtime.work import loader
 from runtime.work.desk import Desk
+from runtime.work.drive import LEASE_S
 
 LONG_S = 60.0
 """How long a run in which everything waits stays in memory while somebody may answer at once."""
@@ -44,10 +45,12 @@ async def carry(
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
         desk = Desk(journal, place.root)
-        run_id = await _unfinished(journal, ref, task) if resume else ""
-        if resume and not run_id:
+        found = await _unfinished(journal, ref, task) if resume else None
+        if resume and found is None:
             note("nothing of this is unfinished: a new run begins")
-        run_id = run_id or await desk.start(ref, task, title=title, by=operator())
+        if found is not None and found.state == "running":
+            note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
+        run_id = found.id if found is not None else await desk.start(ref, task, title=title, by=operator())
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
 
 
@@ -103,11 +106,11 @@ async def _carried(
             await asyncio.gather(following, failed, return_exceptions=True)
 
 
-async def _unfinished(journal: Journal, ref: str, task: str) -> str:
+async def _unfinished(journal: Journal, ref: str, task: str) -> Summary | None:
     def fits(found: Summary) -> bool:
         return found.ref == ref and found.state not in RUN_TERMINAL and (not task or found.input == task[:200])
 
-    return next((found.id for found in await journal.runs(limit=1_000) if fits(found)), "")
+    return next((found for found in await journal.runs(limit=1_000) if fits(found)), None)
 
 
 def exit_code(state: RunState) -> int:
