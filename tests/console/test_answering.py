@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.demo.operator import DemoOperator
+from console.demo.tools import report_file
 from console.linear import Answering
 from console.operators import Given
 from runtime.record import events as ev
@@ -139,3 +140,12 @@ async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
         answer = ev.IncidentAnswered(incident_id=each.incident_id, revision=1, option=given.option)
         state.apply(answer)
     assert options == ["retry", "skip", "skip"]
+
+
+async def test_the_demos_operator_looks_before_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORBITER_STATE", str(tmp_path))
+    doubtful = opened("i", "result", "retry", "abort").model_copy(update={"in_doubt": True})
+    assert (await DemoOperator().decide(RunState(), doubtful)).option == "retry"
+    report_file().parent.mkdir()
+    report_file().write_text("written")
+    assert (await DemoOperator().decide(RunState(), doubtful)).option == "result"

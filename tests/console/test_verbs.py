@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +127,42 @@ def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
         assert done.returncode == 2
         assert told in done.stderr
     assert [each["id"] for each in program.json("incidents")] == [incident]
+
+
+DYING = '''
+import os, signal
+from orbiter import Agent, Swarm, tool
+from orbiter.models.scripted import Call, Reply, Script, script
+
+script("dying", Script([Reply(calls=[Call("send")]), "sent: ${result}"]))
+
+
+@tool
+def send() -> str:
+    """Send a letter: not to be done twice."""
+    with open("sent.log", "a") as log:
+        print("letter", file=log)
+    if os.environ.get("DIE"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "sent"
+
+
+swarm = Swarm(agents=[Agent(name="clerk", model="scripted:dying", tools=[send])])
+'''
+
+
+def test_a_step_in_doubt_is_asked_about_and_not_done_again(program: Program) -> None:
+    (program.directory / "dying.py").write_text(DYING)
+    assert program.with_environment({"DIE": "1"})("run", "dying.py:swarm", "write").returncode == -signal.SIGKILL
+    assert program.logged("sent.log") == ["letter"]
+    assert program("run", "dying.py:swarm", "write", "--resume").returncode == 3
+    (incident,) = program.json("incidents")
+    assert incident["in_doubt"]
+    assert [option["id"] for option in incident["options"]][:2] == ["result", "retry"]
+    assert program("answer", incident["id"], "result", "--value", "it was posted").returncode == 0
+    assert program("run", "dying.py:swarm", "write", "--resume").returncode == 0
+    assert program.logged("sent.log") == ["letter"]
+    assert program.json("show", program.json("runs")[0]["id"])[0]["output"] == "sent: it was posted"
 
 
 BROKEN_STAGE = """
