@@ -203,6 +203,12 @@ class Scope(ABC):
     async def turn(self, number: int, messages: list[Message]) -> None:
         """A new turn of an agent begins: may wait at a breakpoint, and may append injected messages."""
 
+    def recorded(self, name: str, place: Place) -> Any:
+        """The value that an earlier life of the run recorded under this node (a step of kind ``value``); None where
+        there is none. For asking before anything is done that it makes unnecessary.
+        """
+        return None
+
     def outcome(  # noqa: B027 - the direct scope has no use for it
         self, output: str = "", *, state: Literal["succeeded", "degraded"] = "succeeded", note: str = ""
     ) -> None:

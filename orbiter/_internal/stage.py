@@ -10,8 +10,10 @@ from typing import Any
 from orbiter._internal.concurrent import stop
 from orbiter._internal.members import RunSettings, Totals, run_member
 from orbiter._internal.tool_calls import Peers
+from orbiter._internal.value_step import record_value
+from orbiter.errors import ExecutionError
 from orbiter.policy import JoinPolicy
-from orbiter.steps import Place, Scope
+from orbiter.steps import DIRECT, Place, Scope
 from orbiter.types import Message, RunResult, SystemMessage
 
 ALL_REQUIRED = JoinPolicy()
@@ -45,12 +47,18 @@ async def run_stage(
     Raises:
         JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
     """
+    joined = came if came is not None else Joined()
+    racing = join.kind in ("first_success", "quorum")
+    order = [member.name for member in members]
+    known = scope.recorded("verdict", _after(places)) if racing else None
+    if isinstance(known, dict):
+        # Decided in an earlier life of the run. Who lost then, and might be faster now, is not begun again.
+        joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
+        members, places = _chosen(members, places, known["succeeded"])
     tasks = {
         asyncio.create_task(_member(member, input, scope, place, settings, messages, peers)): member.name
         for member, place in zip(members, places, strict=True)
     }
-    order = list(tasks.values())
-    joined = came if came is not None else Joined()
     done: dict[str, RunResult] = {}
     pending = set(tasks)
     try:
@@ -59,7 +67,7 @@ async def run_stage(
             for task in sorted(finished, key=lambda each: order.index(tasks[each])):
                 _settle(task, tasks[task], done, joined.failed)
             verdict = join.verdict(order, done.keys(), joined.failed.keys())
-            if verdict == "violated" or (verdict == "met" and join.kind in ("first_success", "quorum")):
+            if verdict == "violated" or (verdict == "met" and racing and known is None):
                 break
     finally:
         await stop(list(tasks))
@@ -67,8 +75,28 @@ async def run_stage(
     verdict = join.verdict(order, done.keys(), joined.failed.keys())
     if verdict == "violated":
         _raise(join, order, joined)
+    if racing and scope is not DIRECT:
+        failed = {name: str(error) for name, error in joined.failed.items()}
+        arguments = {"_succeeded": list(joined.results), "_failed": failed}
+        await record_value(scope, "verdict", _after(places), _verdict, arguments)
     joined.degraded = bool(joined.failed)
     return joined
+
+
+async def _verdict(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"succeeded": arguments["_succeeded"], "failed": arguments["_failed"]}
+
+
+def _after(places: Sequence[Place]) -> Place:
+    """Where the verdict stands: later than the members, so that a rewind to one of them drops it."""
+    return Place(places[0].seq + 1)
+
+
+def _chosen(
+    members: Sequence[Any], places: Sequence[Place], names: Sequence[str]
+) -> tuple[Sequence[Any], Sequence[Place]]:
+    kept = [(member, place) for member, place in zip(members, places, strict=True) if member.name in names]
+    return [member for member, _ in kept], [place for _, place in kept]
 
 
 def _settle(task: asyncio.Task[RunResult], name: str, done: dict[str, RunResult], failed: dict[str, Exception]) -> None:

@@ -357,9 +357,13 @@ def _run_rewound(s: RunState, e: ev.RunRewound) -> bool:
     if e.node_id not in s.nodes:
         return False
     dropped = rewind.dropped_by(s, e.node_id)
-    for ancestor in s.lineage(e.node_id):
-        if ancestor.id not in dropped:
-            _reopen(s, ancestor)
+    kept = [ancestor for ancestor in s.lineage(e.node_id) if ancestor.id not in dropped]
+    for ancestor in kept:
+        _reopen(s, ancestor)
+    for _, node in s.walk(kept[0].id) if kept else ():
+        # Cancelled because what is open again now had ended: it goes on where it was.
+        if node.phase == "cancelled" and node.id not in dropped:
+            _reopen(s, node)
     for node_id in dropped:
         node = s.nodes.pop(node_id)
         s.counts[node.phase] -= 1

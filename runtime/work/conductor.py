@@ -151,6 +151,12 @@ class RunScope(steps.Scope):
         node = self._life.state.nodes[self.path]
         if node.terminal:
             return
+        below = f"{self.path}/"
+        for incident in self._life.state.open_incidents:
+            # Left open by a branch that lost, in a life that died before it could withdraw.
+            if incident.opened.node_id.startswith(below):
+                gone = {"node_id": incident.opened.node_id, "incident_id": incident.opened.incident_id}
+                self._life.note(ev.IncidentClosed(**gone, reason="withdrawn: its branch has ended"))
         self._life.note(self._closing(exc))
 
     def _closing(self, exc: BaseException | None) -> ev.NodeClosed:
@@ -178,6 +184,10 @@ class RunScope(steps.Scope):
         node = self._life.state.nodes.get(self.path)
         if node is None or text not in node.warnings:
             self._life.note(ev.Warned(node_id=self.path, text=text))
+
+    def recorded(self, name: str, place: Place) -> Any:
+        node = self._life.state.nodes.get(self._join(segment(name, place)))
+        return node.result if node is not None and node.recorded else None
 
     def late(self, result: Any, error: BaseException | None) -> None:
         note_late(self._life, self.path, result, error)
