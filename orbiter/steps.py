@@ -161,6 +161,22 @@ class Aborted(Exception):
     """An operator ended this branch. Passes through faults undisturbed: it has been decided already."""
 
 
+class HandedBack(Aborted):
+    """A runtime gives a failure back to the swarm, instead of asking a person. Decided already, as `Aborted` is.
+
+    `remedy` is what is wanted: ``replan`` and ``reroute`` (the agent `to` goes on, with `reason`), ``stand_in`` (the
+    next of the agents that stand in), ``go_on`` (past the failed agent), ``degrade`` (the agent ends with what it has).
+    `scope` is the id of the node whose code takes it up; others let it pass.
+    """
+
+    def __init__(self, reason: str, *, remedy: str = "", scope: str = "", to: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.scope = scope
+        self.to = to
+
+
 class Scope(ABC):
     """A node of a run that is open. Also the seam itself: every verb is said to the node it concerns."""
 

@@ -14,13 +14,14 @@ from orbiter._internal.flow import by_name, ordered
 from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
 from orbiter._internal.nested import SwarmNode
 from orbiter._internal.partial import keep
+from orbiter._internal.rescue import Rescue
 from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
 from orbiter._internal.stage import Joined, merged, run_stage
 from orbiter._internal.team import _DelegateTool, judge
 from orbiter._internal.tool_calls import delegate_pattern, handoff_pattern
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
-from orbiter.steps import Aborted, Place, Scope, ScopeKind
+from orbiter.steps import Aborted, HandedBack, Place, Scope, ScopeKind
 from orbiter.types import Message, RunResult
 
 if TYPE_CHECKING:
@@ -46,10 +47,17 @@ class Swarm(Container):
         join: When a parallel stage, or a team's delegated work, has succeeded: a `JoinPolicy` or its word.
         failure: What an agent's failure means to a workflow: with ``degrade`` or ``continue`` the next stage gets the
             input that the failed one had.
+        planner: Who gets a failure that asks for another plan (seed 002, REPLANNING); by default a team's lead, or
+            the first agent of a handoff swarm. For a runtime.
+        router: Who gets a failure that asks for another agent (RECLASSIFICATION); by default as `planner`.
+        fallbacks: Who stands in: models for a model string, agents for an agent's name, each tried in turn.
+        budget: What the swarm may use up under a runtime: `max_steps`, `max_tool_calls`, `max_llm_calls`,
+            `max_total_cost_usd`, `max_total_tokens`, `max_wall_time_s`.
 
     Raises:
         SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names strangers, or leaves
-            agents out. An unknown mode is refused by `run`.
+            agents out; a planner or router that is no member. An unknown mode is refused by `run`.
+        ConfigurationError: A fallback that is none, or an unknown budget.
     """
 
     _kind: ScopeKind = "swarm"
@@ -63,6 +71,10 @@ class Swarm(Container):
         max_handoffs: int = 10,
         join: JoinPolicy | str | None = None,
         failure: FailurePolicy | Mapping[str, Any] | str | None = None,
+        planner: str | None = None,
+        router: str | None = None,
+        fallbacks: Mapping[str, Any] | None = None,
+        budget: Mapping[str, float] | None = None,
     ) -> None:
         self.agents: dict[str, Any] = by_name(agents)
         self.flow = flow
@@ -70,6 +82,7 @@ class Swarm(Container):
         self.max_handoffs = max_handoffs
         self.join = JoinPolicy.of(join)
         self.failure = FailurePolicy.of(failure)
+        self.rescue = Rescue.of(self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget)
         self.name = f"swarm({next(iter(self.agents))}...)"
         if flow is None:
             self.flow_order = list(self.agents)
@@ -81,7 +94,10 @@ class Swarm(Container):
         return list(self.flow_order)
 
     def _info(self, input: str) -> dict[str, Any]:
-        return {**super()._info(input), "mode": self.mode}
+        info = {**super()._info(input), "mode": self.mode, **self.rescue.info(self.mode, self.flow_order[0])}
+        if self.mode == "workflow" and self.failure.agent != "fail":
+            info["failure"] = self.failure.agent
+        return info
 
     async def _carry_out(
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
@@ -102,9 +118,24 @@ class Swarm(Container):
         totals = Totals()
         text = input
         result = RunResult(output=input)
-        for index, stage in enumerate(self.stages):
+        index = first = 0
+        while index < len(self.stages):
+            stage = self.stages[index]
+            index += 1
             try:
-                result = await self._stage(index, stage, text, scope, settings, messages, totals)
+                # A stage that is done once more is a place of its own: what it did before stands beside it.
+                result = await self._stage(first + index - 1, stage, text, scope, settings, messages, totals)
+            except HandedBack as back:
+                if back.scope != scope.node_id:
+                    raise
+                if back.remedy == "go_on":
+                    result = self._passed_over(stage, text, back, scope, totals)
+                else:
+                    first += index
+                    index = next(at for at, names in enumerate(self.stages) if back.to in names)
+                    first -= index
+                    text = f"{input}\n\n{back.reason}"
+                    continue
             except Aborted:
                 raise
             except Exception as exc:
@@ -127,7 +158,14 @@ class Swarm(Container):
         if len(stage) == 1:
             name = stage[0]
             result = await run_member(
-                self.agents[name], text, scope, Place(index), settings, messages=messages, peers=self._workflow_peer
+                self.agents[name],
+                text,
+                scope,
+                Place(index),
+                settings,
+                messages=messages,
+                peers=self._workflow_peer,
+                stand_ins=self.rescue.agents,
             )
             totals.add(name, result)
             return result
@@ -140,6 +178,7 @@ class Swarm(Container):
             messages=messages,
             join=self.join,
             peers=self._workflow_peer,
+            stand_ins=self.rescue.agents,
         )
         for name, each in joined.results.items():
             totals.add(name, each)
@@ -170,15 +209,23 @@ class Swarm(Container):
         for hop in count():
             agent = self.agents[name]
             targets = [target for target in getattr(agent, "handoffs", ()) if target in self.agents]
-            result = await run_member(
-                agent,
-                text,
-                scope,
-                Place(hop),
-                settings,
-                messages=history,
-                peers=self._handoff_peer,
-            )
+            try:
+                result = await run_member(
+                    agent,
+                    text,
+                    scope,
+                    Place(hop),
+                    settings,
+                    messages=history,
+                    peers=self._handoff_peer,
+                    stand_ins=self.rescue.agents,
+                )
+            except HandedBack as back:
+                if back.scope != scope.node_id:
+                    raise
+                # The router reads the work so far as history, and why it came back as what is said to it now.
+                name, text = back.to, back.reason
+                continue
             totals.add(name, result)
             target = result.output.strip()
             if target not in targets:
@@ -217,6 +264,7 @@ class Swarm(Container):
                 totals=totals,
                 failed=failed,
                 taken=getattr(lead, "tools", ()),
+                stand_ins=self.rescue.agents,
             )
             for worker in workers
         ]
@@ -229,6 +277,7 @@ class Swarm(Container):
             messages=messages,
             delegates={tool.name: tool for tool in tools},
             peers=self._team_peer,
+            stand_ins=self.rescue.agents,
         )
         judge(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
         totals.add(lead.name, result)

@@ -23,7 +23,7 @@ from orbiter._internal.tool_step import ToolInvocation, as_text
 from orbiter._internal.value_step import hook_once, record_value
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
-from orbiter.steps import DIRECT, Place, Scope, Skipped
+from orbiter.steps import DIRECT, HandedBack, Place, Scope, Skipped
 from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage
 
 if TYPE_CHECKING:
@@ -148,11 +148,17 @@ class AgentRun:
                 try:
                     return await self._body(input)
                 except Exception as exc:
-                    if exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade":
+                    if self._does_without(exc):
                         return self._without_model(exc)
                     input = await self._failed(exc, input)
             except Skipped as skipped:  # a step of it or, as the answer to its own fault, the whole of it
                 return AgentOutput(text=as_text(skipped.value))
+
+    def _does_without(self, exc: Exception) -> bool:
+        """Whether this is the model's failure for good, and the policy for it ``degrade``."""
+        if isinstance(exc, HandedBack):
+            return exc.remedy == "degrade" and exc.scope == self.scope.node_id
+        return exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade"
 
     def _without_model(self, exc: Exception) -> AgentOutput:
         """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""

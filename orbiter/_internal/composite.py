@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from orbiter import steps
-from orbiter._internal.tool_step import TOOL_CODEC, ToolInvocation, as_text, invoke, result_of
+from orbiter._internal.tool_step import TOOL_CODEC, ToolInvocation, as_text, error_of, invoke, result_of
 from orbiter._internal.value_step import hook_once
-from orbiter.steps import Place, Scope, Skipped
+from orbiter.steps import HandedBack, Place, Scope, Skipped
 from orbiter.types import ToolResult, content_text
 
 Before = Callable[[ToolInvocation], Awaitable[None]]
@@ -56,6 +56,10 @@ async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
             return await invoke(invocation)
     except Skipped as skipped:
         return result_of(invocation, skipped.value)
+    except HandedBack as back:
+        if back.remedy not in ("replan", "reroute"):
+            raise
+        return error_of(invocation, back.reason)  # whoever delegated plans, or routes, anew
     except Exception as exc:
         absorbed = TOOL_CODEC.absorb(invocation, exc)
         if absorbed is None:

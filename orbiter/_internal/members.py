@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +11,17 @@ from orbiter import steps
 from orbiter._internal.call_runner import run_agent
 from orbiter._internal.results import total
 from orbiter._internal.tool_calls import Peers
+from orbiter._internal.tool_step import as_text
 from orbiter.agent import Agent
-from orbiter.steps import DIRECT, Place, Scope
+from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope
 from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
 
+logger = logging.getLogger("orbiter")
+
 _NOTHING: Mapping[str, Any] = {}
+StandIns = Mapping[str, tuple[Any, ...]]
+"""Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
+NOBODY: StandIns = {}
 
 
 @dataclass(slots=True)
@@ -83,8 +90,20 @@ def run_member(
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: Peers | None = None,
+    stand_ins: StandIns = NOBODY,
 ) -> Coroutine[Any, Any, RunResult]:
     """Run one member where its container placed it. To be awaited at once."""
+    if stand_ins and member.name in stand_ins:
+        return run_in_turn(
+            [member, *stand_ins[member.name]],
+            input,
+            scope,
+            place,
+            settings,
+            messages=messages,
+            delegates=delegates,
+            peers=peers,
+        )
     if isinstance(member, Agent) or not is_container(member):
         running = run_agent(
             member,
@@ -100,6 +119,54 @@ def run_member(
     else:
         running = run_container(member, input, settings, messages)
     return running if scope is DIRECT else _placed(scope, place, running)
+
+
+async def run_in_turn(
+    members: Sequence[Any],
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    delegates: Mapping[str, Any] = _NOTHING,
+    peers: Peers | None = None,
+) -> RunResult:
+    """Run the first member that does not fail (seed 003, `FallbackHandler`). What the last one raises, passes."""
+    names = [member.name for member in members]
+    with steps.at(scope, place):
+        async with steps.opening(
+            "group", names[0], {"task": as_text(input), "members": names, "in_turn": True}
+        ) as mine:
+            for number, member in enumerate(members):
+                try:
+                    result = await run_member(
+                        member,
+                        input,
+                        mine,
+                        Place(number),
+                        settings,
+                        messages=messages,
+                        delegates=delegates,
+                        peers=peers,
+                    )
+                except Exception as exc:
+                    if number == len(members) - 1 or not _next_in_turn(exc, mine):
+                        raise
+                    warning = f"'{names[number]}' failed, '{names[number + 1]}' stands in: {exc}"
+                    logger.warning("%s", warning)
+                    mine.warn(warning)
+                    continue
+                mine.outcome(result.output, state="degraded" if result.state == "degraded" else "succeeded")
+                return result
+    raise AssertionError("a chain has at least one member")
+
+
+def _next_in_turn(exc: Exception, scope: Scope) -> bool:
+    """Whether a failure goes to the next in turn: not what a person ended, nor what is for somebody else."""
+    if isinstance(exc, HandedBack):
+        return exc.remedy == "stand_in" and exc.scope == scope.node_id
+    return not isinstance(exc, Aborted)
 
 
 async def _placed(scope: Scope, place: Place, running: Coroutine[Any, Any, RunResult]) -> RunResult:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter._internal.concurrent import stop
-from orbiter._internal.members import RunSettings, Totals, run_member
+from orbiter._internal.members import NOBODY, RunSettings, StandIns, Totals, run_member
 from orbiter._internal.tool_calls import Peers
 from orbiter._internal.value_step import record_value
 from orbiter.errors import ExecutionError
@@ -39,6 +39,7 @@ async def run_stage(
     join: JoinPolicy = ALL_REQUIRED,
     peers: Peers | None = None,
     came: Joined | None = None,
+    stand_ins: StandIns = NOBODY,
 ) -> Joined:
     """Run the members at the same time, each on the same input, until the join policy is met.
 
@@ -56,7 +57,7 @@ async def run_stage(
         joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
         members, places = _chosen(members, places, known["succeeded"])
     tasks = {
-        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers)): member.name
+        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, stand_ins)): member.name
         for member, place in zip(members, places, strict=True)
     }
     done: dict[str, RunResult] = {}
@@ -129,8 +130,9 @@ async def _member(  # noqa: PLR0917 - a coroutine to make a task of
     settings: RunSettings,
     messages: list[Message] | None,
     peers: Peers | None,
+    stand_ins: StandIns,
 ) -> RunResult:
-    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers)
+    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, stand_ins=stand_ins)
 
 
 def merged(name: str, output: str, joined: Joined) -> RunResult:

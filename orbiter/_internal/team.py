@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.members import RunSettings, Totals, run_member
+from orbiter._internal.members import NOBODY, RunSettings, StandIns, Totals, run_member
 from orbiter.errors import SwarmError
 from orbiter.policy import JoinPolicy
 from orbiter.steps import Place, Traits
@@ -30,6 +30,7 @@ class _DelegateTool(Tool):
         totals: Totals | None = None,
         failed: dict[str, str] | None = None,
         taken: Collection[str] = (),
+        stand_ins: StandIns = NOBODY,
     ) -> None:
         self.worker = worker
         self.name = f"delegate_to_{worker.name}"
@@ -47,12 +48,15 @@ class _DelegateTool(Tool):
         self._settings = RunSettings(provider, max_retries, loop_threshold)
         self._totals = totals
         self._failed = failed
+        self._stand_ins = stand_ins
 
     async def execute(self, **kwargs: Any) -> str:
         """Run the worker on `task`."""
         name = self.worker.name
         try:
-            result = await run_member(self.worker, kwargs["task"], steps.current(), Place(0), self._settings)
+            result = await run_member(
+                self.worker, kwargs["task"], steps.current(), Place(0), self._settings, stand_ins=self._stand_ins
+            )
         except Exception as exc:
             if self._failed is not None:
                 self._failed[name] = str(exc)

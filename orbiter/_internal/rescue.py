@@ -1,0 +1,119 @@
+"""What a swarm's author says of failures in it: who plans anew, who routes anew, who stands in, what may be used up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from orbiter.errors import ConfigurationError, SwarmError
+from orbiter.policy import fallback_chain
+
+BUDGETS = (
+    "max_steps",
+    "max_tool_calls",
+    "max_llm_calls",
+    "max_total_cost_usd",
+    "max_total_tokens",
+    "max_wall_time_s",
+)
+"""Names of budgets (seed 004)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """See `of`. `models` maps a model string to those that stand in for it, `agents` an agent's name to agents."""
+
+    planner: str = ""
+    router: str = ""
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    agents: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    budget: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        members: Collection[str],
+        *,
+        planner: str | None = None,
+        router: str | None = None,
+        fallbacks: Mapping[str, Any] | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> Rescue:
+        """What was declared, checked against the swarm's members.
+
+        Raises:
+            SwarmError: A planner, a router or an agent to stand in for is no member.
+            ConfigurationError: A chain is none, or a budget is unknown or no number above 0.
+        """
+        for role, name in (("planner", planner), ("router", router)):
+            if name is not None and name not in members:
+                raise _stranger(role, name, members)
+        models: dict[str, tuple[str, ...]] = {}
+        agents: dict[str, tuple[Any, ...]] = {}
+        for primary, chain in (fallbacks or {}).items():
+            if ":" in primary:
+                models[primary] = fallback_chain(chain, primary)
+            elif primary in members:
+                agents[primary] = _agents(primary, chain)
+            else:
+                raise _stranger("fallbacks", primary, members)
+        return cls(planner or "", router or "", models, agents, _budget(budget or {}))
+
+    def info(self, mode: str, first: str) -> dict[str, Any]:
+        """What a runtime must know, as JSON. Without a word of the author a team's lead, or a handoff swarm's first
+        agent, plans and routes.
+        """
+        usual = first if mode in ("team", "handoff") else ""
+        found = {"planner": self.planner or usual, "router": self.router or usual}
+        if self.models:
+            found["fallbacks"] = {primary: list(chain) for primary, chain in self.models.items()}  # type: ignore[assignment]
+        if self.budget:
+            found["budget"] = dict(self.budget)  # type: ignore[assignment]
+        return {name: value for name, value in found.items() if value}
+
+
+def _agents(primary: str, chain: Any) -> tuple[Any, ...]:
+    found = tuple(chain) if isinstance(chain, Sequence) and not isinstance(chain, str) else (chain,)
+    names = [getattr(each, "name", None) for each in found]
+    for each, name in zip(found, names, strict=True):
+        if not isinstance(name, str) or isinstance(each, str):
+            raise ConfigurationError(
+                f"An agent that stands in for '{primary}' must be an agent, got {each!r}",
+                hint="Give agents for an agent's name, and model strings for a model string",
+                config_field="fallbacks",
+            )
+        if name == primary or names.count(name) > 1:
+            raise ConfigurationError(
+                f"'{name}' cannot stand in for '{primary}': each agent of a chain needs a name of its own",
+                config_field="fallbacks",
+            )
+    return found
+
+
+def _budget(given: Mapping[str, Any]) -> dict[str, float]:
+    for name, value in given.items():
+        if name not in BUDGETS:
+            near = get_close_matches(str(name).lower(), BUDGETS, n=1, cutoff=0.5)
+            hint = f"Did you mean '{near[0]}'? " if near else ""
+            raise ConfigurationError(
+                f"Unknown budget {name!r}",
+                hint=f"{hint}Valid are: {', '.join(BUDGETS)}",
+                config_field="budget",
+                config_value=str(name),
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise ConfigurationError(
+                f"The budget {name} must be a number of 0 or more, got {value!r}", config_field="budget"
+            )
+    return dict(given)
+
+
+def _stranger(role: str, name: str, members: Collection[str]) -> SwarmError:
+    near = get_close_matches(name, list(members), n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return SwarmError(
+        f"The swarm's {role} names '{name}', which is none of its agents",
+        suggestion=f"{hint}Its agents are {', '.join(members)}.",
+    )

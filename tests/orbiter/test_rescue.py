@@ -1,0 +1,69 @@
+"""Agents that stand in for one another, and what a swarm's author may say of failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orbiter import Agent, Swarm, run
+from orbiter.errors import ConfigurationError, OrbiterError
+from orbiter.models.script import Call, Fault, Reply
+from orbiter.models.scripted import script
+
+
+def agent(name: str, *steps: Any, **more: Any) -> Agent:
+    script(f"rescue/{name}", list(steps) or [f"{name} did ${{input}}"])
+    return Agent(name=name, model=f"scripted:rescue/{name}", **more)
+
+
+REFUSED = Fault(status=401, code="invalid_api_key", message="bad key")
+
+
+async def test_the_next_agent_stands_in_for_one_that_failed() -> None:
+    writer = agent("writer", [REFUSED] * 5)
+    swarm = Swarm(
+        agents=[writer, agent("reader")], fallbacks={"writer": [agent("second", [REFUSED] * 5), agent("third")]}
+    )
+    result = await run(swarm, "it")
+    assert result.output == "reader did third did it"
+
+
+async def test_where_all_fail_the_last_failure_stands() -> None:
+    swarm = Swarm(agents=[agent("one", [REFUSED] * 5)], fallbacks={"one": [agent("two", [REFUSED] * 5)]})
+    with pytest.raises(OrbiterError, match="two"):
+        await run(swarm, "it")
+
+
+async def test_a_worker_and_a_lead_can_be_stood_in_for() -> None:
+    lead = agent("lead", Reply(calls=[Call("delegate_to_worker", {"task": "dig"})]), "heard: ${result}")
+    swarm = Swarm(
+        mode="team",
+        agents=[lead, agent("worker", [REFUSED] * 5)],
+        fallbacks={"worker": agent("digger"), "lead": agent("other")},
+    )
+    assert (await run(swarm, "it")).output == "heard: digger did dig"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"planner": "writr"}, "Did you mean 'writer'"),
+        ({"router": "nobody"}, "none of its agents"),
+        ({"fallbacks": {"nobody": []}}, "none of its agents"),
+        ({"fallbacks": {"writer": "reader"}}, "must be an agent"),
+        ({"budget": {"max_step": 3}}, "Did you mean 'max_steps'"),
+        ({"budget": {"max_steps": -1}}, "0 or more"),
+        ({"budget": {"max_steps": "3"}}, "0 or more"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_would(more: dict[str, Any], said: str) -> None:
+    with pytest.raises((OrbiterError, ConfigurationError)) as caught:
+        Swarm(agents=[agent("writer"), agent("reader")], **more)
+    assert said in f"{caught.value} {caught.value.suggestion}"
+
+
+def test_an_agent_cannot_stand_in_for_itself() -> None:
+    writer = agent("writer")
+    with pytest.raises(ConfigurationError, match="name of its own"):
+        Swarm(agents=[writer], fallbacks={"writer": [writer]})
