@@ -274,6 +274,8 @@ class StepEnded(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    unpriced: bool = False
+    """A model answered whose price is unknown: what it cost is not in `cost_usd`."""
 
 
 class StepSettled(Record):
@@ -291,6 +293,43 @@ class RetryScheduled(Record):
     delay_s: float
     until: datetime
     source: str = ""
+    reason: str = ""
+
+
+class StepFellBack(Record):
+    """A step goes on with another model than the one that failed, or that its breaker holds back."""
+
+    type: Literal["step.fell_back"] = "step.fell_back"
+    DURABLE: ClassVar[bool] = True
+    from_model: str
+    to_model: str
+    reason: str = ""
+    passed_over: tuple[str, ...] = ()
+    """Members of the chain that were not asked, each with why."""
+
+
+class StepCompacted(Record):
+    """A conversation that was refused as too large was made smaller: round 1 or 2, what was cut, and its bytes."""
+
+    type: Literal["step.compacted"] = "step.compacted"
+    DURABLE: ClassVar[bool] = True
+    round: int
+    cuts: tuple[str, ...] = ()
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+
+class ControlReturned(Record):
+    """A failure goes back into the swarm instead of to a person: to the planner (`replan`), to the router (`reroute`),
+    to an agent that stands in (`stand_in`), past the failed agent (`go_on`), or the agent ends with what it has
+    (`degrade`). `scope` is the node that takes it up, `to` the agent that goes on.
+    """
+
+    type: Literal["node.returned"] = "node.returned"
+    DURABLE: ClassVar[bool] = True
+    remedy: Literal["replan", "reroute", "stand_in", "go_on", "degrade"]
+    scope: str = ""
+    to: str = ""
     reason: str = ""
 
 
@@ -421,6 +460,21 @@ class GrantRevoked(Record):
     by: Actor = Actor()
 
 
+class BreakerChanged(Record):
+    """A circuit breaker is in another state. `key`: ``model:provider:name`` or ``tool:name``; times in epoch seconds;
+    `opened_at` None: closed. The fields are those of `runtime.judgement.breaker.Breaker`.
+    """
+
+    type: Literal["breaker.changed"] = "breaker.changed"
+    key: str
+    failures: int = 0
+    opened_at: float | None = None
+    prober: str = ""
+    probed_at: float = 0.0
+    reason: str = ""
+    by: Actor = Actor()
+
+
 class OperatorLooked(Record):
     """An operator has seen what there was up to now: the next digest begins here."""
 
@@ -450,8 +504,9 @@ KNOWN: tuple[type[Record], ...] = (
     RewindRequested, RunRewound, BreakpointSet, BreakpointCleared, MessageInjected, MessageDelivered,
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
+    StepFellBack, StepCompacted, ControlReturned,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
-    GrantAdded, GrantUsed, GrantRevoked, OperatorLooked, NoticeSent,
+    GrantAdded, GrantUsed, GrantRevoked, BreakerChanged, OperatorLooked, NoticeSent,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
@@ -494,6 +549,9 @@ Event = Annotated[
     | Annotated[StepSettled, Tag("step.settled")]
     | Annotated[RetryScheduled, Tag("step.retry_scheduled")]
     | Annotated[LateResultDropped, Tag("step.late_result")]
+    | Annotated[StepFellBack, Tag("step.fell_back")]
+    | Annotated[StepCompacted, Tag("step.compacted")]
+    | Annotated[ControlReturned, Tag("node.returned")]
     | Annotated[IncidentOpened, Tag("incident.opened")]
     | Annotated[IncidentAnswered, Tag("incident.answered")]
     | Annotated[IncidentClosed, Tag("incident.closed")]
@@ -501,6 +559,7 @@ Event = Annotated[
     | Annotated[GrantAdded, Tag("grant.added")]
     | Annotated[GrantUsed, Tag("grant.used")]
     | Annotated[GrantRevoked, Tag("grant.revoked")]
+    | Annotated[BreakerChanged, Tag("breaker.changed")]
     | Annotated[OperatorLooked, Tag("operator.looked")]
     | Annotated[NoticeSent, Tag("notice.sent")]
     | Annotated[UnknownEvent, Tag("unknown")],

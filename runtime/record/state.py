@@ -87,6 +87,10 @@ class Node:
     error: str = ""
     warnings: list[str] = field(default_factory=list)
     incidents: list[str] = field(default_factory=list)
+    returned: ev.ControlReturned | None = None
+    """Its failure went back into the swarm, as decided here."""
+    active_at_open: float = 0.0
+    """The run's active seconds when it opened."""
     is_step: bool = False
     # what follows is of steps only
     requested: dict[str, Any] = field(default_factory=dict)
@@ -112,6 +116,10 @@ class Node:
     tries: list[Try] = field(default_factory=list)
     secret: bool = False
     """Its result was given and is kept nowhere: a later life asks again."""
+    fell_back: list[ev.StepFellBack] = field(default_factory=list)
+    """Models that stood in for one another, in order."""
+    compactions: int = 0
+    """How often its conversation was made smaller."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
@@ -178,10 +186,22 @@ class RunState:
     roots: list[str] = field(default_factory=list)
     incidents: dict[str, Incident] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    returned: list[ev.ControlReturned] = field(default_factory=list)
+    """What went back into the swarm so far, oldest first; what was rewound is not among it."""
     steps: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    llm_calls: int = 0
+    """Models asked, by steps begun; a second attempt is no second call."""
+    tool_calls: int = 0
+    unpriced_calls: int = 0
+    """Answers of models whose price is unknown; `cost_usd` is without them."""
+    busy: list[str] = field(default_factory=list)
+    """Steps with an attempt in flight."""
+    active_s: float = 0.0
+    """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
+    active_since: datetime | None = None
     anomalies: int = 0
     foreign: set[str] = field(default_factory=set)
     """Types of events of a newer program: what they mean for the run is not known here."""
@@ -197,6 +217,10 @@ class RunState:
     def apply(self, event: ev.Record) -> None:
         """Take one event into account."""
         self.last_seq = max(self.last_seq, event.seq)
+        if self.active_since is not None and isinstance(event, ev.RunStarted):
+            # A life ended without a word: nobody knows when, so the last that was heard of it counts.
+            self.active_s = self.active_seconds(self.updated_at or event.ts)
+            self.active_since = None
         self.updated_at = event.ts
         if event.v > ev.VERSION or isinstance(event, ev.UnknownEvent):
             self.foreign.add(getattr(event, "type", ""))
@@ -207,6 +231,29 @@ class RunState:
         late = self.terminal and not isinstance(event, ev.AnalysisAdded | ev.RewindRequested | ev.LateResultDropped)
         if late or not handler(self, event):
             self.anomalies += 1
+        elif type(event) in _TIMED:
+            self._book_time(event)
+
+    def active_seconds(self, now: datetime) -> float:
+        """How long the run has worked by `now`: without waits for a person, pauses between attempts, and freezes."""
+        since = self.active_since
+        return self.active_s + (max(0.0, (now - since).total_seconds()) if since is not None else 0.0)
+
+    def _book_time(self, e: ev.Record) -> None:
+        """Begin or end the stretch in which the run works, as it now does or does not."""
+        works = self.phase == "running" and any(not self._waits_within(found) for found in self.busy)
+        if works and self.active_since is None:
+            self.active_since = e.ts
+        elif not works and self.active_since is not None:
+            self.active_s = self.active_seconds(e.ts)
+            self.active_since = None
+
+    def _waits_within(self, node_id: str) -> bool:
+        """Whether a step waits for a person, at itself or, as a tool may, at something inside it."""
+        below = f"{node_id}/"
+        return any(
+            each.opened.node_id == node_id or each.opened.node_id.startswith(below) for each in self.open_incidents
+        )
 
     def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:
         """Nodes below `node_id` (the whole tree without it), parents first, each with its depth."""
@@ -287,6 +334,7 @@ def _run_started(s: RunState, e: ev.RunStarted) -> bool:
         s.phase = "running"
     s.epoch, s.parked, s.wake_at = e.epoch, None, None
     s.lives += 1
+    s.busy.clear()
     return True
 
 
@@ -294,6 +342,7 @@ def _run_parked(s: RunState, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
     s.parked, s.wake_at = e, e.wake_at
+    s.busy.clear()
     if s.phase != "frozen":
         s.phase = "queued" if e.reason == "stop" else "waiting"
     return True
@@ -303,6 +352,7 @@ def _run_finished(s: RunState, e: ev.RunFinished) -> bool:
     if s.terminal:
         return False
     s.phase, s.output, s.error, s.finished_at, s.wake_at = e.state, e.output, e.error, e.ts, None
+    s.busy.clear()
     for root in s.roots:
         _cancel_below(s, s.nodes[root], e)
     for incident in s.open_incidents:
@@ -367,12 +417,15 @@ def _run_rewound(s: RunState, e: ev.RunRewound) -> bool:
     for node_id in dropped:
         node = s.nodes.pop(node_id)
         s.counts[node.phase] -= 1
+        if node_id in s.busy:
+            s.busy.remove(node_id)
         siblings = s.nodes[node.parent_id].children if node.parent_id in s.nodes else s.roots
         if node_id in siblings:
             siblings.remove(node_id)
         for incident_id in node.incidents:
             if s.incidents[incident_id].open:
                 s.incidents[incident_id].closed = "the run was rewound"
+    s.returned = [found for found in s.returned if found.node_id not in dropped]
     s.changes = {node_id: changes for node_id, changes in s.changes.items() if node_id not in dropped}
     if e.changes:
         s.changes[e.node_id] = dict(e.changes)
@@ -415,7 +468,9 @@ def _message_delivered(s: RunState, e: ev.MessageDelivered) -> bool:
 def _node_opened(s: RunState, e: ev.NodeOpened) -> bool:
     if e.node_id in s.nodes:
         return False
-    s._add(Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts))
+    node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts)
+    node.active_at_open = s.active_seconds(e.ts)
+    s._add(node)
     return True
 
 
@@ -461,6 +516,11 @@ def _step_started(s: RunState, e: ev.StepStarted) -> bool:
     if e.requested:
         node.requested = e.requested
     node.effective = e.effective
+    if not node.attempts:
+        s.llm_calls += e.kind == "llm"
+        s.tool_calls += e.kind == "tool"
+    if node.id not in s.busy:
+        s.busy.append(node.id)
     node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
     return s._move(node, "running")
 
@@ -478,6 +538,9 @@ def _step_ended(s: RunState, e: ev.StepEnded) -> bool:
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
     node.in_flight, node.fault, node.by = None, e.fault, e.by
+    if node.id in s.busy:
+        s.busy.remove(node.id)
+    s.unpriced_calls += e.unpriced
     node.input_tokens += e.input_tokens
     node.output_tokens += e.output_tokens
     s.input_tokens += e.input_tokens
@@ -512,6 +575,32 @@ def _settle(s: RunState, node: Node, e: ev.Record) -> bool:
 def _step_settled(s: RunState, e: ev.StepSettled) -> bool:
     node = s.nodes.get(e.node_id)
     return node is not None and node.hooks_due and _settle(s, node, e)
+
+
+def _step_fell_back(s: RunState, e: ev.StepFellBack) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded:
+        return False
+    node.fell_back.append(e)
+    node.round = 0
+    return True
+
+
+def _step_compacted(s: RunState, e: ev.StepCompacted) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded:
+        return False
+    node.compactions = max(node.compactions, e.round)
+    return True
+
+
+def _control_returned(s: RunState, e: ev.ControlReturned) -> bool:
+    s.returned.append(e)
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return not e.node_id
+    node.returned = e
+    return True
 
 
 def _retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
@@ -569,6 +658,8 @@ def _analysis_added(s: RunState, e: ev.AnalysisAdded) -> bool:
     if incident is None:
         return False
     incident.analysis = e
+    if e.cost_usd is not None:
+        s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
     return True
 
 
@@ -595,9 +686,20 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.StepEnded: _step_ended,
     ev.StepSettled: _step_settled,
     ev.RetryScheduled: _retry_scheduled,
+    ev.StepFellBack: _step_fell_back,
+    ev.StepCompacted: _step_compacted,
+    ev.ControlReturned: _control_returned,
     ev.LateResultDropped: _late_result,
     ev.IncidentOpened: _incident_opened,
     ev.IncidentAnswered: _incident_answered,
     ev.IncidentClosed: _incident_closed,
     ev.AnalysisAdded: _analysis_added,
 }
+
+_TIMED: frozenset[type[ev.Record]] = frozenset(
+    {
+        ev.RunStarted, ev.RunParked, ev.RunFinished, ev.RunFrozen, ev.RunThawed, ev.RunRewound, ev.AbortRequested,
+        ev.StepStarted, ev.StepEnded, ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed,
+    }
+)  # fmt: skip
+"""Events after which a run may have begun or ceased to work."""

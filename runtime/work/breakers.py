@@ -1,0 +1,110 @@
+"""Circuit breakers in force: one per model and per tool, shared by all runs of a workspace.
+
+Their state stands in the workspace's stream, one event for each change, and is read from there at every attempt: what
+an operator resets, or another process learned, holds at once. Calls that succeed while a breaker is closed write
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from runtime.judgement.breaker import Breaker, BreakerPolicy, Verdict
+from runtime.record import events as ev
+from runtime.record.journal import Journal
+from runtime.record.taxonomy import Classification
+
+log = logging.getLogger("runtime.faults")
+
+
+def fold_breakers(events: Iterable[ev.Record], onto: dict[str, Breaker] | None = None) -> dict[str, Breaker]:
+    """Breakers by key, after the events of the workspace's stream."""
+    found = {} if onto is None else onto
+    for event in events:
+        if isinstance(event, ev.BreakerChanged):
+            fields = {name: getattr(event, name) for name in Breaker.model_fields}
+            found[event.key] = Breaker(**fields)
+    return found
+
+
+class Breakers:
+    """The breakers of one journal, as this process's drives ask them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seq = 0
+        self._known: dict[str, Breaker] = {}
+        # Asking and taking the probe are one: of two runs that come at the same moment one probes.
+        self._turn = asyncio.Lock()
+
+    async def admit(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> tuple[Breaker, Verdict]:
+        """Whether `caller` may call now; if so, and the breaker is half-open, it holds the probe from now on."""
+        async with self._turn:
+            breaker = await self._read(key)
+            verdict = breaker.ask(policy, now, caller)
+            if verdict.probe:
+                await self._write(breaker, breaker.admitted(policy, now, caller), "probe")
+            return breaker, verdict
+
+    async def look(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> Verdict:
+        """Whether `caller` may call now. Takes nothing."""
+        async with self._turn:
+            return (await self._read(key)).ask(policy, now, caller)
+
+    async def succeeded(self, key: str, caller: str) -> None:
+        """A call succeeded."""
+        known = self._known.get(key)
+        if known is None or (known.failures == 0 and known.opened_at is None):
+            return  # the usual case: nothing is counted, so there is nothing to forget
+        async with self._turn:
+            breaker = await self._read(key)
+            await self._write(breaker, breaker.succeeded(caller), "a call succeeded")
+
+    async def failed(self, key: str, fault: Classification, policy: BreakerPolicy, now: float, caller: str) -> None:
+        """A call failed; only what speaks for an outage is counted."""
+        async with self._turn:
+            breaker = await self._read(key)
+            after = breaker.failed(fault, policy, now, caller)
+            await self._write(breaker, after, fault.user_message)
+            if after.opened_at is not None and breaker.opened_at is None:
+                log.warning("Circuit breaker tripped after %d failures: %s", after.failures, key)
+
+    async def released(self, key: str, caller: str) -> None:
+        """A call was cancelled: the probe it may have held is free."""
+        async with self._turn:
+            breaker = await self._read(key)
+            await self._write(breaker, breaker.released(caller), "cancelled")
+
+    async def reset(self, key: str, by: ev.Actor) -> None:
+        """Close a breaker, because somebody says so."""
+        async with self._turn:
+            breaker = await self._read(key)
+            await self._write(breaker, breaker.reset(), "reset", by)
+
+    async def _read(self, key: str) -> Breaker:
+        events = await self._journal.read(ev.WORKSPACE, self._seq)
+        if events:
+            self._seq = events[-1].seq
+            fold_breakers(events, self._known)
+        return self._known.get(key) or Breaker(key=key)
+
+    async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
+        if after == before:
+            return
+        event = ev.BreakerChanged(**after.model_dump(), reason=reason[:300], by=by or ev.Actor())
+        await self._journal.post(ev.WORKSPACE, event)
+        self._known[after.key] = after
+
+
+_BY_JOURNAL: WeakKeyDictionary[Journal, Breakers] = WeakKeyDictionary()
+
+
+def breakers_of(journal: Journal) -> Breakers:
+    """The breakers of a journal: the same for all drives on it. Nothing is kept here but a fold of its events."""
+    found = _BY_JOURNAL.get(journal)
+    if found is None:
+        found = _BY_JOURNAL[journal] = Breakers(journal)
+    return found
