@@ -1,51 +1,106 @@
-"""The Textual app: wiring between a runtime's link and the screens. What is decided and shown is decided elsewhere."""
+"""The Textual app: wiring between a runtime's link and the screens. What is decided and shown is decided elsewhere.
+
+Only Textual is imported before the first frame. The screens, and the runtime's vocabulary behind them, come when the
+terminal already shows something; so does the runtime itself, where one has to be started.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from typing import ClassVar
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtime.link.client import LinkClient
-from screens.home import HomeScreen
-from screens.link import Session
-from screens.messages import OpenHome, OpenRun
-from screens.run import RunScreen
+from screens.layout import Span
+from screens.widgets.bar import Bar
 from themes.loader import DEFAULT, built_in
+
+if TYPE_CHECKING:
+    from screens.link import Session
+    from screens.messages import OpenHome, OpenRun
 
 _KEY_WORDS = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "question_mark": "?"}
 
 
 class OrbiterApp(App[None]):
-    """The console on one runtime. Closing it ends nothing but itself."""
+    """The console on one runtime. Closing it ends nothing but itself.
+
+    `failure` is what kept it from opening; whoever ran the app raises it.
+    """
 
     TITLE = "Orbiter Console"
     ENABLE_COMMAND_PALETTE = True
     INHERIT_BINDINGS = False
-    BINDINGS: ClassVar[list[BindingType]] = []
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+q,ctrl+c", "quit", "Quit", show=False, system=True),
+    ]
 
-    def __init__(self, session: Session, *, theme: str = DEFAULT, run_id: str = "") -> None:
-        """`run_id` is opened at once, over the inbox."""
+    def __init__(
+        self, session: Session | Callable[[], Session], *, theme: str = DEFAULT, run_id: str = "", opening: str = ""
+    ) -> None:
+        """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
+        frame says meanwhile. `run_id` is opened at once, over the inbox.
+        """
         super().__init__()
         for found in built_in():
             self.register_theme(found)
         self.theme = theme
-        self.session = session
+        self.failure: Exception | None = None
+        self._session = session
+        self._opening = opening
         self._first_run = run_id
         self._known: frozenset[str] = frozenset()
         self._heard = False
 
+    def compose(self) -> ComposeResult:
+        """What stands there until the first screen does."""
+        bar = Bar(id="opening")
+        bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
+        yield bar
+
+    @property
+    def session(self) -> Session:
+        assert not callable(self._session)
+        return self._session
+
     def on_mount(self) -> None:
-        self.session.link.subscribe(self._ring)
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: somebody embeds us
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+        if callable(self._session):
+            self.call_after_refresh(self._open)
+        else:
+            self._show()
+
+    async def _open(self) -> None:
+        assert callable(self._session)
+        try:
+            self._session = await asyncio.to_thread(self._session)
+        except Exception as exc:
+            self.failure = exc
+            self.exit(return_code=1)
+        else:
+            self._show()
+
+    def _show(self) -> None:
+        from runtime.link.client import LinkClient
+        from screens.home import HomeScreen
+        from screens.run import RunScreen
+
+        link = self.session.link
+        link.subscribe(self._ring)
         self.push_screen(HomeScreen(self.session))
         if self._first_run:
             self.push_screen(RunScreen(self.session, self._first_run))
-        if isinstance(self.session.link, LinkClient):
-            self.session.link.start()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+        if isinstance(link, LinkClient):
+            link.start()
+
+    async def on_unmount(self) -> None:
+        if not callable(self._session):
+            await self._session.link.close()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
@@ -53,10 +108,6 @@ class OrbiterApp(App[None]):
             return binding.key_display
         *modifiers, key = binding.key.split("+")
         return "+".join([*modifiers, _KEY_WORDS.get(key, key)])
-
-    async def on_unmount(self) -> None:
-        if isinstance(self.session.link, LinkClient):
-            await self.session.link.close()
 
     def _hang_up(self) -> None:
         """The terminal went away. Nothing can be painted any more; the runs go on without us."""
@@ -73,15 +124,18 @@ class OrbiterApp(App[None]):
 
     def on_open_run(self, message: OpenRun) -> None:
         """Show a run: the one that is shown already, or another in its place."""
+        from screens.run import RunScreen
+
         screen = self.screen
-        if isinstance(screen, RunScreen):
-            if screen.run_id == message.run_id:
-                screen.go_to(message.incident_id)
-                return
-            self.switch_screen(RunScreen(self.session, message.run_id, message.incident_id))
-        else:
+        if not isinstance(screen, RunScreen):
             self.push_screen(RunScreen(self.session, message.run_id, message.incident_id))
+        elif screen.run_id == message.run_id:
+            screen.go_to(message.incident_id)
+        else:
+            self.switch_screen(RunScreen(self.session, message.run_id, message.incident_id))
 
     def on_open_home(self, _message: OpenHome) -> None:
+        from screens.run import RunScreen
+
         if isinstance(self.screen, RunScreen):
             self.pop_screen()

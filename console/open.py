@@ -1,26 +1,23 @@
 """The console on a workspace: the way to its runtime, and the app on it.
 
-Textual reads its settings when it is imported; so they are set here, and it is imported only after that.
+Textual reads its settings when it is imported; so they are set here, and it is imported only after that. The runtime
+is looked for, or started, when the first frame is painted: a person sees at once that something happens.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from console.output import note
+from console.output import note, speaks_unicode
 from console.workspace import Workspace
-from runtime.link.client import LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions, program
-from runtime.link.transport import Transport, local_transport
-from runtime.record.state import RUN_TERMINAL
 
 if TYPE_CHECKING:
-    from console.app import OrbiterApp
+    from runtime.link.transport import Transport
+    from screens.link import Session
 
 _TEXTUAL = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
@@ -50,36 +47,53 @@ def open_console(
         BadSetting: a setting that is not known, or a value that it cannot have.
     """
     given = dict(settings or {})
-    if embedded:
-        with Embedded(place.state, conditions(place.root, given)) as runtime:
-            return _run(runtime.transport(), run_id=run_id, mouse=mouse)
+    with ExitStack() as stack:
 
-    transport = local_transport(place.state, workspace=place.root, settings=given)
-    asyncio.run(transport.revive())
-    return _run(transport, run_id=run_id, mouse=mouse, goes_on=True)
+        def in_here() -> Transport:
+            from runtime.link.embedded import Embedded
+            from runtime.link.serve import conditions
+
+            return stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport()
+
+        def in_background() -> Transport:
+            from runtime.link.transport import local_transport
+
+            transport = local_transport(place.state, workspace=place.root, settings=given)
+            asyncio.run(transport.revive())
+            return transport
+
+        return _run(in_here if embedded else in_background, run_id=run_id, mouse=mouse, goes_on=not embedded)
 
 
-def _run(transport: Transport, *, run_id: str, mouse: bool | None, goes_on: bool = False) -> int:
+def _run(way: Callable[[], Transport], *, run_id: str, mouse: bool | None, goes_on: bool) -> int:
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
     from console.app import OrbiterApp  # after the settings that Textual reads on import
-    from screens.glyphs import ASCII, UNICODE
-    from screens.link import Session
 
-    client = LinkClient(transport, program=program())
-    glyphs = UNICODE if "utf" in (sys.stdout.encoding or "").lower() else ASCII
-    app = OrbiterApp(Session(client, glyphs=glyphs), run_id=run_id)
+    unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
+
+    def session() -> Session:
+        from runtime.link.client import LinkClient
+        from runtime.link.serve import program
+        from screens.glyphs import ASCII, UNICODE
+        from screens.link import Session
+
+        return Session(LinkClient(way(), program=program()), glyphs=UNICODE if unicode else ASCII)
+
+    app = OrbiterApp(session, run_id=run_id, opening="looking for the runtime of this workspace")
     app.run(mouse=not over_ssh if mouse is None else mouse)
-    if goes_on:
-        _say_what_goes_on(client, app)
+    if app.failure is not None:
+        raise app.failure
+    if goes_on and not app.return_code:
+        _say_what_goes_on(app.session)
     return app.return_code or 0
 
 
-def _say_what_goes_on(client: LinkClient, app: OrbiterApp) -> None:
+def _say_what_goes_on(session: Session) -> None:
     """The console is closed, the runs are not: say so where the shell's prompt will be."""
-    if app.return_code:
-        return
-    going = sum(found.state not in RUN_TERMINAL for found in client.summaries.values())
+    from runtime.record.state import RUN_TERMINAL
+
+    going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:
         note(f"{going} {'run goes' if going == 1 else 'runs go'} on; orbiter-console shows them again")

@@ -52,6 +52,8 @@ class Link(Protocol):
         """Raises `runtime.link.client.LinkLost`."""
         ...
 
+    async def close(self) -> None: ...
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)

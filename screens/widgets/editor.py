@@ -40,6 +40,7 @@ class Editor(TextArea):
             id=id, soft_wrap=True, show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
         )
         self.single = True
+        self.cursor_blink = False  # nothing moves on the screen while nothing happens
 
     def begin(self, text: str, *, single: bool) -> None:
         """Start from `text`."""

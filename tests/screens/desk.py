@@ -81,6 +81,9 @@ class Desk:
         self.changed()
         return {}
 
+    async def close(self) -> None:
+        """Nothing to close."""
+
     async def revive(self) -> None:
         if self.cannot_revive:
             raise LinkLost(self.cannot_revive)
