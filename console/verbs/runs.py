@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from console.output import emit, note, say, speaks_unicode, table
+from console.verbs.export import opened
 from console.verbs.frame import Refusal, operator, reading, run_named, state_of, verb, writing
+from runtime.judgement.audit import shown
 from runtime.record.events import AbortRequested, utc_now
 from runtime.record.state import RUN_TERMINAL, Incident, Node, RunState, Summary
 from screens.glyphs import ASCII, UNICODE, state_word
@@ -45,13 +47,19 @@ def _row(each: Summary) -> tuple[str, ...]:
 
 
 @verb()
-@click.argument("run")
-async def show(run: str, *, as_json: bool) -> int:
+@click.argument("run", default="")
+@click.option("--file", "path", default="", metavar="FILE", help="A run that was exported to a file, instead.")
+async def show(run: str, *, path: str, as_json: bool) -> int:
     """Show one run: its tree, and its incidents."""
-    async with reading() as journal:
-        summary = await run_named(journal, run)
-        assert journal is not None
-        state = await state_of(journal, summary.id)
+    if bool(run) == bool(path):
+        raise Refusal("say which run, or --file FILE for one that was exported")
+    if path:
+        state = opened(path).state()
+    else:
+        async with reading() as journal:
+            summary = await run_named(journal, run)
+            assert journal is not None
+            state = await state_of(journal, summary.id)
     if as_json:
         emit(as_object(state))
     else:
@@ -106,7 +114,10 @@ def incident_object(run_id: str, incident: Incident) -> dict[str, Any]:
         "run_id": run_id or opened.run_id,
         "opened_at": opened.ts.isoformat(),
         **body,
-        "answer": answer.model_dump(mode="json", include={"option", "params", "reach", "reason", "by", "ts"})
+        "answer": {
+            **answer.model_dump(mode="json", include={"option", "reach", "reason", "by", "ts"}),
+            "params": shown(answer.params),
+        }
         if answer is not None
         else None,
     }

@@ -1,0 +1,178 @@
+"""`answer`: what a person says to an incident, or to all that are like it."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from console.cli import FAILED
+from console.output import emit, note, table
+from console.verbs.frame import Refusal, incident_named, json_object, operator, verb, writing
+from console.workspace import workspace
+from runtime.judgement.audit import shown
+from runtime.judgement.inputs import is_secret
+from runtime.record.events import IncidentOpened
+from runtime.record.journal import Journal, Refused
+from runtime.record.lock import holder
+from runtime.work.bulk import PROOF_S, answer_like
+from runtime.work.desk import BadCommand, Desk, Reach
+from runtime.work.histories import lookback_of
+
+_STANDING = ("run", "swarm", "always")
+
+
+@verb()
+@click.argument("incident")
+@click.argument("option")
+@click.option("--value", "values", multiple=True, help="For input, result, skip; again for several. - reads stdin.")
+@click.option("--file", "path", metavar="FILE", help="A file's content as the value.")
+@click.option("--arguments", metavar="JSON", help="The arguments for edit, a JSON object.")
+@click.option("--model", help="The model for switch_model, as provider:name.")
+@click.option("--seconds", type=float, help="How long wait_retry waits.")
+@click.option("--amount", type=float, help="How far extend goes.")
+@click.option("--for", "lifetime", help="How long a grant lasts: once, run, swarm or always.")
+@click.option("--until", help="When a grant ends: a date, or a span such as 7d.")
+@click.option("--subject", help="Whom a grant is for: an agent's name, or *.")
+@click.option("--pattern", help="What a grant covers; as needed now, if not said.")
+@click.option("--message", help="A word to the agent, with deny.")
+@click.option("--reach", type=click.Choice(["attempt", "agent", "run"]), help="How far the answer reaches.")
+@click.option("--reason", default="", help="Why; kept with the answer.")
+@click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
+@click.option("--like-this", is_flag=True, help="And, once it went on, all open incidents that are the same.")
+@click.option("--proof", default=PROOF_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
+              help="With --like-this: how long the first may take to go on.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
+async def answer(  # noqa: PLR0917 - one option each
+    incident: str,
+    option: str,
+    values: tuple[str, ...],
+    path: str | None,
+    arguments: str | None,
+    model: str | None,
+    seconds: float | None,
+    amount: float | None,
+    lifetime: str | None,
+    until: str | None,
+    subject: str | None,
+    pattern: str | None,
+    message: str | None,
+    reach: Reach | None,
+    reason: str,
+    revision: int | None,
+    like_this: bool,
+    proof: float,
+    dry_run: bool,
+    *,
+    as_json: bool,
+) -> int:
+    """Answer an incident; the first answer counts. Whoever drives the run goes on from the failed step."""
+    given = {
+        "arguments": json_object(arguments, "--arguments"),
+        "model": model,
+        "seconds": seconds,
+        "amount": amount,
+        "for": lifetime,
+        "until": until,
+        "subject": subject,
+        "pattern": pattern,
+        "message": message,
+    }
+    params = {name: found for name, found in given.items() if found is not None}
+    place = workspace()
+    if not place.journal.exists():
+        await incident_named(None, incident)
+    async with writing() as journal:
+        run_id, opened, _ = await incident_named(journal, incident)
+        if (value := _value(opened, option, values, path)) is not None:
+            params["value"] = value
+        desk = Desk(journal, place.root)
+        if option == "grant" and (dry_run or lifetime in _STANDING):
+            await _preview(desk, journal, run_id, opened, params)
+        if dry_run:
+            if option != "grant":
+                raise Refusal("--dry-run is for grant: it says what the permission would have matched")
+            return 0
+        if like_this:
+            return await _like(desk, journal, opened.incident_id, option, params, reason, proof, as_json=as_json)
+        outcome = await desk.answer(
+            opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=operator()
+        )
+    if isinstance(outcome, Refused):
+        raise Refusal(f"the answer was not taken: {outcome.reason}{': ' if outcome.detail else ''}{outcome.detail}")
+    taken = outcome.answer
+    if as_json:
+        body = taken.model_dump(mode="json", include={"run_id", "option", "params", "reach", "reason", "by", "ts"})
+        emit({"id": taken.incident_id, "state": "answered", **body, "params": shown(body["params"])})
+    note(f"incident {taken.incident_id}: {taken.option}")
+    if holder(place.state) is None:
+        note("nothing drives this workspace now: orbiter-console serve carries the run on")
+    return 0
+
+
+def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: str | None) -> Any:
+    """The value as it was given: text, several texts, a file's content, or what is typed without being shown.
+
+    Raises:
+        Refusal: it was given in two ways, or the file cannot be read.
+    """
+    if path is not None:
+        if values:
+            raise Refusal("give --value or --file, not both")
+        return _content(opened, path)
+    if not values:
+        secret = option == "input" and is_secret(opened.answer_schema)
+        return click.prompt(opened.question, hide_input=True, err=True) if secret and sys.stdin.isatty() else None
+    read = [sys.stdin.read().removesuffix("\n") if each == "-" else each for each in values]
+    return read[0] if len(read) == 1 else read
+
+
+def _content(opened: IncidentOpened, path: str) -> str:
+    schema = opened.answer_schema or {}
+    try:
+        content = Path(path).read_bytes()
+        return base64.b64encode(content).decode() if schema.get("contentEncoding") == "base64" else content.decode()
+    except OSError as exc:
+        raise Refusal(f"--file {path} cannot be read: {exc.strerror or exc}") from exc
+    except UnicodeDecodeError as exc:
+        raise Refusal(f"--file {path} is no text in UTF-8, and the question does not ask for base64") from exc
+
+
+async def _preview(desk: Desk, journal: Journal, run_id: str, opened: IncidentOpened, params: dict[str, Any]) -> None:
+    """Say, before a grant is saved, what it would have matched."""
+    if not opened.action.get("permission"):
+        raise BadCommand(f"incident {opened.incident_id} asks for no permission")
+    grant = await desk.proposed(run_id, opened, params, by=operator())
+    found = await lookback_of(journal, grant, root=str(workspace().root))
+    until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
+    note(f"{grant.subject} may {grant.verb}:{grant.pattern}, {grant.lifetime}{until}: {found.sentence()}")
+    for action in [*found.past[-5:], *found.pending[-5:]]:
+        note(f"  {'pending' if action.pending else 'past'}: {action.agent} {action.need} ({action.run_id})")
+
+
+async def _like(  # noqa: PLR0917 - the parts of one answer
+    desk: Desk,
+    journal: Journal,
+    incident_id: str,
+    option: str,
+    params: dict[str, Any],
+    reason: str,
+    proof: float,
+    *,
+    as_json: bool,
+) -> int:
+    items = await answer_like(desk, journal, incident_id, option, params, reason=reason, by=operator(), proof_s=proof)
+    if as_json:
+        for item in items:
+            emit({"id": item.incident_id, "state": item.state, "run_id": item.run_id, "detail": item.detail})
+    else:
+        table(
+            ("incident", "run", "came to", "detail"),
+            [(item.incident_id, item.run_id, item.state, item.detail) for item in items],
+        )
+    went = sum(item.state == "went on" for item in items)
+    note(f"{went} of {len(items)} went on")
+    return 0 if went == len(items) else FAILED

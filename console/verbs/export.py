@@ -1,0 +1,76 @@
+"""`export`: a run, or one incident of it, as one redacted file; and reading one for `show` and `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from console.output import note
+from console.verbs.frame import Refusal, operator, reading, run_named, verb
+from console.workspace import workspace
+from runtime.judgement import capsule
+from runtime.judgement.redaction import Redactor
+from runtime.record.events import utc_now
+from runtime.record.journal import Journal
+from runtime.work.configuration import load
+from runtime.work.secrets import VAULT
+
+
+@verb(json=False)
+@click.argument("what", metavar="RUN|INCIDENT")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+async def export(what: str, *, output: str, force: bool) -> int:
+    """Write a run, or one incident, to a file: events, reports and decisions, redacted.
+
+    The file opens read-only with: show --file FILE
+    """
+    async with reading() as journal:
+        run_id, incident_id = await _named(journal, what)
+        assert journal is not None
+        events = await journal.read(run_id)
+    header = capsule.Header(
+        orbiter_export=capsule.FORMAT,
+        run_id=run_id,
+        incident_id=incident_id,
+        exported_at=utc_now(),
+        exported_by=operator().name,
+    )
+    redactor = Redactor(load(workspace().root).conditions().redact, VAULT.known())
+    text = "\n".join(capsule.lines(events, header, redactor)) + "\n"
+    if output == "-":
+        click.echo(text, nl=False)
+        return 0
+    _write(Path(output), text, over=force)
+    note(f"{'incident ' + incident_id if incident_id else 'run ' + run_id}: written to {output}")
+    return 0
+
+
+def _write(path: Path, text: str, *, over: bool) -> None:
+    """For its owner alone: what no pattern finds is still in it."""
+    if path.exists() and not over:
+        raise Refusal(f"{path} is there already: say --force to write over it")
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="ascii")
+
+
+async def _named(journal: Journal | None, name: str) -> tuple[str, str]:
+    found = await journal.incident(name) if journal is not None else None
+    if found is not None:
+        return found[0], found[1].incident_id
+    return (await run_named(journal, name)).id, ""
+
+
+def opened(path: str) -> capsule.Capsule:
+    """An export from its file.
+
+    Raises:
+        Refusal: the file cannot be read, or is no export.
+    """
+    try:
+        return capsule.read(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as exc:
+        raise Refusal(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+    except capsule.BadCapsule as exc:
+        raise Refusal(f"{path}: {exc}") from exc

@@ -1,0 +1,90 @@
+"""`grants`, `revoke`: the ledger of permissions, and taking one back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from console.output import emit, note, table
+from console.verbs.frame import operator, reading, verb, writing
+from console.workspace import workspace
+from runtime.judgement.ledger import Held
+from runtime.record.events import utc_now
+from runtime.work.desk import Desk
+from runtime.work.histories import ledger_of
+from screens.words import age
+
+
+@verb()
+@click.option("--all", "every", is_flag=True, help="Those that were taken back or have ended, too.")
+@click.option("--subject", default="", help="Only this agent's.")
+@click.option("--verb", "verb_", default="", help="Only of this verb, such as fs.write.")
+async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int:
+    """List permissions that were granted: for whom, what, how long, by whom, and how often each was used."""
+    now = utc_now()
+    async with reading() as journal:
+        found = (await ledger_of(journal)).listed(now, every=every) if journal is not None else []
+    chosen = [
+        held
+        for held in found
+        if (not subject or held.grant.subject == subject) and (not verb_ or held.grant.verb == verb_)
+    ]
+    if as_json:
+        for held in chosen:
+            emit(_object(held))
+    elif chosen:
+        table(
+            ("grant", "state", "for", "what", "lasts", "uses", "last", "by"),
+            [
+                (
+                    held.grant.grant_id,
+                    held.state(now),
+                    held.grant.subject,
+                    f"{held.grant.verb}:{held.grant.pattern}" if held.grant.pattern else held.grant.verb,
+                    _lasts(held),
+                    str(held.uses),
+                    age(held.last_used, now) if held.last_used is not None else "",
+                    held.grant.by.name,
+                )
+                for held in chosen
+            ],
+        )
+    else:
+        note("no permission is granted")
+    return 0
+
+
+def _lasts(held: Held) -> str:
+    scope = f" {held.grant.scope.rpartition('/')[2]}" if held.grant.scope else ""
+    until = f" until {held.grant.until:%Y-%m-%d %H:%M}" if held.grant.until is not None else ""
+    return f"{held.grant.lifetime}{scope}{until}"
+
+
+def _object(held: Held) -> dict[str, Any]:
+    grant = held.grant
+    body = grant.model_dump(
+        mode="json", include={"subject", "verb", "pattern", "lifetime", "scope", "until", "incident_id", "by"}
+    )
+    return {
+        "id": grant.grant_id,
+        "state": held.state(utc_now()),
+        **body,
+        "granted_at": grant.ts.isoformat(),
+        "uses": held.uses,
+        "last_used": held.last_used.isoformat() if held.last_used is not None else None,
+        "revoked_by": held.revoked.by.name if held.revoked is not None else None,
+    }
+
+
+@verb(json=False)
+@click.argument("grant", nargs=-1, required=True)
+async def revoke(grant: tuple[str, ...]) -> int:
+    """Take permissions back. The very next attempt that needs one is asked about again."""
+    place = workspace()
+    async with writing() as journal:
+        desk = Desk(journal, place.root)
+        for grant_id in grant:
+            await desk.revoke(grant_id, by=operator())
+            note(f"grant {grant_id}: taken back")
+    return 0
