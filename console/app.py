@@ -69,7 +69,9 @@ class OrbiterApp(App[None]):
 
     def on_mount(self) -> None:
         with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: somebody embeds us
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                loop.add_signal_handler(number, self._leave, number)
         if callable(self._session):
             self.call_after_refresh(self._open)
         else:
@@ -109,9 +111,9 @@ class OrbiterApp(App[None]):
         *modifiers, key = binding.key.split("+")
         return "+".join([*modifiers, _KEY_WORDS.get(key, key)])
 
-    def _hang_up(self) -> None:
-        """The terminal went away. Nothing can be painted any more; the runs go on without us."""
-        self.exit(return_code=128 + signal.SIGHUP)
+    def _leave(self, number: signal.Signals) -> None:
+        """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""
+        self.exit(return_code=128 + number)
 
     def _ring(self) -> None:
         """The bell for a decision that was not there a moment ago; not for those that were waiting at the start."""

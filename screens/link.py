@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from runtime.link.client import Status
+from runtime.link.view import StreamedText
 from runtime.record.state import RunState, Summary
 from screens.glyphs import UNICODE, Glyphs
 from screens.views.inbox import Waiting
@@ -37,6 +38,10 @@ class Link(Protocol):
     def run(self, run_id: str) -> RunState | None: ...
 
     def problem(self, run_id: str) -> str: ...
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        """The reply that a node is streaming, as far as it is."""
+        ...
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
 

@@ -157,7 +157,9 @@ class RunScreen(LinkedScreen):
         elif node is None or node.id in state.roots:
             lines, title, name = outcome_lines(state, looks), "Run", "run"
         else:
-            lines, title, name = detail_lines(state, node.id, looks), "Node", f"node:{node.id}"
+            streamed = self.link.text(self.run_id, node.id)
+            lines = detail_lines(state, node.id, looks, streamed=streamed.text if streamed is not None else "")
+            title, name = "Node", f"node:{node.id}"
         page.show(lines, name)
         self._title_page(title)
 

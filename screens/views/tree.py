@@ -25,6 +25,8 @@ COLUMNS: Final = (
 
 _KIND: Final = {"llm": "model", "value": "question"}
 """Kinds of nodes that have another word for an operator than for the code."""
+STREAMED: Final = 4000
+"""Characters of a reply in the making that are shown."""
 _UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
 
 
@@ -122,8 +124,11 @@ def _tokens(node: Node) -> Spans:
     return span(tokens(node.input_tokens, node.output_tokens), "ink-muted")
 
 
-def detail_lines(state: RunState, node_id: str, looks: Looks) -> list[Spans]:
-    """All that is known of one node, as lines: facts first, then what went in and what came out."""
+def detail_lines(state: RunState, node_id: str, looks: Looks, *, streamed: str = "") -> list[Spans]:
+    """All that is known of one node, as lines: facts first, then what went in and what came out.
+
+    `streamed` is the part of a reply that has come so far; its end is what is shown if it is long.
+    """
     node = state.nodes.get(node_id)
     if node is None:
         return [span("No node is selected.", "ink-muted")]
@@ -134,6 +139,12 @@ def detail_lines(state: RunState, node_id: str, looks: Looks) -> list[Spans]:
         (*looks.state(node.phase), Span(f"{looks.glyphs.dot}{_KIND.get(node.kind, node.kind)}", "ink-muted")),
     ]
     lines += _facts(node, looks)
+    if streamed and not node.terminal:
+        lines += [
+            (),
+            span("So far", "ink-accent", bold=True),
+            *(span(text) for text in looks.block(streamed[-STREAMED:])),
+        ]
     for title, value in (("Error", node.error), ("Output", node.output)):
         if value:
             lines += [(), span(title, "ink-accent", bold=True), *(span(text) for text in looks.block(value))]

@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 
 from console.app import OrbiterApp
 from runtime.link.client import Status
+from runtime.link.view import StreamedText
 from screens.glyphs import ASCII
 from screens.help import HelpScreen
 from screens.home import FIRST_USE, HomeScreen
@@ -227,6 +228,16 @@ async def test_the_tree_is_live() -> None:
         story.wait(2).end(call, "x", tokens=(1200, 300))
         desk.changed()
         await until(pilot, lambda: "1.5k" in text_of(pilot) and "succeeded" in text_of(pilot))
+
+
+async def test_a_reply_is_shown_while_it_streams() -> None:
+    story = Story()
+    call = story.start("llm", "gpt", story.open("agent", "a", story.begin()))
+    async with console(story, run_id="run-1") as (pilot, desk):
+        pilot.app.screen.query_one(LiveTree).reveal(call)
+        desk.streamed["run-1", call] = StreamedText(1, "Once upon a \x1b[2J time")
+        desk.changed()
+        await until(pilot, lambda: "Once upon a ␛[2J time" in text_of(pilot))
 
 
 async def test_the_page_follows_the_cursor() -> None:

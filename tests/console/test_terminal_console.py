@@ -179,3 +179,13 @@ def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Ca
         terminal.until("completed")
         terminal.press("q")
         assert terminal.ended() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_gives_the_terminal_back(program: Program, number: signal.Signals) -> None:
+    with opened(program, "--embedded") as terminal:
+        terminal.until("No runs yet")
+        terminal.signal(number)
+        terminal.ended()
+        assert "\x1b[?1049l" in terminal.text
+        assert "Traceback" not in terminal.text

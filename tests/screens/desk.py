@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime.link.client import LinkError, LinkLost, Status
 from runtime.link.protocol import Inboxed
+from runtime.link.view import StreamedText
 from runtime.record.state import RunState, Summary
 from tests.screens.stories import START, Story
 
@@ -22,6 +23,7 @@ class Desk:
         self.watched: list[str] = []
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.revived = 0
+        self.streamed: dict[tuple[str, str], StreamedText] = {}
         self.cannot_revive = ""
         self._listeners: list[Callable[[], None]] = []
 
@@ -46,6 +48,9 @@ class Desk:
 
     def problem(self, run_id: str) -> str:
         return "" if run_id in self.stories else f"there is no run {run_id}"
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        return self.streamed.get((run_id, node_id))
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(listener)
