@@ -1,0 +1,206 @@
+"""One answer for many incidents; and who is told of them, over a real webhook."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from runtime.judgement.notices import NoticeRules
+from runtime.judgement.redaction import Redactor
+from runtime.record import events as ev
+from runtime.record.journal import OpenIncident
+from runtime.work.bulk import answer_like
+from runtime.work.desk import BadCommand
+from runtime.work.notifier import Notifier
+from tests.runtime.work.bench import ME, Bench
+
+
+async def several(bench: Bench, name: str, count: int) -> list[OpenIncident]:
+    for _ in range(count):
+        await bench.incidents(await bench.start(name))
+    return await bench.journal.incidents()
+
+
+# -- bulk --------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(bench: Bench) -> None:
+    async with bench.driving():
+        waiting = await several(bench, "reacher", 3)
+        assert len({found.opened.fingerprint for found in waiting}) == 1
+        items = await answer_like(
+            bench.desk, bench.journal, waiting[1].opened.incident_id, "result", {"value": "by phone"}, by=ME
+        )
+        for found in waiting:
+            assert (await bench.ended(found.run_id)).output == "reached: by phone"
+    assert [item.incident_id for item in items] == [waiting[each].opened.incident_id for each in (1, 0, 2)]
+    assert {item.state for item in items} == {"went on"}
+    answers = [
+        event
+        for found in waiting
+        for event in await bench.journal.read(found.run_id)
+        if isinstance(event, ev.IncidentAnswered)
+    ]
+    first = min(answers, key=lambda event: event.ts)
+    assert first.incident_id == waiting[1].opened.incident_id
+    assert {event.reach for event in answers} == {"attempt"}
+
+
+async def test_where_the_first_fails_again_the_rest_are_left_alone(bench: Bench) -> None:
+    async with bench.driving():
+        waiting = await several(bench, "reacher", 3)
+        items = await answer_like(bench.desk, bench.journal, waiting[0].opened.incident_id, "retry", by=ME)
+        still = await bench.journal.incidents()
+    assert [item.state for item in items] == ["failed again", "held", "held"]
+    assert len(still) == 3
+    assert items[0].detail in {found.opened.incident_id for found in still}
+
+
+async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench: Bench) -> None:
+    async with bench.driving():
+        waiting = await several(bench, "saver", 2)
+
+        class Quicker:
+            """The desk, with somebody else who answers the second one first."""
+
+            async def answer(self, incident_id: str, *args: object, **more: object) -> object:
+                if incident_id == waiting[1].opened.incident_id:
+                    await bench.answer(waiting[1], "deny")
+                return await bench.desk.answer(incident_id, *args, **more)  # type: ignore[arg-type]
+
+        items = await answer_like(
+            Quicker(),  # type: ignore[arg-type]
+            bench.journal,
+            waiting[0].opened.incident_id,
+            "grant",
+            by=ME,
+        )
+    assert [item.state for item in items] == ["went on", "refused"]
+    assert "tester answered 'deny'" in items[1].detail
+    assert bench.effects == ["save out.md"]
+
+
+async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
+    async with bench.driving():
+        (found,) = await several(bench, "saver", 1)
+        with pytest.raises(BadCommand, match="bulk answer is for once"):
+            await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME)
+        await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", by=ME)
+    assert await bench.journal.grants() == []
+
+
+# -- notices -----------------------------------------------------------------------------------------------------------
+
+
+class Hook:
+    """A webhook on loopback: a plain HTTP server of this loop. `statuses` are answered in turn, the last for ever."""
+
+    def __init__(self, *statuses: int) -> None:
+        self._statuses = list(statuses) or [200]
+        self.bodies: list[dict[str, Any]] = []
+        self.arrived = asyncio.Condition()
+        self.url = ""
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                lines = head.decode().lower().split("\r\n")
+                length = next(int(line.partition(":")[2]) for line in lines if line.startswith("content-length"))
+                body = json.loads(await reader.readexactly(length))
+                status = self._statuses.pop(0) if len(self._statuses) > 1 else self._statuses[0]
+                writer.write(f"HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n".encode())
+                await writer.drain()
+                async with self.arrived:
+                    self.bodies.append(body)
+                    self.arrived.notify_all()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(20), self.arrived:
+            await self.arrived.wait_for(lambda: len(self.bodies) >= count)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Hook]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
+        async with server:
+            yield self
+
+
+@asynccontextmanager
+async def notifying(bench: Bench, rules: NoticeRules, **more: object) -> AsyncIterator[None]:
+    notifier = Notifier(bench.journal, rules, first_pause_s=0.01, **more)  # type: ignore[arg-type]
+    task = asyncio.create_task(notifier.serve())
+    try:
+        yield
+    finally:
+        task.cancel()
+        results = await asyncio.gather(task, return_exceptions=True)
+        assert isinstance(results[0], asyncio.CancelledError), results
+
+
+async def sent(bench: Bench, count: int) -> list[ev.NoticeSent]:
+    found: list[ev.NoticeSent] = []
+    async with asyncio.timeout(20):
+        async for batch in bench.journal.tail(ev.WORKSPACE):
+            found.extend(event for event in batch if isinstance(event, ev.NoticeSent))
+            if len(found) >= count:
+                return found
+    raise AssertionError
+
+
+async def test_a_webhook_is_told_once_again_after_it_failed_and_not_again_after_a_restart(bench: Bench) -> None:
+    async with Hook(503, 200).open() as hook, bench.driving():
+        rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 0})
+        async with notifying(bench, rules):
+            (found,) = await several(bench, "reacher", 1)
+            await hook.until(2)
+            await sent(bench, 1)
+        async with notifying(bench, rules):
+            await several(bench, "saver", 1)
+            await hook.until(3)
+            await sent(bench, 2)
+    first, again, second = hook.bodies
+    assert first == again
+    (told,) = first["incidents"]
+    assert (told["id"], told["cause"], told["where"]) == (found.opened.incident_id, "network", ["reacher", "reach"])
+    assert str(first["text"]).startswith("1 incident waits for a person\n")
+    (other,) = second["incidents"]
+    assert other["options"] == ["grant", "deny", "skip", "abort"]
+
+
+async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: Bench) -> None:
+    async with Hook().open() as hook, bench.driving():
+        rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 0.3})
+        async with notifying(bench, rules, redactor=Redactor([r"out\.md"])):
+            for _ in range(6):
+                await bench.start("saver")
+            async with asyncio.timeout(20):
+                while sum(len(body["incidents"]) for body in hook.bodies) < 6:
+                    await hook.until(len(hook.bodies) + 1)
+    assert len(hook.bodies) < 6
+    assert "out.md" not in json.dumps(hook.bodies)
+    ids = [each["id"] for body in hook.bodies for each in body["incidents"]]
+    assert len(ids) == len(set(ids)) == 6
+
+
+async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "runtime.notices")
+    rules = NoticeRules.from_mapping({"log": "critical"})
+    async with bench.driving(notices=rules):
+        await several(bench, "reacher", 1)
+        await bench.incidents(await bench.desk.start("no.such.module:swarm", "go", by=ME))
+        (told,) = await sent(bench, 1)
+    assert len(told.incidents) == 1
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "runtime.notices"]
+    assert said.startswith("1 incident waits for a person: i-")
+    assert "no.such.module" in said
