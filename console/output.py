@@ -30,6 +30,18 @@ def emit(value: BaseModel | dict[str, Any]) -> None:
     print(json.dumps(body, default=str), flush=True)
 
 
+def copy(text: str) -> None:
+    """A file's text as it is, to stdout, for a program to read.
+
+    Raises:
+        ValueError: it is not lines of printable ASCII; a terminal might obey it.
+    """
+    if not text.isascii() or not text.replace("\n", "").isprintable():
+        raise ValueError("only lines of printable ASCII go to stdout as they are")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def say(text: str, *, style: str = "") -> None:
     """A result for a reader, to stdout: the words as they are, cleaned, wrapped by the terminal alone."""
     _write(sys.stdout, text, style)

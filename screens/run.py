@@ -8,6 +8,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.content import Content
 from textual.widgets import TextArea
 
 from runtime.judgement.report import build
@@ -168,7 +169,7 @@ class RunScreen(LinkedScreen):
         title = title or str(page.border_title or "").partition("  ")[0]
         more = f"  {self.session.glyphs.more} {page.below} more" if page.below else ""
         if page.border_title != title + more:
-            page.border_title = title + more
+            page.border_title = Content(title + more)
 
     # -- what is done ----------------------------------------------------------------------------------------
 

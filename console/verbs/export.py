@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from console.output import note
+from console.output import copy, note
 from console.verbs.frame import Refusal, operator, reading, run_named, verb
 from console.workspace import workspace
 from runtime.judgement import capsule
@@ -40,7 +40,7 @@ async def export(what: str, *, output: str, force: bool) -> int:
     redactor = Redactor(load(workspace().root).conditions().redact, VAULT.known())
     text = "\n".join(capsule.lines(events, header, redactor)) + "\n"
     if output == "-":
-        click.echo(text, nl=False)
+        copy(text)
         return 0
     _write(Path(output), text, over=force)
     note(f"{'incident ' + incident_id if incident_id else 'run ' + run_id}: written to {output}")

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from runtime.judgement.notices import Notice, NoticeRules, Outbox
 from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import Journal
+
+if TYPE_CHECKING:
+    import httpx  # loaded with the first client: it brings Rich along, which `import runtime` must not
 
 log = logging.getLogger("runtime.notices")
 
@@ -59,6 +60,8 @@ class Notifier:
 
     async def serve(self) -> None:
         """Tell what is open and untold, and then what comes, until cancelled."""
+        import httpx
+
         after = await self._journal.position()
         for event in await self._journal.read(ev.WORKSPACE):
             self._outbox.apply(event)
@@ -98,13 +101,15 @@ class Notifier:
         self._changed.clear()
 
     async def _tell(self, client: httpx.AsyncClient) -> None:
+        from httpx import HTTPError
+
         now = asyncio.get_running_loop().time()
         for notice in self._outbox.due(self._clock()):
             if self._again_at.get(notice.channel, now) > now:
                 continue
             try:
                 await self._send(client, notice)
-            except httpx.HTTPError as exc:
+            except HTTPError as exc:
                 self._put_off(notice, exc, now)
                 continue
             self._failures.pop(notice.channel, None)
