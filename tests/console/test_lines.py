@@ -158,6 +158,15 @@ def test_words_fit_the_encoding_of_the_stream(monkeypatch: pytest.MonkeyPatch, e
     assert written.decode(encoding)
 
 
+def test_only_harmless_text_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    output.copy('{"a": 1}\n')
+    assert capsys.readouterr().out == '{"a": 1}\n'
+    for foreign in ("\x1b[2J", "é", "a\rb"):
+        with pytest.raises(ValueError, match="printable ASCII"):
+            output.copy(foreign)
+    assert capsys.readouterr().out == ""
+
+
 def test_notes_leave_stdout_alone(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("said aside")
     output.prompt("well?")
