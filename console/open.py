@@ -75,7 +75,7 @@ def _run(way: Callable[[], Transport], *, run_id: str, mouse: bool | None, goes_
 
     def session() -> Session:
         from runtime.link.client import LinkClient
-        from runtime.link.serve import program
+        from runtime.link.program import program
         from screens.glyphs import ASCII, UNICODE
         from screens.link import Session
 

@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from orbiter.errors import OrbiterError
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
+from runtime.link.program import program
 from runtime.link.runtime import Runtime
 from runtime.work.environment import UnusableEnvironment, read_env_file
 from runtime.work.life import Conditions
@@ -46,14 +46,6 @@ class Settings(BaseModel):
 
 class BadSetting(ValueError):
     """A setting that is not known, or a value that it cannot have."""
-
-
-def program() -> str:
-    """Our name and version, for locks, logs and hello."""
-    try:
-        return f"orbiter-console {version('orbiter-console')}"
-    except PackageNotFoundError:
-        return "orbiter-console"
 
 
 def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
