@@ -180,7 +180,7 @@ def _host(target: str) -> tuple[str, str]:
         parts = urlsplit(f"//{target}" if bare else target)
         host = _name(parts.hostname or "")
         port = parts.port
-    except (UnicodeError, ValueError) as exc:
+    except (UnicodeError, ValueError, OSError) as exc:
         raise PermissionSyntaxError(f"{target!r} names no host that can be checked: {exc}") from exc
     if not host:
         raise PermissionSyntaxError(f"{target!r} names no host")
@@ -194,16 +194,20 @@ def _host(target: str) -> tuple[str, str]:
 
 def _name(host: str) -> str:
     """A host as every reader reads it: ASCII, without a last dot; an address in its one form."""
-    ascii_ = host.rstrip(".").encode("idna").decode("ascii").lower() if host.strip(".") else ""
+    # Dots of other scripts become dots only by encoding, so the last one goes after it, too.
+    ascii_ = host.rstrip(".").encode("idna").decode("ascii").lower().rstrip(".") if host.strip(".") else ""
     try:
         return str(ip_address(ascii_))
     except ValueError:
         if _NUMERIC.fullmatch(ascii_):
             # 127.1, 0x7f000001 and the like: names to some, an address to the C library.
             return socket.inet_ntoa(socket.inet_aton(ascii_))
+        if not _LABELS.fullmatch(ascii_):
+            raise ValueError(f"{host!r} has characters that no host's name has") from None
         return ascii_
 
 
+_LABELS = re.compile(r"[a-z0-9_.-]*")
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+)){0,3}")
 
 
