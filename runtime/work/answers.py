@@ -16,6 +16,8 @@ from runtime.judgement.sealed import is_sealed
 from runtime.record import events as ev
 from runtime.record.state import Incident
 from runtime.work import gate
+from runtime.work.breakers import breakers_of
+from runtime.work.budgets import ended_by_budget, ending_of, release_others
 from runtime.work.carried import Carried, Given
 from runtime.work.secrets import VAULT
 
@@ -31,6 +33,10 @@ def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
 async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> Given | None:
     """Do what the answer says. None: go on with the attempts."""
     take_up(c, answer, changes)
+    if answer.option == "extend":
+        await release_others(c, answer)
+    elif answer.option == "reset" and (key := c.life.state.incidents[answer.incident_id].opened.action.get("breaker")):
+        await breakers_of(c.life.journal).reset(str(key), answer.by)
     codec, arguments = c.step.codec, c.step.arguments
     if answer.option == "wait_retry":
         await _wait(c, answer)
@@ -130,9 +136,15 @@ def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
 
 def take_up(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> None:
     """Take up what an answer changes for the attempts to come; end the run where that is the answer."""
-    if answer.option == "abort" and answer.reach == "run":
-        c.life.end("abort")
-        raise asyncio.CancelledError
+    if answer.option == "abort":
+        opened = c.life.state.incidents[answer.incident_id].opened
+        ends = ending_of(opened)
+        if ends is not None and (answer.reach == "run" or answer.by.channel == "rule"):
+            c.life.finish(ended_by_budget(c.life, ends, opened, answer))
+            raise asyncio.CancelledError
+        if answer.reach == "run":
+            c.life.end("abort")
+            raise asyncio.CancelledError
     if answer.option == "edit":
         changes["arguments"] = answer.params.get("arguments", {})
     elif answer.option == "switch_model":

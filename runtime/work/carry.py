@@ -25,6 +25,8 @@ from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
 from runtime.work.life import spread
 from runtime.work.recall import difference
+from runtime.work.remedies import made_smaller, stood_in
+from runtime.work.returning import error_of
 from runtime.work.troubles import differs, doubt
 
 
@@ -36,15 +38,19 @@ async def carry(c: Carried) -> Any:
         Aborted: an operator ended this branch.
         Exception: a value step's own error, which is its node's to deal with.
     """
+    if c.node is not None and c.node.returned is not None and c.node.result is None:
+        raise error_of(c.node.returned)
     while c.node is not None and (c.node.recorded or c.node.hooks_due):
         changed = difference(c.node, c.step, c.requested)
         if not changed:
             return await _recalled(c, c.node)
         take_up(c, await incidents.park(c.life, c.element, c.node_id, differs(changed)), {})
     changes = changes_so_far(c)
+    stood_in(c, changes)
     if (answer := unused_answer(c)) is not None and (given := await take(c, answer, changes)) is not None:
         return given.result
     await _before(c)
+    made_smaller(c, changes)
     await _rest_of_wait(c)
     return await _attempts(c, changes)
 

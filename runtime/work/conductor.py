@@ -22,7 +22,7 @@ from runtime.judgement.options import Where
 from runtime.record import events as ev
 from runtime.record.rewind import place
 from runtime.record.state import Incident, Node
-from runtime.record.taxonomy import Classification, Effect, Origin
+from runtime.record.taxonomy import Classification, Effect, Impact, Origin
 from runtime.work import incidents
 from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried
@@ -32,6 +32,7 @@ from runtime.work.invoking import permit
 from runtime.work.late import note_late
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
+from runtime.work.returning import error_of, past
 from runtime.work.troubles import differs
 
 A = TypeVar("A")
@@ -267,10 +268,14 @@ class RunScope(steps.Scope):
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
         fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER))
+        await self._past(fault)
         known = self._answered_before(fault, exc, at)
         if known is not None:
             return self._act(known, exc)
         where: Where = self._kind if self._kind != "root" else "run"
+        if where == "run" and fault.impact in (Impact.ABSORBED, Impact.NODE):
+            # Nothing below took it up: if nobody does anything, the run ends with it.
+            fault = fault.model_copy(update={"impact": Impact.RUN})
         action = {"turn": at} if at is not None else {}
         trouble = Trouble(
             fault=fault,
@@ -284,6 +289,18 @@ class RunScope(steps.Scope):
         answer = await incidents.park(self._life, self._element, self.path, trouble)
         self._consumed.add(answer.incident_id)
         return self._act(answer, exc)
+
+    async def _past(self, fault: Classification) -> None:
+        """Hand the failure back where an agent stands in for this one, or the swarm goes on without it."""
+        node = self._life.state.nodes.get(self.path)
+        if node is None or fault.impact is Impact.PROCESS or fault.rule_id == "recall-difference":
+            return
+        returned = node.returned
+        if returned is None and (found := past(self._life.state, self.path, fault)) is not None:
+            returned = found.model_copy(update={"parent_id": node.parent_id})
+            await self._life.record(returned)
+        if returned is not None:
+            raise error_of(returned)
 
     def _answered_before(self, fault: Classification, exc: Exception, at: int | None) -> ev.IncidentAnswered | None:
         """The answer that this fault got in an earlier life, or earlier in this one where `at` fixes the spot.

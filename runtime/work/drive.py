@@ -202,6 +202,8 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
 
 
 def _aborted(life: Life) -> ev.RunFinished:
+    if life.final is not None:
+        return life.final
     asked = life.state.abort
     if asked is not None:
         return ev.RunFinished(state="aborted", error=asked.reason, by=asked.by)

@@ -113,6 +113,8 @@ class Life:
         self.ending: Ending = ""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done once there is an ending."""
+        self.final: ev.RunFinished | None = None
+        """How the run ends, where something here has decided it (see `finish`)."""
         self.broken: JournalError | None = None
         self._pending: list[ev.Record] = []
         self._linger: asyncio.TimerHandle | None = None
@@ -247,6 +249,11 @@ class Life:
         if not self.ended.done():
             self.ended.set_result(None)
         self._root.cancel()
+
+    def finish(self, final: ev.RunFinished) -> None:
+        """End the run, and as what. The first word stands."""
+        self.final = self.final or final
+        self.end("abort")
 
     # -- who works, who waits ------------------------------------------------------------------------------------
 

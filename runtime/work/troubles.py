@@ -4,30 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from orbiter.ask import NeedsInput
-from runtime.judgement.classify import classify
 from runtime.record import events as ev
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
 from runtime.work import gate
 from runtime.work.carried import Carried
 from runtime.work.incidents import Trouble
-
-ORIGINS = {"llm": Origin.MODEL, "tool": Origin.TOOL, "value": Origin.AGENT}
-
-
-def classified(c: Carried, exc: Exception) -> Classification:
-    if isinstance(exc, NeedsInput):
-        return Classification(
-            origin=Origin.HUMAN,
-            cause=Cause.MISSING_INPUT,
-            persistence=Persistence.NEEDS_CHANGE,
-            effect=Effect.NOT_ATTEMPTED,
-            user_message=str(exc),
-            rule_id="needs-input",
-        )
-    provider = c.step.name.partition(":")[0] if c.step.kind == "llm" else ""
-    effect = Effect.NONE if c.repeatable else Effect.UNKNOWN
-    return classify(exc, origin=ORIGINS[c.step.kind], provider=provider, effect=effect)
 
 
 def trouble(

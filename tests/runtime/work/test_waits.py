@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
@@ -58,7 +59,11 @@ async def driving(
     grace_s: float = 0.0,
 ) -> AsyncIterator[Supervisor]:
     conditions = Conditions(
-        workspace=str(bench.root), policy=policy or RetryPolicy(max_attempts=1), grace_s=grace_s, deadline_s=deadline_s
+        workspace=str(bench.root),
+        policy=policy or RetryPolicy(max_attempts=1),
+        grace_s=grace_s,
+        deadline_s=deadline_s,
+        errors=ErrorHandlingConfig(enable_circuit_breaker=False),  # these are about waits, and many runs fail at once
     )
     supervisor = Supervisor(bench.journal, conditions, clock=clock, period_s=0.02, gap_s=gap_s)
     serving = asyncio.create_task(supervisor.serve())
