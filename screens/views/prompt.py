@@ -118,7 +118,7 @@ def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
     if opened.in_doubt:
         lines.append(span("Whether it happened is not known: look before you say retry.", "severity-warning"))
     message = opened.message or opened.fault.user_message
-    if message and message != opened.question:
+    if message and not (opened.question and opened.question in message):
         lines += _labelled("why", looks.block(message))
     if opened.lineage:
         lines += _labelled("who", [looks.glyphs.crumb.join(looks.line(name, 60) for name in opened.lineage)])

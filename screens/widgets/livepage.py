@@ -52,6 +52,10 @@ class LivePage(LineView, can_focus=True):
             self._source = list(lines)
             self._lay_out()
 
+    def stands(self, name: str) -> bool:
+        """Whether the text of this name is what stands on the screen."""
+        return self._shown_name == name and self._width > 0
+
     @property
     def below(self) -> int:
         """Lines that are still below what is in sight."""
@@ -63,10 +67,9 @@ class LivePage(LineView, can_focus=True):
         return len(self._lines)
 
     def _lay_out(self) -> None:
-        width = self.room.width
+        width = self._width = self.room.width
         if not width:
-            return
-        self._width = width
+            return  # not on the screen: laid out when it is, even if it then is as wide as before
         self._lines = [line for source in self._source for line in wrap(source, width - 2)]
         self.set_line_count(len(self._lines))
         self.repaint_changed()

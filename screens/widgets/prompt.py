@@ -247,6 +247,10 @@ class Prompt(Vertical):
             self._timer = self.set_timer(max(SOON, self._session.arm_after), self._arm)
 
     def _arm(self) -> None:
+        """Take keys from now on, provided that what they decide about can be read."""
+        if self.opened is not None and not self.query_one(Asked).stands(self.opened.incident_id):
+            self._disarm()
+            return
         self.armed = True
         self._hint()
 

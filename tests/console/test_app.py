@@ -509,6 +509,23 @@ async def test_one_decision_follows_the_other() -> None:
         await until(pilot, lambda: answers(desk) == [("retry", {}), ("skip", {})])
 
 
+async def test_a_prompt_that_comes_back_shows_the_new_action_and_nothing_of_the_old_one() -> None:
+    story = asks_for_input()
+    async with console(story, run_id="run-2") as (pilot, desk):
+        prompt = await armed(pilot)
+        await pilot.press("i", *"Q4", "enter")
+        await until(pilot, lambda: prompt.opened is None)
+        await pilot.pause(0.2)
+        assert not prompt.display
+        tool = story.start("tool", "write", story.state.roots[0], 7)
+        story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"path": "/x"}})
+        desk.changed()
+        await armed(pilot)
+        text = text_of(pilot)
+        assert 'path = "/x"' in text
+        assert "Which quarter is meant?" not in text[text.index("permission denied") :]
+
+
 async def test_a_click_marks_but_does_not_decide() -> None:
     async with console(broken(), run_id="run-3") as (pilot, desk):
         await armed(pilot)
