@@ -17,6 +17,7 @@ from typing import Any, Self
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.link.controls import run_verbs
 from runtime.link.protocol import Role
+from runtime.link.recovery_verbs import recovery_verbs
 from runtime.link.server import LinkServer
 from runtime.link.streams import Streams
 from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
@@ -143,6 +144,9 @@ class Runtime:
             **desk_verbs(desk, self._host.hint),
             **run_verbs(Controls(self._journal), self._host.hint),
             **journal_verbs(self._journal),
+            **recovery_verbs(
+                self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
+            ),
             **control_verbs(self.status, self.stop),
         }
         self._server = LinkServer(
