@@ -28,8 +28,6 @@ from runtime.record.state import RunState, Summary
 
 log = logging.getLogger(__name__)
 
-BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-
 
 class LinkError(Exception):
     """Something that was asked of the runtime did not happen."""
@@ -210,6 +208,11 @@ class LinkClient:
             self._pings.pop(number, None)
         return loop.time() - began
 
+    @property
+    def asks(self) -> bool:
+        """Whether `revive` may ask a person on the terminal: the app is suspended around it."""
+        return self.transport.asks
+
     async def revive(self) -> None:
         """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""
         try:
@@ -264,9 +267,14 @@ class LinkClient:
                 self._lose(f"the link failed: {type(exc).__name__}: {exc}")
             self._again.clear()
             try:
-                await asyncio.wait_for(self._again.wait(), BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+                await asyncio.wait_for(self._again.wait(), self._pause(failures))
             except TimeoutError:
                 failures += 1
+
+    def _pause(self, failures: int) -> float:
+        """Seconds until the next attempt."""
+        backoff = self.transport.backoff
+        return backoff[min(failures, len(backoff) - 1)]
 
     def _lose(self, reason: str) -> None:
         self._set(Status("lost", reason))

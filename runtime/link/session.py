@@ -80,16 +80,24 @@ async def greeting(
         data = await reader.read(READ_BYTES)
         found = lines.feed(data) if data else []
         for number, line in enumerate(found):
-            try:
-                message = p.from_runtime(line)
-            except p.BadMessage:
-                noise.append(line)
-                continue
-            if isinstance(message, p.Hello):
-                return _compatible(message), found[number + 1 :]
+            hello = hello_in(line)
+            if hello is not None:
+                return _compatible(hello), found[number + 1 :]
             noise.append(line)
         if not data or sum(map(len, noise)) > NOISE_BYTES:
-            raise await transport.explain() or Unreachable(_no_hello(noise))
+            raise await transport.explain() or Unreachable(_no_hello(noise), gone=bool(noise))
+
+
+def hello_in(line: bytes) -> p.Hello | None:
+    """The runtime's first message, if it is this line or its end: what is printed before may lack its line feed."""
+    start = line.find(b'{"t":"hello"')
+    if start < 0:
+        return None
+    try:
+        message = p.from_runtime(line[start:])
+    except p.BadMessage:
+        return None
+    return message if isinstance(message, p.Hello) else None
 
 
 def _compatible(hello: p.Hello) -> p.Hello:

@@ -1,33 +1,42 @@
 """The way to a runtime on another machine: the user's own OpenSSH, which runs `dial-stdio` there.
 
 Authentication and encryption are ssh's; nothing of ours listens on a network. Rules that a prototype paid for
-(`facts/remote.md` section 2): hosts that begin with `-` are refused; ssh gets a session of its own on reconnects, so
-that ctrl+c in the console's terminal does not reach it; the child is awaited before it is killed.
+(`facts/remote.md` section 2): hosts that begin with `-` are refused; whatever ssh has to ask, it asks before the app
+takes the terminal, or while the app is suspended (`login`, `revive`); every other connection is made in batch mode and
+in a session of its own, so that ctrl+c in the console's terminal does not reach it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import select
 import shlex
-from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.link.dial_stdio import NO_RUNTIME
+from runtime.link.dial_stdio import NO_RUNTIME, REFUSED
+from runtime.link.lines import FramingError, LineReader
+from runtime.link.session import NOISE_BYTES, hello_in
+from runtime.link.ssh_process import END_S, SshProcess
 from runtime.link.transport import READ_BYTES, Streams, Unreachable
 
 OPTIONS = (
-    "-T",
+    "-T", "-a", "-x",
     "-e", "none",
+    "-o", "ClearAllForwardings=yes",
+    "-o", "PermitLocalCommand=no",
+    "-o", "RemoteCommand=none",
     "-o", "ServerAliveInterval=5",
     "-o", "ServerAliveCountMax=3",
     "-o", "ConnectTimeout=15",
 )  # fmt: skip
+"""A pipe and nothing else: no terminal, no agent, no forwarding, whatever the user's configuration says of the host."""
 REMOTE = "orbiter-console"
-END_S = 2.0
-"""For an ssh whose connection we gave up, before it is killed."""
+BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Each attempt is a whole ssh: longer than what a socket of this machine is asked again after."""
+LOGIN = "a login is needed"
 
 _HOST = re.compile(
     r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:/\s\[\]]+)(?::(?P<path>.*))?", re.DOTALL
@@ -72,10 +81,12 @@ class SshTransport:
     Args:
         host: Where, and in which directory.
         remote: The program there, if it is not in the PATH of a shell that is no login shell; words are kept apart.
-        ssh: The ssh program here, with options of the user's.
+        ssh: The ssh program here, with options of the user's, which win over ours.
         viewer: Dial the socket that can only look.
-        interactive: Let ssh ask on the terminal for the first connection; call `connect` before Textual takes it.
+        says: Is told each line that ssh says during a login, uncleaned, from a thread.
     """
+
+    backoff: Sequence[float] = BACKOFF_S
 
     def __init__(
         self,
@@ -84,24 +95,27 @@ class SshTransport:
         remote: str = REMOTE,
         ssh: Sequence[str] = ("ssh",),
         viewer: bool = False,
-        interactive: bool = True,
+        says: Callable[[str], None] | None = None,
     ) -> None:
         self.where = f"{host}:{host.path}" if host.path else str(host)
-        self.asks = interactive
-        """Whether the next connection may ask on the terminal: the app has to be suspended for it."""
+        self.asks = False
+        """Whether a login is needed: no connection is tried before `revive`, and the app is suspended around that."""
         self._host = host
         self._remote = remote
         self._ssh = tuple(ssh)
         self._viewer = viewer
+        self._says = says
         self._start = False
-        self._process: asyncio.subprocess.Process | None = None
-        self._stderr: asyncio.Task[str] | None = None
+        self._process: SshProcess | None = None
+        self._ready: tuple[SshProcess, bytes] | None = None
+        self._busy = threading.Lock()
+        self._closed = False
 
-    def command(self) -> list[str]:
+    def command(self, *, batch: bool = True) -> list[str]:
         """What is run here."""
-        batch = ("-o", "BatchMode=no") if self.asks else ("-o", "BatchMode=yes")
+        asking = ("-o", "BatchMode=yes") if batch else ("-o", "BatchMode=no")
         user = ("-l", self._host.user) if self._host.user else ()
-        return [*self._ssh, *OPTIONS, *batch, *user, "--", self._host.host, self.remote_command()]
+        return [*self._ssh, *OPTIONS, *asking, *user, "--", self._host.host, self.remote_command()]
 
     def remote_command(self) -> str:
         """What is run there, for the login shell, whatever it is."""
@@ -119,92 +133,138 @@ class SshTransport:
             where = f"./{where}"
         return f"cd {where} && {command}"
 
+    def login(self, *, start: bool = False) -> None:
+        """Connect while ssh may ask on the terminal, and wait until the runtime speaks. `connect` then hands out this
+        connection, on whichever loop. Blocks for as long as the person takes.
+
+        Args:
+            start: Start a runtime over there if there is none.
+
+        Raises:
+            Unreachable: with the reason, in a line; the terminal was ssh's until then.
+        """
+        with self._busy:
+            self._drop()
+            self._start, self.asks = start, False
+            process = self._spawn(batch=False)
+            try:
+                heard = _until_hello(process)
+            except BaseException:
+                process.end()
+                raise
+            if heard is None:
+                raise self._reason(process) or Unreachable("the far side hung up before it said a word")
+            self._ready = process, heard
+
     async def connect(self) -> Streams:
-        await self._reap()
-        own_session = not self.asks  # without its terminal it could not ask
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self.command(),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=own_session,
-                limit=READ_BYTES,
-            )
-        except OSError as exc:
-            raise Unreachable(f"cannot run {self._ssh[0]}: {exc.strerror or exc}", gone=True) from exc
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._stderr = asyncio.create_task(_last_words(process.stderr))
-        return process.stdout, process.stdin
+        process, heard = await asyncio.to_thread(self._connected)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=READ_BYTES, loop=loop)
+        if heard:
+            reader.feed_data(heard)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        # a copy: the transport closes what it was given, and we hang up on ssh in our own time
+        transport, _ = await loop.create_unix_connection(lambda: protocol, sock=process.sock.dup())
+        process.sock.close()
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     async def explain(self) -> Unreachable | None:
         """Why the connection that was given last ended without a hello; None if nothing is known of it."""
-        process, stderr = self._process, self._stderr
-        if process is None or stderr is None:
-            return None
-        try:
-            async with asyncio.timeout(END_S):
-                code, said = await process.wait(), await asyncio.shield(stderr)
-        except TimeoutError:
-            return None
-        if code == 0:
-            return None
-        reason, gone, login = _meaning(code, said, self.where, self._remote)
-        if login:
-            self.asks = True
-        return Unreachable(reason, gone=gone)
+        process = self._process
+        return await asyncio.to_thread(self._reason, process) if process is not None else None
 
     def settled(self) -> None:
         """The runtime spoke: connections that follow ask nothing and start nothing."""
         self.asks = self._start = False
 
     async def revive(self) -> None:
-        """Let the next connection start a runtime over there if there is none. If `asks`, suspend the app around it."""
-        self._start = True
+        """Log in if that is what lacks (the app is suspended around it if `asks`), and start a runtime over there if
+        there is none: by the next connection.
+        """
+        if self.asks:
+            try:
+                await asyncio.to_thread(self.login, start=True)
+            except Unreachable:
+                self.asks = True
+                raise
+        else:
+            self._start = True
 
     async def close(self) -> None:
-        await self._reap()
+        await asyncio.to_thread(self._close)
 
-    async def _reap(self) -> None:
-        process, self._process = self._process, None
-        stderr, self._stderr = self._stderr, None
-        if process is None:
-            return
-        if process.stdin is not None and not process.stdin.transport.is_closing():
-            process.stdin.transport.abort()
+    def _close(self) -> None:
+        with self._busy:
+            self._closed = True
+            self._drop()
+
+    def _connected(self) -> tuple[SshProcess, bytes]:
+        with self._busy:
+            if self._ready is not None:
+                ready, self._ready = self._ready, None
+                return ready
+            if self._closed or self.asks:
+                raise Unreachable(f"{self.where}: {LOGIN}", gone=True)
+            self._drop()
+            return self._spawn(batch=True), b""
+
+    def _spawn(self, *, batch: bool) -> SshProcess:
+        command = self.command(batch=batch)
         try:
-            async with asyncio.timeout(END_S):
-                await process.wait()
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        if stderr is not None:
-            stderr.cancel()
-            await asyncio.gather(stderr, return_exceptions=True)
+            # during a login: within the terminal's session, else it could not ask there
+            self._process = SshProcess(command, own_session=batch, says=None if batch else self._says)
+        except OSError as exc:
+            raise Unreachable(f"cannot run {self._ssh[0]}: {exc.strerror or exc}", gone=True) from exc
+        return self._process
+
+    def _drop(self) -> None:
+        self._ready = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    def _reason(self, process: SshProcess) -> Unreachable | None:
+        code = process.ended(END_S)
+        if not code:
+            return None
+        reason, gone, self.asks = _meaning(code, process.last_words(), self.where, self._remote)
+        return Unreachable(reason, gone=gone)
 
 
-async def _last_words(stderr: asyncio.StreamReader) -> str:
-    """The end of what ssh and the far shell say, cleaned by nobody: it goes through the gate where it is shown."""
-    kept: deque[bytes] = deque(maxlen=16)
-    while data := await stderr.read(4096):
-        kept.append(data)
-    lines = b"".join(kept).decode(errors="replace").strip().splitlines()
-    return lines[-1].strip()[:300] if lines else ""
+def _until_hello(process: SshProcess) -> bytes | None:
+    """What came up to the runtime's first message, that one included; None if the far side hung up before it."""
+    heard, lines = bytearray(), LineReader()
+    while True:
+        select.select([process.sock], [], [])
+        data = process.sock.recv(READ_BYTES)
+        if not data:
+            return None
+        heard += data
+        try:
+            found = lines.feed(data)
+        except FramingError as exc:
+            raise Unreachable(f"the far side said no hello: {exc}", gone=True) from exc
+        if any(hello_in(line) for line in found):
+            return bytes(heard)
+        if len(heard) > NOISE_BYTES:
+            raise Unreachable(f"the far side said no hello in {NOISE_BYTES} bytes", gone=True)
 
 
 def _meaning(code: int, said: str, where: str, remote: str) -> tuple[str, bool, bool]:
     """A line for the operator, whether trying again by ourselves is of no use, whether a login is needed."""
     if code == NO_RUNTIME:
         return f"no runtime works on {where}", True, False
+    if code == REFUSED:
+        return f"{where}: {said}", True, False
     if code == 127:
         lacks = f"{where} has no program {remote!r} in the PATH of a shell that is no login shell"
         return f"{lacks}: set its full path as the remote command", True, False
     if code == 255:
-        login = "permission denied" in said.lower() or "host key verification failed" in said.lower()
+        login = any(words in said.lower() for words in _LOGIN_WORDS)
         words = f"ssh: {said.rstrip('.')}" if said else "ssh failed"
-        return (f"{words}. Press r to log in again" if login else words), login, login
-    return f"{where}: exit code {code}{f': {said}' if said else ''}", code in {2, 77}, False
+        return (f"{words}: {LOGIN}" if login else words), login, login
+    return f"{where}: exit code {code}{f': {said}' if said else ''}", True, False
+
+
+_LOGIN_WORDS = ("permission denied", "host key verification failed", "too many authentication failures")
+"""What ssh says, in batch mode, where it would have had to ask a person (OpenSSH 9.2, sshconnect.c, sshconnect2.c)."""

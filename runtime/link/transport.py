@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,8 @@ from runtime.work import daemon, sockets
 from runtime.work.environment import UnusableEnvironment
 
 READ_BYTES = 64 * 1024
+BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts to connect, within one machine."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -25,9 +27,17 @@ class Unreachable(ConnectionError):
 
 
 class Transport(Protocol):
-    """A way to one runtime. `where` names it in the words of the operator."""
+    """A way to one runtime. `where` names it in the words of the operator.
+
+    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `asks`: `revive` may ask a
+    person on the terminal, which has to be free for it.
+    """
 
     where: str
+    backoff: Sequence[float]
+
+    @property
+    def asks(self) -> bool: ...
 
     async def connect(self) -> Streams:
         """A fresh connection. Raises `Unreachable`."""
@@ -50,6 +60,9 @@ class Transport(Protocol):
 
 class UnixTransport:
     """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
+
+    backoff: Sequence[float] = BACKOFF_S
+    asks = False
 
     def __init__(
         self,
@@ -113,6 +126,9 @@ def local_transport(  # the arguments of `runtime.work.daemon.ensure_runtime`
 
 class PairTransport:
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
+
+    backoff: Sequence[float] = BACKOFF_S
+    asks = False
 
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:
         self.where = where

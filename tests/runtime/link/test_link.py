@@ -525,7 +525,7 @@ async def test_noise_before_hello_is_skipped_and_named_if_nothing_follows(bench:
     bench.clients.append(wrong)
     wrong.start()
     await wrong.until(lambda: "command not found" in wrong.status.reason)
-    assert wrong.status.phase == "connecting"
+    assert wrong.status.phase == "lost"
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,0 +1,89 @@
+"""One ssh of the user's, as a child of ours: bytes over a socket pair, its last words kept, its end awaited.
+
+A socket pair and a thread, not asyncio's own subprocesses: a login happens before the terminal's loop is there, and
+its connection is then used on that loop. Python 3.11's child watchers, which race with `kill`, are out of the way too.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+KEPT = 16
+"""Lines of what ssh and the far shell said that are kept."""
+LINE_BYTES = 4096
+END_S = 2.0
+"""For an ssh whose connection we gave up, before it is killed."""
+
+
+class SshProcess:
+    """See the module.
+
+    Args:
+        command: What is run.
+        own_session: Without the terminal: ctrl+c in it does not reach ssh, and ssh cannot ask on it.
+        says: Is told each line of its stderr as it comes, uncleaned, from a thread.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+
+    def __init__(self, command: Sequence[str], *, own_session: bool, says: Callable[[str], None] | None = None) -> None:
+        self.sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._says = says
+        self._said: deque[str] = deque(maxlen=KEPT)
+        try:
+            with theirs:
+                end = theirs.fileno()
+                self._child = subprocess.Popen(  # noqa: S603 - the user's own ssh
+                    command, stdin=end, stdout=end, stderr=subprocess.PIPE, start_new_session=own_session
+                )
+        except OSError:
+            self.sock.close()
+            raise
+        self._listener = threading.Thread(target=self._listen, name="ssh-stderr", daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def ended(self, timeout: float) -> int | None:
+        """Its exit code, once it has ended; None if it has not in time."""
+        try:
+            code = self._child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        self._listener.join(END_S)  # a ControlMaster that stays behind holds stderr open: then what came so far counts
+        return code
+
+    def last_words(self) -> str:
+        """The last line that ssh or the far shell said, cleaned by nobody: it goes through the gate where it is shown.
+
+        ssh's own words come last, except for what it says of the end of a connection that had been there.
+        """
+        lines = [line for line in self._said if line and not line.startswith("Connection to ")]
+        return lines[-1][:300] if lines else ""
+
+    def end(self) -> None:
+        """Hang up, wait for it, kill it if it stays."""
+        self.sock.close()
+        try:
+            self._child.wait(END_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                self._child.kill()
+            self._child.wait()
+
+    def _listen(self) -> None:
+        assert self._child.stderr is not None
+        with self._child.stderr as stderr:
+            while line := stderr.readline(LINE_BYTES):
+                text = line.decode(errors="replace").strip()
+                self._said.append(text)
+                if self._says is not None and text:
+                    self._says(text)

@@ -1,0 +1,138 @@
+"""A real sshd on loopback with throw-away keys: what a test of the remote link talks to."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REMOTE = f"{shlex.quote(sys.executable)} -m console"
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+LONG = bool(os.environ.get("ORBITER_LONG_TESTS"))
+"""Fifty cuts and thirty seconds of silence, instead of a few."""
+
+_SERVER = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {place}/host
+PidFile {place}/sshd.pid
+AuthorizedKeysFile {place}/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AllowTcpForwarding yes
+LogLevel ERROR
+"""
+_CLIENT = """
+Host far
+    HostName 127.0.0.1
+    Port {port}
+    User {user}
+    IdentitiesOnly yes
+    IdentityAgent none
+    UserKnownHostsFile {place}/known_hosts
+    ConnectionAttempts 1
+"""
+
+
+class Sshd:
+    """An sshd. `key` adds a key that may log in; `ssh` is the command line of a client that uses it."""
+
+    def __init__(self, place: Path) -> None:
+        if SSHD is None:
+            pytest.skip("no sshd is installed: apt-get install openssh-server")
+        self.place = place
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self._keygen("host")
+        (place / "authorized_keys").touch()
+        (place / "sshd_config").write_text(_SERVER.format(port=self.port, place=place))
+        (place / "ssh_config").write_text(_CLIENT.format(port=self.port, place=place, user=getpass.getuser()))
+        self.know_host()
+        if os.getuid() == 0:  # sshd of root wants the empty directory that its init script makes
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self._log = (place / "sshd.log").open("wb")
+        self._server = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(place / "sshd_config")], stderr=self._log, start_new_session=True
+        )
+        self._await()
+
+    def know_host(self) -> None:
+        """Put the server's key among the known ones."""
+        key = (self.place / "host.pub").read_text()
+        (self.place / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {key}")
+
+    def key(self, name: str = "key", *, options: str = "", passphrase: str = "") -> None:
+        """Add a key that may log in, with what stands before it in `authorized_keys`."""
+        self._keygen(name, passphrase)
+        public = (self.place / f"{name}.pub").read_text()
+        with (self.place / "authorized_keys").open("a") as file:
+            file.write(f"{options} {public}".lstrip())
+
+    def ssh(self, name: str = "key", *options: str) -> list[str]:
+        """The client's command line, up to options."""
+        return ["ssh", "-F", str(self.place / "ssh_config"), "-i", str(self.place / name), *options]
+
+    def sessions(self) -> list[int]:
+        """Ids of the processes that serve a connection each, and of what they run."""
+        return _descendants(self._server.pid)
+
+    def freeze(self) -> list[int]:
+        """Let every connection fall silent, without closing it; those that come later are served."""
+        found = self.sessions()
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        return found
+
+    def close(self) -> None:
+        for pid in self.sessions():
+            _kill(pid)
+        self._server.kill()
+        self._server.wait()
+        self._log.close()
+
+    def _keygen(self, name: str, passphrase: str = "") -> None:
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(self.place / name)], check=True
+        )
+
+    def _await(self) -> None:
+        deadline = time.monotonic() + 20
+        while self._server.poll() is None and time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        self.close()
+        raise AssertionError(f"sshd did not come up: {(self.place / 'sshd.log').read_text()}")
+
+
+def _descendants(pid: int) -> list[int]:
+    out = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = [tuple(map(int, line.split())) for line in out.splitlines()]
+    found, fresh = [], [pid]
+    while fresh:
+        fresh = [child for child, parent in parents if parent in fresh]
+        found += fresh
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
