@@ -19,12 +19,14 @@ from pydantic import BaseModel, ValidationError
 
 from orbiter.errors import ConfigurationError
 from runtime.judgement.config import ErrorHandlingConfig
+from runtime.judgement.notices import NoticeRules
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
+from runtime.judgement.redaction import BadPattern, Redactor
 from runtime.judgement.rules import Rule
 from runtime.work.environment import UnusableEnvironment, read_env_file
 from runtime.work.life import Conditions
-from runtime.work.settings import Settings, unknown_key
+from runtime.work.settings import NoticeSettings, Settings, unknown_key
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of
 
@@ -52,6 +54,8 @@ class Configuration:
     workspace: Path
     settings: Settings
     permissions: PermissionPolicy
+    notices: NoticeRules | None = None
+    """Who is told of what; None: as `errors` says."""
     sources: Mapping[Key, str] = field(default_factory=dict)
     """Where each value that was given stands."""
 
@@ -76,6 +80,8 @@ class Configuration:
             "enable_error_routing": errors.enable_error_routing,
             "permissions": self.permissions,
             "analysis": self.settings.analysis.model,
+            "notices": self.notices,
+            "redact": self.settings.redaction.patterns,
             "errors": errors,
             "budget": self.settings.budgets,
             "prices": self.prices,
@@ -126,13 +132,28 @@ def load(workspace: Path, environ: Mapping[str, str] | None = None) -> Configura
         policy = PermissionPolicy.from_mapping(settings.permissions.model_dump(), root=str(workspace))
     except ValueError as exc:
         raise BadConfiguration(f"{_at(sources, ('permissions',))}{exc}") from exc
+    notices = _notices(settings.notices, sources)
+    try:
+        Redactor(settings.redaction.patterns)
+    except BadPattern as exc:
+        raise BadConfiguration(f"{_at(sources, ('redaction', 'patterns'))}{exc}") from exc
     env_file = settings.runtime.env_file
     if env_file:
         try:
             read_env_file(_resolved(env_file, workspace))
         except UnusableEnvironment as exc:
             raise BadConfiguration(f"{_at(sources, ('runtime', 'env_file'))}{exc}") from exc
-    return Configuration(workspace, settings, policy, sources)
+    return Configuration(workspace, settings, policy, notices, sources)
+
+
+def _notices(given: NoticeSettings, sources: Mapping[Key, str]) -> NoticeRules | None:
+    named = {name: each for name, each in given.model_dump(mode="json").items() if each not in (None, "")}
+    if named.keys() <= {"quiet_seconds", "webhook_url"}:
+        return None
+    try:
+        return NoticeRules.from_mapping(named)
+    except ValueError as exc:
+        raise BadConfiguration(f"{_at(sources, ('notices',))}{exc}") from exc
 
 
 def _resolved(name: str, workspace: Path) -> Path:

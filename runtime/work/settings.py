@@ -11,6 +11,7 @@ from runtime.judgement.budget import Budget
 from runtime.judgement.config import ErrorHandlingConfig, ProviderErrorSettings
 from runtime.judgement.prices import Price
 from runtime.judgement.rules import Rule
+from runtime.record.taxonomy import Severity
 from runtime.work.toml_lines import Path
 
 
@@ -48,6 +49,27 @@ class PermissionSettings(BaseModel):
     deny: tuple[str, ...] = ()
 
 
+class NoticeSettings(BaseModel):
+    """From which severity on each channel is told of incidents (see `runtime.judgement.notices`); a channel that is not
+    set is silent. Where none is set, `errors.notification_channels` says who is told of what is critical.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    bell: Severity | None = None
+    terminal: Severity | None = None
+    log: Severity | None = None
+    webhook: Severity | None = None
+    webhook_url: str = ""
+    quiet_seconds: float = Field(default=10.0, ge=0, le=86_400, allow_inf_nan=False)
+
+
+class RedactionSettings(BaseModel):
+    """`patterns`: regular expressions of what must leave the workspace in no analysis, notice or export."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    patterns: tuple[str, ...] = ()
+
+
 class Settings(BaseModel):
     """All that can stand in the file, by section."""
 
@@ -56,6 +78,8 @@ class Settings(BaseModel):
     budgets: Budget = Field(default_factory=Budget)
     permissions: PermissionSettings = Field(default_factory=PermissionSettings)
     analysis: AnalysisSettings = Field(default_factory=AnalysisSettings)
+    notices: NoticeSettings = Field(default_factory=NoticeSettings)
+    redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
     prices: dict[str, Price] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -66,6 +90,8 @@ _TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "budgets"): Budget,
     (Settings, "permissions"): PermissionSettings,
     (Settings, "analysis"): AnalysisSettings,
+    (Settings, "notices"): NoticeSettings,
+    (Settings, "redaction"): RedactionSettings,
     (Settings, "runtime"): RuntimeSettings,
 }
 _MAPS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
