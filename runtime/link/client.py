@@ -47,11 +47,14 @@ class CommandRefused(LinkError):
         self.repeated = reply.repeated
 
 
+Phase = Literal["connecting", "connected", "lost", "closed"]
+
+
 @dataclass(slots=True, frozen=True)
 class Status:
     """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line."""
 
-    phase: Literal["connecting", "connected", "lost", "closed"]
+    phase: Phase
     reason: str = ""
 
 
@@ -154,6 +157,14 @@ class LinkClient:
                 self._listeners.remove(listener)
 
         return end
+
+    def where(self, _run_id: str) -> str:
+        """The host that a run is on: empty, for there is one only."""
+        return ""
+
+    def watches(self, run_id: str) -> bool:
+        """Whether `watch` asked for this run."""
+        return run_id in self._watching
 
     def watch(self, run_id: str) -> None:
         """Be told of this run. Counted: it ends with as many `unwatch`."""

@@ -1,0 +1,186 @@
+"""Several runtimes in one console: what each tells, put side by side; what is asked goes to the one that it is about.
+
+Screens read it as they read one `LinkClient`. Ids of runs, incidents and grants are random: no two hosts share one,
+unless both names lead to the same workspace, and then it is the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from runtime.link import protocol as p
+from runtime.link.client import LinkClient, LinkError, LinkLost, Phase, Status
+from runtime.link.view import StreamedText
+from runtime.record.events import GrantAdded
+from runtime.record.state import RunState, Summary
+
+ALL = frozenset({"freeze", "thaw", "looked", "ledger", "audit", "digest", "grants", "runs"})
+"""Verbs that, where they name nothing, are meant for every host."""
+
+
+_BEST: tuple[Phase, ...] = ("connected", "connecting", "lost", "closed")
+
+
+class SeveralClients:
+    """Clients by the name of their host, in the order in which they were named.
+
+    `status` is connected as long as one of them is; its reason then says which are not.
+    """
+
+    def __init__(self, clients: Mapping[str, LinkClient]) -> None:
+        self.clients = dict(clients)
+
+    # -- what screens read -------------------------------------------------------------------------------------
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]:
+        return {key: row for client in self.clients.values() for key, row in client.summaries.items()}
+
+    @property
+    def incidents(self) -> Mapping[str, p.Inboxed]:
+        return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
+
+    @property
+    def grants(self) -> Mapping[str, GrantAdded]:
+        return {key: row for client in self.clients.values() for key, row in client.grants.items()}
+
+    @property
+    def ready(self) -> bool:
+        return any(client.ready for client in self.clients.values())
+
+    @property
+    def status(self) -> Status:
+        found = [client.status for client in self.clients.values()]
+        away = "; ".join(
+            f"{name}: {client.status.reason or client.status.phase}"
+            for name, client in self.clients.items()
+            if client.status.phase != "connected"
+        )
+        best = min((status.phase for status in found), key=_BEST.index, default="closed")
+        return Status(best, away)
+
+    @property
+    def away(self) -> Mapping[str, str]:
+        """Why each host that has no runtime for us has none."""
+        return {name: client.status.reason for name, client in self.clients.items() if client.status.phase == "lost"}
+
+    def where(self, run_id: str) -> str:
+        """The host that a run is on; empty if none tells of it."""
+        return next((name for name, client in self.clients.items() if run_id in client.summaries), "")
+
+    def run(self, run_id: str) -> RunState | None:
+        return self._with(run_id).run(run_id)
+
+    def problem(self, run_id: str) -> str:
+        return self._with(run_id).problem(run_id)
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        return self._with(run_id).text(run_id, node_id)
+
+    # -- what screens do ---------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        ends = [client.subscribe(listener) for client in self.clients.values()]
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+    def watch(self, run_id: str) -> None:
+        self._with(run_id).watch(run_id)
+
+    def unwatch(self, run_id: str) -> None:
+        for client in self.clients.values():
+            if client.watches(run_id):
+                client.unwatch(run_id)
+                return
+
+    async def command(self, verb: str, /, *, where: str = "", **args: Any) -> Any:
+        """Ask the runtime that the run, incident or grant among `args` belongs to, or the one on the host `where`.
+
+        A verb of `ALL` that names nothing goes to every host that is connected: lists are joined, any other answers
+        come by host.
+
+        Raises:
+            LinkError: no host is named, and nothing says which is meant.
+            CommandRefused: a runtime said no.
+            LinkLost: there is no runtime to ask.
+        """
+        client = self._named(where) if where else self._about(args)
+        if client is not None:
+            return await client.command(verb, **args)
+        if verb not in ALL:
+            raise LinkError(f"{verb}: say on which host: {', '.join(self.clients)}")
+        asked = {name: each for name, each in self.clients.items() if each.status.phase == "connected"}
+        if not asked:
+            raise LinkLost(self.status.reason or "no host is connected")
+        answers = await asyncio.gather(*(each.command(verb, **args) for each in asked.values()))
+        if all(isinstance(answer, list) for answer in answers):
+            return [row for answer in answers for row in answer]
+        return dict(zip(asked, answers, strict=True))
+
+    @property
+    def asks(self) -> bool:
+        """Whether `revive` may ask a person on the terminal."""
+        return any(client.asks for client in self._lost())
+
+    async def revive(self) -> None:
+        """Bring back those that are lost, one after the other: each may ask on the terminal.
+
+        Raises:
+            LinkLost: with the reasons of all that cannot be.
+        """
+        reasons: list[str] = []
+        for name, client in self.clients.items():
+            if client.status.phase == "lost":
+                try:
+                    await client.revive()
+                except LinkLost as exc:
+                    reasons.append(f"{name}: {exc}")
+        if reasons:
+            raise LinkLost("; ".join(reasons))
+
+    def start(self) -> None:
+        """Begin to connect."""
+        for client in self.clients.values():
+            client.start()
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(client.close() for client in self.clients.values()))
+
+    # -- whom a thing belongs to -------------------------------------------------------------------------------
+
+    def _lost(self) -> Iterator[LinkClient]:
+        return (client for client in self.clients.values() if client.status.phase == "lost")
+
+    def _named(self, name: str) -> LinkClient:
+        if name not in self.clients:
+            raise LinkError(f"no host here is called {name!r}: {', '.join(self.clients)}")
+        return self.clients[name]
+
+    def _with(self, run_id: str) -> LinkClient:
+        """Whoever tells of a run, else the first: its runtime then says that there is none."""
+        clients = list(self.clients.values())
+        for client in clients:
+            if client.watches(run_id) or run_id in client.summaries:
+                return client
+        return clients[0]
+
+    def _about(self, args: Mapping[str, Any]) -> LinkClient | None:
+        """Whoever tells of the run, incident or grant that is named; None if nothing is, or nobody knows it."""
+        for client in self.clients.values():
+            if (
+                args.get("run_id", "") in client.summaries
+                or args.get("incident_id", "") in client.incidents
+                or args.get("grant_id", "") in client.grants
+            ):
+                return client
+        named = args.get("run_id") or args.get("incident_id") or args.get("grant_id")
+        if named:
+            raise LinkError(f"no host here tells of {named}")
+        return next(iter(self.clients.values())) if len(self.clients) == 1 else None

@@ -1,0 +1,110 @@
+"""Several runtimes in one console."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from runtime.link.client import LinkClient, LinkError, LinkLost
+from runtime.link.several import SeveralClients
+from runtime.link.transport import UnixTransport
+from runtime.record import events as ev
+from tests.runtime.link.link_bench import SWARM, Bench, Driver
+
+
+class Two:
+    """Two workspaces with a run and an incident each, and a console on both."""
+
+    def __init__(self, left: Bench, right: Bench) -> None:
+        self.left, self.right = left, right
+        self.drivers: list[Driver] = []
+        self.clients = SeveralClients(
+            {name: LinkClient(UnixTransport(bench.state_dir)) for name, bench in (("left", left), ("right", right))}
+        )
+
+    async def start(self) -> None:
+        for bench, name in ((self.left, "a"), (self.right, "b")):
+            (bench.workspace / "swarm.py").write_text("team = None\n")
+            driver = await bench.started(f"run-{name}")
+            await driver.incident(f"i-{name}")
+            self.drivers.append(driver)
+            await bench.serve()
+        self.clients.start()
+        await self.until_connected()
+
+    async def until_connected(self) -> None:
+        for client in self.clients.clients.values():
+            await client.until(lambda client=client: client.status.phase == "connected" and client.ready)  # type: ignore[misc]
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncIterator[Two]:
+    for name in ("l", "r"):
+        (tmp_path / name).mkdir()
+    made = Two(Bench(tmp_path / "l" / ".orbiter"), Bench(tmp_path / "r" / ".orbiter"))
+    try:
+        await made.start()
+        yield made
+    finally:
+        await made.clients.close()
+        await made.left.close()
+        await made.right.close()
+
+
+async def test_the_inbox_spans_hosts_and_each_row_says_where(two: Two) -> None:
+    assert set(two.clients.summaries) == {"run-a", "run-b"}
+    assert set(two.clients.incidents) == {"i-a", "i-b"}
+    assert [two.clients.where(run) for run in ("run-a", "run-b", "run-c")] == ["left", "right", ""]
+    assert two.clients.status.phase == "connected"
+    assert two.clients.ready
+
+
+async def test_what_is_asked_goes_to_the_host_that_it_is_about(two: Two) -> None:
+    right = two.clients.clients["right"]
+    two.clients.watch("run-b")
+    await right.until(lambda: two.clients.run("run-b") is not None)
+    await two.clients.command("answer", incident_id="i-b", option="retry", revision=1)
+    await right.until(lambda: "i-b" not in two.clients.incidents)
+    assert set(two.clients.incidents) == {"i-a"}
+    two.clients.unwatch("run-b")
+    assert two.clients.run("run-b") is None
+    await two.clients.command("abort", run_id="run-a")
+    assert isinstance((await (await two.left.open()).read("run-a"))[-1], ev.AbortRequested)
+    assert {row["id"] for row in await two.clients.command("runs")} == {"run-a", "run-b"}
+
+
+async def test_what_names_no_host_is_refused_unless_it_is_meant_for_all(two: Two) -> None:
+    with pytest.raises(LinkError, match="say on which host: left, right"):
+        await two.clients.command("start", ref=SWARM)
+    with pytest.raises(LinkError, match="no host here is called 'up'"):
+        await two.clients.command("start", ref=SWARM, where="up")
+    with pytest.raises(LinkError, match="no host here tells of run-z"):
+        await two.clients.command("freeze", run_id="run-z")
+    await two.clients.command("start", ref=SWARM, where="right")
+    assert len(await (await two.right.open()).runs()) == 2
+    assert len(await (await two.left.open()).runs()) == 1
+    assert set(await two.clients.command("freeze", reason="for lunch")) == {"left", "right"}
+
+
+async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
+    left = two.clients.clients["left"]
+    await two.left.stop()
+    await left.until(lambda: left.status.phase == "lost")
+    assert two.clients.status.phase == "connected"
+    assert two.clients.status.reason.startswith("left: no runtime works on")
+    assert set(two.clients.away) == {"left"}
+    assert set(two.clients.incidents) == {"i-a", "i-b"}, "what is shown of it is what was known last"
+    with pytest.raises(LinkLost, match="left: start a runtime with"):
+        await two.clients.revive()
+    with pytest.raises(LinkLost, match="no runtime works on"):
+        await two.clients.command("abort", run_id="run-a")
+    await two.right.stop()
+    right = two.clients.clients["right"]
+    await right.until(lambda: right.status.phase == "lost")
+    assert {client.status.phase for client in two.clients.clients.values()} == {"lost"}
+    assert two.clients.status.reason.startswith("left: no runtime works on")
+    with pytest.raises(LinkLost):
+        await two.clients.command("runs")
+    assert not two.clients.asks
