@@ -63,13 +63,24 @@ class Verbs(click.Group):
             formatter.write_dl([(name, help_text) for name, (_, help_text) in VERBS.items()])
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state (default: .orbiter).")
+@click.option("--embedded", is_flag=True, help="Without a verb: keep the runtime inside the console's process.")
+@click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
-def cli(state: str | None) -> None:
-    """Run swarms of agents durably, and decide what happens when one of them fails."""
+@click.pass_context
+def cli(ctx: click.Context, state: str | None, *, embedded: bool, mouse: bool | None) -> None:
+    """Run swarms of agents durably, and decide what happens when one of them fails.
+
+    Without a verb, open the console on the current directory.
+    """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
+    if ctx.invoked_subcommand is None:
+        opening = import_module("console.verbs.opening")
+        ctx.exit(opening.open_here(embedded=embedded, mouse=mouse))
+    if embedded or mouse is not None:
+        raise click.UsageError(f"--embedded and --mouse are for the console, not for {ctx.invoked_subcommand}")
 
 
 def main() -> None:

@@ -45,13 +45,30 @@ async def carry(
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
         desk = Desk(journal, place.root)
-        found = await _unfinished(journal, ref, task) if resume else None
-        if resume and found is None:
-            note("nothing of this is unfinished: a new run begins")
-        if found is not None and found.state == "running":
-            note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
-        run_id = found.id if found is not None else await desk.start(ref, task, title=title, by=operator())
+        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume)
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
+
+
+async def begin(ref: str, task: str, *, title: str = "", resume: bool) -> str:
+    """Ask for a run of `ref` on `task`, or find its newest unfinished one, for a runtime to drive; its id.
+
+    Raises:
+        LoadError, AgentError: as `carry`.
+    """
+    place = workspace()
+    ref = loader.absolute(ref, place.root)
+    check_models(await asyncio.to_thread(loader.load, ref, place.root))
+    async with writing() as journal:
+        return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume)
+
+
+async def _begun(journal: Journal, desk: Desk, ref: str, task: str, *, title: str, resume: bool) -> str:
+    found = await _unfinished(journal, ref, task) if resume else None
+    if resume and found is None:
+        note("nothing of this is unfinished: a new run begins")
+    if found is not None and found.state == "running":
+        note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
+    return found.id if found is not None else await desk.start(ref, task, title=title, by=operator())
 
 
 def check_models(swarm: Any) -> None:

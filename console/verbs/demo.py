@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -13,29 +14,74 @@ from console.demo.swarm import TASK, reference
 from console.demo.tools import calls, report_file
 from console.operators import Operator, PersonAtTerminal, has_person
 from console.output import note, say
-from console.verbs.carry import carry, exit_code
-from console.verbs.frame import Refusal, verb
+from console.verbs.carry import begin, carry, exit_code
+from console.verbs.frame import Refusal, outcome, reading, state_of, verb
+from console.verbs.opening import has_screen, open_here
 from console.workspace import workspace
 from runtime.record.state import RunState
 
+TITLE = "demo: survey of this directory"
 
-@verb()
+
+@click.command()
 @click.option("--model", default="", metavar="PROVIDER:NAME", help="Run on a real model instead of the script.")
 @click.option("--resume", is_flag=True, help="Take up an unfinished demo.")
-async def demo(*, model: str, resume: bool, as_json: bool) -> int:
+@click.option("--linear", is_flag=True, help="At a terminal: lines and questions instead of the console.")
+@click.option("--embedded", is_flag=True, help="At a terminal: keep the runtime inside the console's process.")
+@click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, one object per line.")
+@click.pass_context
+def demo(
+    ctx: click.Context, *, model: str, resume: bool, linear: bool, embedded: bool, state: str | None, as_json: bool
+) -> None:
     """A real swarm over this directory; four faults arise and are decided.
 
-    At a terminal you are asked; elsewhere the demo's own operator answers, and is recorded as such.
+    At a terminal the console opens on it, and you decide; elsewhere the demo's own operator answers, and is recorded
+    as such.
     """
-    if model and ":" not in model:
-        raise Refusal(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
+    if state is not None:
+        os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+    if has_screen() and not linear and not as_json:
+        ctx.exit(_on_screen(model, resume=resume, embedded=embedded))
+    ctx.invoke(_in_lines, model=model, resume=resume, as_json=as_json, state=state)
+
+
+@verb()
+@click.option("--model", default="")
+@click.option("--resume", is_flag=True)
+async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
     decider: type[Operator] = PersonAtTerminal if has_person() and not as_json else DemoOperator
     before = len(calls())
-    state = await carry(
-        reference(model), TASK, title="demo: survey of this directory", resume=resume, as_json=as_json, decider=decider
-    )
+    state = await carry(_named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider)
     (note if as_json else say)(_conclusion(state, calls()[before:]))
     return exit_code(state)
+
+
+def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
+    """The run is begun here and driven by the runtime; the console shows it, and what it came to is said afterwards."""
+    before = len(calls())
+    ids: list[str] = []
+
+    async def begin_one() -> int:
+        ids.append(await begin(_named(model), TASK, title=TITLE, resume=resume))
+        return 0
+
+    async def conclude() -> int:
+        async with reading() as journal:
+            assert journal is not None
+            state = await state_of(journal, ids[0])
+        say(_conclusion(state, calls()[before:]))
+        return exit_code(state)
+
+    if code := outcome(begin_one):
+        return code
+    return open_here(embedded=embedded, run_id=ids[0]) or outcome(conclude)
+
+
+def _named(model: str) -> str:
+    if model and ":" not in model:
+        raise Refusal(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
+    return reference(model)
 
 
 def _conclusion(state: RunState, carried_out: list[dict[str, Any]]) -> str:

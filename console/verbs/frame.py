@@ -43,7 +43,7 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
             state = kwargs.pop("state", None)
             if isinstance(state, str):
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
-            sys.exit(_run(lambda: body(*args, **kwargs)))
+            sys.exit(outcome(lambda: body(*args, **kwargs)))
 
         options = [click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")]
         if json:
@@ -56,7 +56,8 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
     return made
 
 
-def _run(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
+def outcome(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """The exit code of a verb's body; what ends it in an error is said on stderr."""
     try:
         return asyncio.run(body())
     except Refusal as exc:

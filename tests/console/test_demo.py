@@ -202,7 +202,7 @@ class Terminal:
 
 
 def test_at_a_terminal_it_asks(project: Program) -> None:
-    terminal = Terminal(project.directory, "demo")
+    terminal = Terminal(project.directory, "demo", "--linear")
     try:
         while True:
             asked = terminal.until("q to leave it]:").rpartition("waits for an answer")[2]
@@ -229,7 +229,7 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
 
 
 def test_what_was_typed_before_a_question_answers_nothing(project: Program) -> None:
-    terminal = Terminal(project.directory, "demo")
+    terminal = Terminal(project.directory, "demo", "--linear")
     try:
         terminal.until("is driven")
         terminal.type("abort\nabort\nabort")
