@@ -221,8 +221,21 @@ class LinkClient:
 
     @property
     def asks(self) -> bool:
-        """Whether `revive` may ask a person on the terminal: the app is suspended around it."""
+        """Whether a login is needed: `login`, then, and not `revive`."""
         return self.transport.asks
+
+    def login(self) -> None:
+        """Log in, start a runtime if there is none, and connect. Blocks, and needs the terminal: suspend the app.
+
+        Raises:
+            LinkLost: with the reason why it cannot be.
+        """
+        try:
+            self.transport.login(start=True)
+        except Unreachable as exc:
+            self._lose(str(exc))
+            raise LinkLost(str(exc)) from exc
+        self._again.set()
 
     async def revive(self) -> None:
         """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""

@@ -20,13 +20,13 @@ ALL = frozenset({"freeze", "thaw", "looked", "ledger", "audit", "digest", "grant
 """Verbs that, where they name nothing, are meant for every host."""
 
 
-_BEST: tuple[Phase, ...] = ("connected", "connecting", "lost", "closed")
+_WORST: tuple[Phase, ...] = ("lost", "connecting", "connected", "closed")
 
 
 class SeveralClients:
     """Clients by the name of their host, in the order in which they were named.
 
-    `status` is connected as long as one of them is; its reason then says which are not.
+    `status` is that of the worst off; its reason says what is wrong with which. The others go on.
     """
 
     def __init__(self, clients: Mapping[str, LinkClient]) -> None:
@@ -52,19 +52,16 @@ class SeveralClients:
 
     @property
     def status(self) -> Status:
-        found = [client.status for client in self.clients.values()]
+        found = {client.status.phase for client in self.clients.values()}
         away = "; ".join(
             f"{name}: {client.status.reason or client.status.phase}"
             for name, client in self.clients.items()
             if client.status.phase != "connected"
         )
-        best = min((status.phase for status in found), key=_BEST.index, default="closed")
-        return Status(best, away)
-
-    @property
-    def away(self) -> Mapping[str, str]:
-        """Why each host that has no runtime for us has none."""
-        return {name: client.status.reason for name, client in self.clients.items() if client.status.phase == "lost"}
+        for phase in _WORST:
+            if phase in found:
+                return Status(phase, away)
+        return Status("closed")
 
     def where(self, run_id: str) -> str:
         """The host that a run is on; empty if none tells of it."""
@@ -125,11 +122,27 @@ class SeveralClients:
 
     @property
     def asks(self) -> bool:
-        """Whether `revive` may ask a person on the terminal."""
+        """Whether a lost host wants a login: `login`, then, and not `revive`."""
         return any(client.asks for client in self._lost())
 
+    def login(self) -> None:
+        """Log in to the hosts that want it, one after the other. Blocks; the terminal is ssh's meanwhile.
+
+        Raises:
+            LinkLost: with the reasons of all that cannot be.
+        """
+        reasons: list[str] = []
+        for name, client in self.clients.items():
+            if client.asks:
+                try:
+                    client.login()
+                except LinkLost as exc:
+                    reasons.append(f"{name}: {exc}")
+        if reasons:
+            raise LinkLost("; ".join(reasons))
+
     async def revive(self) -> None:
-        """Bring back those that are lost, one after the other: each may ask on the terminal.
+        """Bring back those that are lost.
 
         Raises:
             LinkLost: with the reasons of all that cannot be.

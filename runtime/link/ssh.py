@@ -99,7 +99,7 @@ class SshTransport:
     ) -> None:
         self.where = f"{host}:{host.path}" if host.path else str(host)
         self.asks = False
-        """Whether a login is needed: no connection is tried before `revive`, and the app is suspended around that."""
+        """Whether a login is needed: no connection is tried before `login`."""
         self._host = host
         self._remote = remote
         self._ssh = tuple(ssh)
@@ -178,17 +178,10 @@ class SshTransport:
         self.asks = self._start = False
 
     async def revive(self) -> None:
-        """Log in if that is what lacks (the app is suspended around it if `asks`), and start a runtime over there if
-        there is none: by the next connection.
-        """
+        """Let the next connection start a runtime over there if there is none. Raises `Unreachable` if `asks`."""
         if self.asks:
-            try:
-                await asyncio.to_thread(self.login, start=True)
-            except Unreachable:
-                self.asks = True
-                raise
-        else:
-            self._start = True
+            raise Unreachable(f"{self.where}: {LOGIN}", gone=True)
+        self._start = True
 
     async def close(self) -> None:
         await asyncio.to_thread(self._close)

@@ -29,8 +29,7 @@ class Unreachable(ConnectionError):
 class Transport(Protocol):
     """A way to one runtime. `where` names it in the words of the operator.
 
-    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `asks`: `revive` may ask a
-    person on the terminal, which has to be free for it.
+    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `asks`: a login is needed.
     """
 
     where: str
@@ -41,6 +40,12 @@ class Transport(Protocol):
 
     async def connect(self) -> Streams:
         """A fresh connection. Raises `Unreachable`."""
+        ...
+
+    def login(self, *, start: bool = False) -> None:
+        """Connect while a person may be asked on the terminal, for the next `connect`; blocks. Where nobody is ever
+        asked, nothing happens. Raises `Unreachable`.
+        """
         ...
 
     async def explain(self) -> Unreachable | None:
@@ -75,6 +80,9 @@ class UnixTransport:
         self._state_dir = state_dir
         self._role: sockets.Role = role
         self._reviver = reviver
+
+    def login(self, *, start: bool = False) -> None:
+        return None
 
     async def connect(self) -> Streams:
         try:
@@ -133,6 +141,9 @@ class PairTransport:
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:
         self.where = where
         self._adopt = adopt
+
+    def login(self, *, start: bool = False) -> None:
+        return None
 
     async def connect(self) -> Streams:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -92,9 +92,9 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     left = two.clients.clients["left"]
     await two.left.stop()
     await left.until(lambda: left.status.phase == "lost")
-    assert two.clients.status.phase == "connected"
+    assert two.clients.status.phase == "lost"
     assert two.clients.status.reason.startswith("left: no runtime works on")
-    assert set(two.clients.away) == {"left"}
+    await two.clients.command("abort", run_id="run-b")
     assert set(two.clients.incidents) == {"i-a", "i-b"}, "what is shown of it is what was known last"
     with pytest.raises(LinkLost, match="left: start a runtime with"):
         await two.clients.revive()
@@ -103,8 +103,7 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     await two.right.stop()
     right = two.clients.clients["right"]
     await right.until(lambda: right.status.phase == "lost")
-    assert {client.status.phase for client in two.clients.clients.values()} == {"lost"}
-    assert two.clients.status.reason.startswith("left: no runtime works on")
+    assert "; right: no runtime works on" in two.clients.status.reason
     with pytest.raises(LinkLost):
         await two.clients.command("runs")
     assert not two.clients.asks
