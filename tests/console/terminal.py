@@ -65,6 +65,11 @@ class Terminal:
         """All that was written."""
         return self.output.decode("utf-8", "replace")
 
+    @property
+    def since_key(self) -> str:
+        """What was written since the last key."""
+        return self.output[self._at :].decode("utf-8", "replace")
+
     def resize(self, width: int, height: int) -> None:
         fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
@@ -76,10 +81,14 @@ class Terminal:
 
     def until(self, words: str, *, seconds: float = PATIENCE) -> None:
         """Read until `words` was written since the last key."""
-        wanted, deadline = words.encode(), time.monotonic() + seconds
-        while wanted not in self.output[self._at :]:
+        self.until_any(words, seconds=seconds)
+
+    def until_any(self, *words: str, seconds: float = PATIENCE) -> None:
+        """Read until one of `words` was written since the last key."""
+        deadline = time.monotonic() + seconds
+        while not any(word.encode() in self.output[self._at :] for word in words):
             if not self._read(deadline - time.monotonic()):
-                tail = self.output[self._at :][-3000:].decode("utf-8", "replace")
+                tail = self.since_key[-3000:]
                 raise AssertionError(f"{words!r} did not come (exit code {self.process.poll()}); the end: {tail!r}")
 
     def drain(self) -> None:

@@ -15,14 +15,7 @@ from tests.console.program import Program
 from tests.console.terminal import Terminal
 from tests.console.tour import PAYLOADS, WALKED
 
-OPEN = """
-import sys
-from pathlib import Path
-from console.open import open_console
-from console.workspace import Workspace
-here = Path.cwd()
-sys.exit(open_console(Workspace(here, here / ".orbiter"), embedded="--embedded" in sys.argv))
-"""
+ENTRY = ("-m", "console")
 POINTER_SHAPE = re.compile(r"\x1b\]22;[a-z]*\x07")
 """Textual's own way to say how the mouse pointer is to look; ends with a BEL that rings no bell."""
 
@@ -41,7 +34,15 @@ def test_no_pane_lets_hostile_text_through_and_nothing_crashes() -> None:
 
 
 def opened(program: Program, *arguments: str, **options: tuple[int, int]) -> Terminal:
-    return Terminal("-c", OPEN, *arguments, cwd=program.directory, **options)  # type: ignore[arg-type]
+    return Terminal(*ENTRY, *arguments, cwd=program.directory, **options)  # type: ignore[arg-type]
+
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?<>]*[A-Za-z]|\x1b\][^\x07]*\x07")
+
+
+def plain(written: str) -> str:
+    """The words alone."""
+    return ESCAPES.sub("", written)
 
 
 def states(program: Program) -> list[str]:
@@ -80,6 +81,53 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
     assert len((program.directory / "stored.log").read_text().splitlines()) == 1
     (incident,) = program.json("show", program.json("runs")[0]["id"])[0]["incidents"]
     assert incident["answer"]["by"]["channel"] == "console"
+
+
+KEYS = {"network": "s", "service unavailable": "r", "missing input": "i", "permission denied": "g"}
+"""What the operator of the demo does about what arises."""
+TITLE = re.compile(f"◆ ({'|'.join(KEYS)}) · ")
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("arguments", [(), ("--embedded",)], ids=["background", "embedded"])
+@pytest.mark.usefixtures("stopped")
+def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, arguments: tuple[str, ...]) -> None:
+    (program.directory / "notes.txt").write_text("one\ntwo\n")
+    decided = []
+    with Terminal(*ENTRY, "demo", *arguments, cwd=program.directory, size=(110, 32)) as terminal:
+        terminal.until("one key decides")
+        while "completed" not in plain(terminal.since_key):
+            cause = TITLE.findall(plain(terminal.since_key))[-1]
+            decided.append(cause)
+            terminal.press(KEYS[cause])
+            if cause == "missing input":
+                terminal.until("enter")
+                terminal.press("my aunt\r")
+            terminal.until_any("one key decides", "completed")
+        terminal.press("q")
+        assert terminal.ended() == 0, plain(terminal.text)[-2000:]
+    assert set(decided) == set(KEYS)
+    assert "For my aunt." in (program.directory / ".orbiter/reports/survey.md").read_text()
+    (shown,) = program.json("show", program.json("runs")[0]["id"])
+    assert {each["answer"]["by"]["channel"] for each in shown["incidents"]} == {"console"}
+
+
+@pytest.mark.usefixtures("stopped")
+def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    with opened(program) as one, opened(program) as other:
+        for terminal in (one, other):
+            terminal.until("permission denied")
+            terminal.press("\r")
+            terminal.until("one key decides")
+        one.press("d")
+        one.until("enter")
+        one.press("use tea instead\r")
+        for terminal in (one, other):
+            terminal.until("use tea instead")
+            terminal.until("Answered: ")
+            terminal.press("q")
+            assert terminal.ended() == 0
 
 
 @pytest.mark.usefixtures("stopped")
@@ -151,6 +199,12 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callab
         terminal.until("one key decides")
         terminal.press("q")
         assert terminal.ended() == 0
+
+
+def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> None:
+    done = program()
+    assert done.returncode == 2
+    assert "needs a terminal" in done.stderr
 
 
 def test_the_terminal_is_restored(program: Program) -> None:
