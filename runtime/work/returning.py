@@ -31,12 +31,8 @@ def back_to_swarm(state: RunState, node_id: str, fault: Classification, wish: Wi
     """The way to the planner or router of the nearest swarm that has one elsewhere; None if there is none, or it was
     asked often enough.
     """
-    for swarm, below in _swarms_above(state, node_id):
-        to = str(swarm.info.get(_ROLES[wish], ""))
-        if not to:
-            continue
-        inside = _inside(below, to, str(swarm.info.get("mode", "")))
-        if inside or _asked(state, swarm.id, wish) >= LIMITS[wish]:
+    for swarm, below, to in _elsewhere(state, node_id, wish):
+        if _asked(state, swarm.id, wish) >= LIMITS[wish]:
             continue
         who = next((node.name for node in reversed(below) if node.kind == "agent"), "")
         reason = _words(fault, wish, who)
@@ -45,11 +41,11 @@ def back_to_swarm(state: RunState, node_id: str, fault: Classification, wish: Wi
 
 
 def to_itself(state: RunState, node_id: str, fault: Classification, wish: Wish) -> ev.ControlReturned | None:
-    """The way to the agent whose own tool failed: it plans by itself where nobody else does. None if it was asked
-    often enough.
+    """The way to the agent whose own tool failed: it plans by itself where nobody else does. None where somebody does,
+    or it was asked often enough.
     """
     agent = next((node for node in reversed(state.lineage(node_id)) if node.kind == "agent"), None)
-    if agent is None or _asked(state, agent.id, wish) >= LIMITS[wish]:
+    if agent is None or any(_elsewhere(state, node_id, wish)) or _asked(state, agent.id, wish) >= LIMITS[wish]:
         return None
     reason = _words(fault, wish, "")
     return ev.ControlReturned(node_id=node_id, remedy=wish, scope=agent.id, to=agent.name, reason=reason)
@@ -97,6 +93,14 @@ def _words(fault: Classification, wish: Wish, who: str) -> str:
         found.append(f"Suggestions: {'; '.join(fault.suggestions)}")
     found.append("Make another plan." if wish == "replan" else "Choose another agent or another way for it.")
     return "\n".join(found)
+
+
+def _elsewhere(state: RunState, node_id: str, wish: Wish) -> Iterator[tuple[Node, list[Node], str]]:
+    """Swarms around a node whose planner, or router, is another agent than the one that fails, each with its name."""
+    for swarm, below in _swarms_above(state, node_id):
+        to = str(swarm.info.get(_ROLES[wish], ""))
+        if to and not _inside(below, to, str(swarm.info.get("mode", ""))):
+            yield swarm, below, to
 
 
 def _swarms_above(state: RunState, node_id: str) -> Iterator[tuple[Node, list[Node]]]:
