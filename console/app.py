@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
+from console.lenient import read_leniently
 from screens.layout import Span
 from screens.widgets.bar import Bar
 from themes.loader import DEFAULT, built_in
@@ -46,6 +47,7 @@ class OrbiterApp(App[None]):
         frame says meanwhile. `run_id` is opened at once, over the inbox.
         """
         super().__init__()
+        read_leniently()
         for found in built_in():
             self.register_theme(found)
         self.theme = theme
@@ -89,6 +91,7 @@ class OrbiterApp(App[None]):
 
     def _show(self) -> None:
         from runtime.link.client import LinkClient
+        from runtime.link.several import SeveralClients
         from screens.home import HomeScreen
         from screens.run import RunScreen
 
@@ -97,7 +100,7 @@ class OrbiterApp(App[None]):
         self.push_screen(HomeScreen(self.session))
         if self._first_run:
             self.push_screen(RunScreen(self.session, self._first_run))
-        if isinstance(link, LinkClient):
+        if isinstance(link, LinkClient | SeveralClients):
             link.start()
 
     async def on_unmount(self) -> None:

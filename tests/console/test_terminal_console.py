@@ -243,3 +243,16 @@ def test_a_signal_gives_the_terminal_back(program: Program, number: signal.Signa
         terminal.ended()
         assert "\x1b[?1049l" in terminal.text
         assert "Traceback" not in terminal.text
+
+
+@pytest.mark.parametrize("report", [b"\x1b[M \xff\xff", b"\xff\xfe\xc3", b"\x1b[M#\xe0!", b"\x1b[<999999;-5;0M"])
+def test_a_broken_mouse_report_is_dropped(program: Program, report: bytes) -> None:
+    with opened(program, "--embedded") as terminal:
+        terminal.until("No runs yet")
+        terminal.press(report)
+        terminal.press("?")
+        terminal.until("Everywhere")
+        terminal.press("\x1b")
+        terminal.until("No runs yet")
+        terminal.press("q")
+        assert terminal.ended() == 0

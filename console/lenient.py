@@ -1,0 +1,23 @@
+"""Input that is no UTF-8 must not end the console.
+
+A terminal that is attached again through tmux may send mouse reports in the old form, whose coordinates are bytes; one
+beyond column 95 is no UTF-8, and Textual's reader dies of it (textual#6668). Read with replacement characters the
+report is still recognised as one, and dropped. Textual offers no other place for this than the name that its driver
+looks its decoder up by; a test in a real terminal says whether that still works.
+"""
+
+from __future__ import annotations
+
+import codecs
+from functools import partial
+
+from textual.drivers import linux_driver
+
+
+def read_leniently() -> None:
+    """From now on Textual's reader of this process replaces what is no UTF-8. Before the app is run."""
+    linux_driver.getincrementaldecoder = _decoder  # type: ignore[assignment, attr-defined]
+
+
+def _decoder(encoding: str) -> partial[codecs.IncrementalDecoder]:
+    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
