@@ -12,10 +12,9 @@ from types import TracebackType
 from typing import Self
 
 from console.workspace import Workspace
-from runtime.judgement.retry import RetryPolicy
 from runtime.record.lock import Locked
+from runtime.work.configuration import load
 from runtime.work.host import Host
-from runtime.work.life import Conditions
 
 TURN_S = 0.5
 """How often the lock is asked for while another process holds it, and the thread for whether it lives."""
@@ -25,10 +24,13 @@ class Driving:
     """Sees to it that the workspace's runs are driven while its ``async with`` lasts.
 
     `grace_s` is how long a run in which everything waits stays in memory before it is parked.
+
+    Raises:
+        BadConfiguration: an `orbiter.toml` that cannot be used.
     """
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
-        conditions = Conditions(workspace=str(workspace.root), policy=RetryPolicy(), grace_s=grace_s)
+        conditions = load(workspace.root).conditions(grace_s=grace_s)
         self._host = Host(workspace.state, conditions)
         self._task: asyncio.Task[None] | None = None
 

@@ -18,6 +18,7 @@ from orbiter.runner import provider_for
 from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from runtime.work import loader
+from runtime.work.configuration import load
 from runtime.work.desk import Desk
 from runtime.work.drive import LEASE_S
 
@@ -41,6 +42,7 @@ async def carry(
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     place = workspace()
+    load(place.root)  # a mistake in the configuration is said before anything begins
     ref = loader.absolute(ref, place.root)
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:

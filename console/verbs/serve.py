@@ -17,19 +17,20 @@ from runtime.work.environment import UnusableEnvironment
 
 @verb()
 @click.option("--foreground", is_flag=True, help="Stay here, and say on stderr what happens.")
-@click.option("--grace", default=60.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS")
+@click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
 @click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
 @click.option("--env-file", metavar="FILE", help="Variables for the runtime in the background: keys above all.")
-async def serve(*, foreground: bool, grace: float, python: str, env_file: str | None, as_json: bool) -> int:
+async def serve(*, foreground: bool, grace: float | None, python: str, env_file: str | None, as_json: bool) -> int:
     """Drive this workspace's runs and serve its consoles until stopped: in the background, as tmux does it.
 
     A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
     """
     place = workspace()
+    given = {} if grace is None else {"grace_s": grace}
     try:
         if foreground:
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
-            await carry_on(place.state, conditions(place.root, {"grace_s": grace}), lambda: note(what), outlive=False)
+            await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
             note("stopped")
             return 0
         found = await asyncio.to_thread(
@@ -38,7 +39,7 @@ async def serve(*, foreground: bool, grace: float, python: str, env_file: str | 
             workspace=place.root,
             python=python,
             env_file=env_file,
-            settings={"grace_s": grace},
+            settings=given,
         )
     except (BadSetting, UnusableEnvironment) as exc:
         raise Refusal(str(exc)) from exc

@@ -21,6 +21,7 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.program import program
 from runtime.link.runtime import Runtime
+from runtime.work.configuration import env_file_of, load
 from runtime.work.environment import UnusableEnvironment, read_env_file
 from runtime.work.life import Conditions
 from runtime.work.logfile import RotatingDescriptors, log_path
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Settings(BaseModel):
-    """What is configured of a runtime; each field as `runtime.work.life.Conditions` has it.
+    """What is set for one runtime, over what is configured; each field as `runtime.work.life.Conditions` has it.
 
     `policy` is in the words of `RetryPolicy.from_mapping`, `permissions` of `PermissionPolicy.from_mapping`.
     """
@@ -49,30 +50,26 @@ class BadSetting(ValueError):
 
 
 def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
-    """What drives are given, from settings.
+    """What drives are given: what is configured for the workspace, with settings over it.
 
     Raises:
+        BadConfiguration: an `orbiter.toml` that cannot be used.
         BadSetting: a setting that is not known, or a value that it cannot have.
     """
+    configured = load(workspace)
     try:
         given = Settings.model_validate(dict(settings))
-        policy = RetryPolicy.from_mapping(given.policy)
-        permissions = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
+        over: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
+        if "policy" in over:
+            over["policy"] = RetryPolicy.from_mapping(given.policy)
+        if "permissions" in over:
+            over["permissions"] = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
         raise BadSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
     except ValueError as exc:
         raise BadSetting(f"setting: {exc}") from exc
-    return Conditions(
-        workspace=str(workspace),
-        policy=policy,
-        grace_s=given.grace_s,
-        deadline_s=given.deadline_s,
-        enable_error_routing=given.enable_error_routing,
-        analysis=given.analysis,
-        permissions=permissions,
-        program=program(),
-    )
+    return configured.conditions(program=program(), **over)
 
 
 async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> None:
@@ -121,8 +118,9 @@ def main(arguments: list[str] | None = None) -> int:
         os.close(given.ready_fd)
 
     try:
-        if given.env_file is not None:
-            for name, value in read_env_file(given.env_file).items():
+        env_file = given.env_file or env_file_of(load(given.workspace))
+        if env_file is not None:
+            for name, value in read_env_file(env_file).items():
                 os.environ.setdefault(name, value)
         asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
     except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:

@@ -7,7 +7,6 @@ nearest key or word that would be right.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,13 +23,12 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.redaction import BadPattern, Redactor
 from runtime.judgement.rules import Rule
-from runtime.work.environment import UnusableEnvironment, read_env_file
+from runtime.work.environment import UnusableEnvironment, files_for, read_env_file
 from runtime.work.life import Conditions
 from runtime.work.settings import NoticeSettings, Settings, unknown_key
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of
 
-FILE = "orbiter.toml"
 DEFAULT = "default"
 
 
@@ -100,14 +98,6 @@ class Configuration:
             if path[:end] in self.sources:
                 return self.sources[path[:end]]
         return DEFAULT
-
-
-def files_for(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
-    """The user's file and the workspace's, whether or not they are there."""
-    env = os.environ if environ is None else environ
-    home = env.get("XDG_CONFIG_HOME")
-    base = Path(home) if home and Path(home).is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
-    return base / "orbiter" / FILE, workspace / FILE
 
 
 def load(workspace: Path, environ: Mapping[str, str] | None = None) -> Configuration:

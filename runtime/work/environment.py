@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,33 @@ class UnusableEnvironment(ValueError):
     """An interpreter or an `env_file` that cannot be used; the message names it and says what to do."""
 
 
+FILE = "orbiter.toml"
+
+
+def files_for(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+    """The user's configuration file and the workspace's, whether or not they are there."""
+    env = os.environ if environ is None else environ
+    home = env.get("XDG_CONFIG_HOME")
+    base = Path(home) if home and Path(home).is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
+    return base / "orbiter" / FILE, workspace / FILE
+
+
+def configured_python(workspace: Path, environ: Mapping[str, str] | None = None) -> str:
+    """The interpreter that is configured; empty where none is. A file that cannot be read is passed over: whoever reads
+    all of it says so.
+    """
+    found = ""
+    for path in files_for(workspace, environ):
+        try:
+            with path.open("rb") as file:
+                section = tomllib.load(file).get("runtime")
+        except (OSError, ValueError):
+            continue
+        if isinstance(section, dict) and isinstance(section.get("python"), str):
+            found = section["python"] or found
+    return found
+
+
 def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
     """The Python that runs the workspace's swarms: the setting, `$VIRTUAL_ENV`, the workspace's `.venv`, else our own.
 
@@ -26,6 +54,7 @@ def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] |
         UnusableEnvironment: the one that was chosen is not there.
     """
     env = os.environ if environ is None else environ
+    setting = setting or configured_python(workspace, env)
     if setting:
         chosen = Path(setting).expanduser()
         return _there(chosen if chosen.is_absolute() else workspace / chosen, "the setting 'python'")

@@ -245,7 +245,9 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
 
 
 def test_settings_that_cannot_be_are_named(tmp_path: Path) -> None:
-    assert conditions(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy.max_attempts == 2
+    policy = conditions(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy
+    assert policy is not None
+    assert policy.max_attempts == 2
     given = {"permissions": {"deny": ["shell"]}, "enable_error_routing": False, "analysis": "scripted:x"}
     made = conditions(tmp_path, given)
     assert made.permissions.rules[0].verb == "shell"
