@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -66,21 +67,26 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state (default: .orbiter).")
 @click.option("--embedded", is_flag=True, help="Without a verb: keep the runtime inside the console's process.")
+@click.option("--host", "hosts", multiple=True, metavar="HOST", help="[user@]host[:path], or a name in orbiter.toml.")
+@click.option("--viewer", is_flag=True, help="With --host: look, and act on nothing.")
+@click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context
-def cli(ctx: click.Context, state: str | None, *, embedded: bool, mouse: bool | None) -> None:
+def cli(ctx: click.Context, /, state: str | None, *, mouse: bool | None, **console: Any) -> None:
     """Run swarms of agents durably, and decide what happens when one of them fails.
 
-    Without a verb, open the console on the current directory.
+    Without a verb, open the console on the current directory, or on those of other machines (--host, several times).
     """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
     if ctx.invoked_subcommand is None:
         opening = import_module("console.verbs.opening")
-        ctx.exit(opening.open_here(embedded=embedded, mouse=mouse))
-    if embedded or mouse is not None:
-        raise click.UsageError(f"--embedded and --mouse are for the console, not for {ctx.invoked_subcommand}")
+        ctx.exit(opening.open_it(mouse=mouse, **console))
+    given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
+    given += ["--mouse"] if mouse is not None else []
+    if given:
+        raise click.UsageError(f"for the console, not for {ctx.invoked_subcommand}: {', '.join(given)}")
 
 
 def main() -> None:

@@ -16,8 +16,9 @@ from console.output import note, speaks_unicode
 from console.workspace import Workspace
 
 if TYPE_CHECKING:
+    from runtime.link.client import LinkClient
     from runtime.link.transport import Transport
-    from screens.link import Session
+    from screens.link import Link, Session
 
 _TEXTUAL = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
@@ -49,23 +50,42 @@ def open_console(
     given = dict(settings or {})
     with ExitStack() as stack:
 
-        def in_here() -> Transport:
+        def in_here() -> Link:
             from runtime.link.embedded import Embedded
             from runtime.link.serve import conditions
 
-            return stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport()
+            return client(stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport())
 
-        def in_background() -> Transport:
+        def in_background() -> Link:
             from runtime.link.transport import local_transport
 
             transport = local_transport(place.state, workspace=place.root, settings=given)
             asyncio.run(transport.revive())
-            return transport
+            return client(transport)
 
-        return _run(in_here if embedded else in_background, run_id=run_id, mouse=mouse, goes_on=not embedded)
+        return show(in_here if embedded else in_background, run_id=run_id, mouse=mouse, goes_on=not embedded)
 
 
-def _run(way: Callable[[], Transport], *, run_id: str, mouse: bool | None, goes_on: bool) -> int:
+def client(transport: Transport) -> LinkClient:
+    """A console's end of the link on a way to a runtime."""
+    from runtime.link.client import LinkClient
+    from runtime.link.program import program
+
+    return LinkClient(transport, program=program())
+
+
+def show(
+    way: Callable[[], Link],
+    *,
+    run_id: str = "",
+    mouse: bool | None = None,
+    goes_on: bool = True,
+    opening: str = "looking for the runtime of this workspace",
+) -> int:
+    """Run the app on the link that `way` gives, which is called when the first frame stands; the exit code.
+
+    `goes_on`: the runs outlive the console. Raises what `way` does.
+    """
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
@@ -74,14 +94,12 @@ def _run(way: Callable[[], Transport], *, run_id: str, mouse: bool | None, goes_
     unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
 
     def session() -> Session:
-        from runtime.link.client import LinkClient
-        from runtime.link.program import program
         from screens.glyphs import ASCII, UNICODE
         from screens.link import Session
 
-        return Session(LinkClient(way(), program=program()), glyphs=UNICODE if unicode else ASCII)
+        return Session(way(), glyphs=UNICODE if unicode else ASCII)
 
-    app = OrbiterApp(session, run_id=run_id, opening="looking for the runtime of this workspace")
+    app = OrbiterApp(session, run_id=run_id, opening=opening)
     app.run(mouse=not over_ssh if mouse is None else mouse)
     if app.failure is not None:
         raise app.failure

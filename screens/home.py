@@ -39,7 +39,7 @@ class HomeScreen(LinkedScreen):
         inbox = self.query_one("#inbox", LiveList)
         if self.link.ready:
             inbox.empty = FIRST_USE
-        inbox.show(inbox_rows(self.link.summaries, self.link.incidents.values(), looks))
+        inbox.show(inbox_rows(self.link.summaries, self.link.incidents.values(), looks, self.link.where))
         self._draw_preview()
 
     def _draw_preview(self) -> None:

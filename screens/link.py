@@ -53,6 +53,19 @@ class Link(Protocol):
         """Raises `runtime.link.client.LinkError`."""
         ...
 
+    def where(self, run_id: str, /) -> str:
+        """The host that a run is on; empty where there is only one."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether a lost runtime wants a login: `login`, then, and not `revive`."""
+        ...
+
+    def login(self) -> None:
+        """Blocks, and needs the terminal. Raises `runtime.link.client.LinkLost`."""
+        ...
+
     async def revive(self) -> None:
         """Raises `runtime.link.client.LinkLost`."""
         ...

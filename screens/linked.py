@@ -127,7 +127,7 @@ class LinkedScreen(Screen[None]):
                     Span(f"{self.session.glyphs.state['failed']} No runtime: ", "severity-error", bold=True),
                     Span(f"{why} {looks.glyphs.dot.strip()} what you see is what was known last", "severity-error"),
                 ),
-                (Span("b", "ink-key"), Span(" brings it back")),
+                (Span("b", "ink-key"), Span(" logs in again" if self.link.asks else " brings it back")),
             )
         if status.phase != self._phase:
             self._phase = status.phase
@@ -189,10 +189,14 @@ class LinkedScreen(Screen[None]):
         self.query_one("#notice", Bar).remove_class("-shown")
 
     async def revive(self) -> None:
-        """Bring a lost runtime back."""
+        """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
         self.say("starting the runtime")
         try:
-            await self.link.revive()
+            if self.link.asks:
+                with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
+                    self.link.login()
+            else:
+                await self.link.revive()
         except LinkLost as exc:
             self.say(str(exc), "error")
         else:

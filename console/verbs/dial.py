@@ -20,4 +20,7 @@ def dial_stdio(*, viewer: bool, name: str, start: bool, state: str | None) -> No
     """Connect stdin and stdout to this workspace's runtime; what `--host` runs over ssh. Exit 69: no runtime."""
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
-    sys.exit(pump(workspace().state, role="viewer" if viewer else "operator", name=name, start=start))
+    place = workspace()
+    sys.exit(
+        pump(place.state, role="viewer" if viewer else "operator", name=name, start_in=place.root if start else None)
+    )

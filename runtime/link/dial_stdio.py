@@ -22,23 +22,26 @@ REFUSED = 77
 CHUNK = 64 * 1024
 
 
-def dial_stdio(state_dir: Path, *, role: sockets.Role = "operator", name: str = "", start: bool = False) -> int:
+def dial_stdio(
+    state_dir: Path, *, role: sockets.Role = "operator", name: str = "", start_in: Path | None = None
+) -> int:
     """Pump until either side ends; the exit code. Reasons for not connecting go to stderr.
 
     Args:
         state_dir: The workspace's state directory.
         role: `viewer` can do nothing but look.
         name: Who is at the far end, for the audit: said before anything that comes from there.
-        start: Start a runtime if there is none.
+        start_in: Start a runtime in this workspace if there is none, with what its `orbiter.toml` says: on this side,
+            for a connection brings no keys along.
     """
     try:
-        sock = _dial(state_dir, role, start=start)
+        sock = _dial(state_dir, role, start_in)
     except sockets.NoRuntime as exc:
         print(f"orbiter-console: {exc.strerror}", file=sys.stderr)
         return NO_RUNTIME
-    except OSError as exc:
+    except (OSError, ValueError) as exc:  # sockets not to be trusted, a runtime that does not come up, bad settings
         print(f"orbiter-console: {exc}", file=sys.stderr)
-        return REFUSED if isinstance(exc, sockets.SocketError) else NO_RUNTIME
+        return REFUSED
     with sock:
         if name:
             sock.sendall(json.dumps({"t": "as", "name": name[:100]}).encode() + b"\n")
@@ -47,15 +50,21 @@ def dial_stdio(state_dir: Path, *, role: sockets.Role = "operator", name: str = 
     return 0
 
 
-def _dial(state_dir: Path, role: sockets.Role, *, start: bool) -> socket.socket:
+def _dial(state_dir: Path, role: sockets.Role, start_in: Path | None) -> socket.socket:
     try:
         return sockets.dial(state_dir, role)
     except sockets.NoRuntime:
-        if not start:
+        if start_in is None:
             raise
+    # only now: they load all that the pump does without
+    from runtime.work.configuration import BadConfiguration, env_file_of, load
     from runtime.work.daemon import ensure_runtime
 
-    ensure_runtime(state_dir)
+    try:
+        found = load(start_in)
+    except BadConfiguration as exc:
+        raise ValueError(str(exc)) from exc
+    ensure_runtime(state_dir, workspace=start_in, python=found.settings.runtime.python, env_file=env_file_of(found))
     return sockets.dial(state_dir, role)
 
 

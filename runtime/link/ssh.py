@@ -221,7 +221,7 @@ class SshTransport:
         if not code:
             return None
         reason, gone, self.asks = _meaning(code, process.last_words(), self.where, self._remote)
-        return Unreachable(reason, gone=gone)
+        return Unreachable(reason, gone=gone, absent=code == NO_RUNTIME)
 
 
 def _until_hello(process: SshProcess) -> bytes | None:

@@ -19,11 +19,14 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Unreachable(ConnectionError):
-    """No connection now. `gone`: there is no runtime, and there will be none until somebody starts one."""
+    """No connection now. `gone`: trying again is of no use until somebody does something. `absent`: what lacks is a
+    runtime, and `revive` may start one.
+    """
 
-    def __init__(self, reason: str, *, gone: bool = False) -> None:
+    def __init__(self, reason: str, *, gone: bool = False, absent: bool = False) -> None:
         super().__init__(reason)
         self.gone = gone
+        self.absent = absent
 
 
 class Transport(Protocol):

@@ -70,6 +70,21 @@ class RedactionSettings(BaseModel):
     patterns: tuple[str, ...] = ()
 
 
+class HostSettings(BaseModel):
+    """A runtime on another machine, for `--host` with its name. Only the user's own file may name hosts: what a
+    workspace brings along must not choose where somebody logs in, nor what runs there.
+
+    `address`: ``[user@]host[:path]``. `command`: the program there. `viewer`: only look. `start`: start a runtime there
+    if none works.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    address: str = Field(min_length=1)
+    command: str = Field(default="orbiter-console", min_length=1)
+    viewer: bool = False
+    start: bool = False
+
+
 class Settings(BaseModel):
     """All that can stand in the file, by section."""
 
@@ -81,6 +96,7 @@ class Settings(BaseModel):
     notices: NoticeSettings = Field(default_factory=NoticeSettings)
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    hosts: dict[str, HostSettings] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
 
@@ -96,6 +112,7 @@ _TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
 }
 _MAPS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "prices"): Price,
+    (Settings, "hosts"): HostSettings,
     (ErrorHandlingConfig, "provider_settings"): ProviderErrorSettings,
 }
 _LISTS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from runtime.record.state import Summary
 from screens.glyphs import state_ink
 from screens.layout import Row, Spans, joined, span
 from screens.views.looks import Looks
-from screens.views.runs import is_done, run_row
+from screens.views.runs import is_done, named, run_row
 from screens.words import age, plural
 
 DONE_SHOWN = 200
@@ -37,8 +37,13 @@ def in_order(incidents: Iterable[Waiting]) -> list[Waiting]:
     return sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id))
 
 
-def inbox_rows(summaries: Mapping[str, Summary], incidents: Iterable[Waiting], looks: Looks) -> list[Row]:
-    """Three groups, each under its heading, without those that are empty."""
+def inbox_rows(
+    summaries: Mapping[str, Summary],
+    incidents: Iterable[Waiting],
+    looks: Looks,
+    where: Callable[[str], str] = lambda _run_id: "",
+) -> list[Row]:
+    """Three groups, each under its heading, without those that are empty. `where`: the host that a run is on."""
     waiting = in_order(incidents)
     working = [found for found in summaries.values() if not is_done(found)]
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
@@ -46,9 +51,9 @@ def inbox_rows(summaries: Mapping[str, Summary], incidents: Iterable[Waiting], l
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
     rows: list[Row] = []
     groups: tuple[tuple[str, str, list[Row]], ...] = (
-        ("Needs a decision", "state-waiting", [incident_row(found, looks) for found in waiting]),
-        ("Working", "state-running", [run_row(found, looks) for found in working]),
-        ("Done", "ink-muted", [run_row(found, looks) for found in done[:DONE_SHOWN]]),
+        ("Needs a decision", "state-waiting", [incident_row(found, looks, where(found.run_id)) for found in waiting]),
+        ("Working", "state-running", [run_row(found, looks, where(found.id)) for found in working]),
+        ("Done", "ink-muted", [run_row(found, looks, where(found.id)) for found in done[:DONE_SHOWN]]),
     )
     totals = (len(waiting), len(working), len(done))
     for (title, ink, found), total in zip(groups, totals, strict=True):
@@ -66,14 +71,14 @@ def inbox_rows(summaries: Mapping[str, Summary], incidents: Iterable[Waiting], l
     return rows
 
 
-def incident_row(found: Waiting, looks: Looks) -> Row:
+def incident_row(found: Waiting, looks: Looks, where: str = "") -> Row:
     """One decision: what went wrong, where, in which words, and how many ways there are."""
     opened = found.opened
     return Row(
         f"incident:{opened.incident_id}",
         (
             looks.state("waiting", "decide"),
-            span(looks.line(found.title, 120) or looks.line(found.run_id, 40), "ink-strong"),
+            named(span(looks.line(found.title, 120) or looks.line(found.run_id, 40), "ink-strong"), where, looks),
             what(opened, looks),
             span(plural(len(opened.options), "way"), "ink-muted"),
             (),

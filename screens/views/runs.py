@@ -34,7 +34,12 @@ def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def run_row(summary: Summary, looks: Looks) -> Row:
+def named(title: Spans, where: str, looks: Looks) -> Spans:
+    """A run's title, behind the host that it is on where there are several."""
+    return joined((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
+
+
+def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
     detail = (
@@ -44,7 +49,7 @@ def run_row(summary: Summary, looks: Looks) -> Row:
         f"run:{summary.id}",
         (
             looks.state(summary.state),
-            span(title_of(summary, looks), "ink" if done else "ink-strong"),
+            named(span(title_of(summary, looks), "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(cost(summary.cost_usd), "ink-muted"),

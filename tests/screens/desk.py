@@ -25,6 +25,9 @@ class Desk:
         self.revived = 0
         self.streamed: dict[tuple[str, str], StreamedText] = {}
         self.cannot_revive = ""
+        self.asks = False
+        self.logins = 0
+        self.hosts: dict[str, str] = {}
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -62,6 +65,12 @@ class Desk:
     def unwatch(self, run_id: str) -> None:
         self.watched.remove(run_id)
 
+    def where(self, run_id: str) -> str:
+        return self.hosts.get(run_id, "")
+
+    def login(self) -> None:
+        self.logins += 1
+
     def changed(self) -> None:
         for listener in list(self._listeners):
             listener()
@@ -72,9 +81,12 @@ class Desk:
 
     async def command(self, verb: str, /, **args: Any) -> Any:
         """Answers are events of the story; what has been answered is refused, with who was first."""
-        self.said.append((verb, args))
+        if verb != "preview":  # it only looks
+            self.said.append((verb, args))
         if self.status.phase == "lost":
             raise LinkLost(self.status.reason)
+        if verb == "preview":
+            return {"sentence": "would have matched 3 past actions and 1 pending"}
         assert verb == "answer"
         incident_id = args["incident_id"]
         for story in self.stories.values():
@@ -85,6 +97,16 @@ class Desk:
                 story.answer(incident_id, args["option"], **args["params"])
         self.changed()
         return {}
+
+    @property
+    def asks(self) -> bool:
+        return False
+
+    def login(self) -> None:
+        """There is nothing to log into."""
+
+    def where(self, run_id: str, /) -> str:
+        return ""
 
     async def close(self) -> None:
         """Nothing to close."""

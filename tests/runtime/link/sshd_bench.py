@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,14 @@ class Sshd:
             os.kill(pid, signal.SIGSTOP)
         return found
 
+    def end(self, pid: int) -> None:
+        """Kill a process of ours, if it is still there."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
     def close(self) -> None:
         for pid in self.sessions():
-            _kill(pid)
+            self.end(pid)
         self._server.kill()
         self._server.wait()
         self._log.close()
@@ -129,10 +135,3 @@ def _descendants(pid: int) -> list[int]:
         fresh = [child for child, parent in parents if parent in fresh]
         found += fresh
     return found
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

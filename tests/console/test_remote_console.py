@@ -1,0 +1,158 @@
+"""`orbiter-console --host`: the console in a real terminal here, its runtimes behind a real sshd."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.work import daemon
+from tests.console.program import SWARM, Program
+from tests.console.terminal import Terminal
+from tests.runtime.link.sshd_bench import REMOTE, Sshd
+
+pytestmark = pytest.mark.timeout(180)
+
+
+class Home:
+    """An operator's home: an ssh that finds the test's server, an `orbiter.toml` that names hosts."""
+
+    def __init__(self, place: Path, sshd: Sshd) -> None:
+        self.place = place
+        self.sshd = sshd
+        self.use("key")
+        (place / "config" / "orbiter").mkdir(parents=True)
+
+    def use(self, key: str, *options: str) -> None:
+        path = self.place / "bin" / "ssh"
+        path.parent.mkdir(exist_ok=True)
+        words = ["/usr/bin/env", "PATH=/usr/local/bin:/usr/bin:/bin", *self.sshd.ssh(key, *options)]
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        path.chmod(0o755)
+
+    def hosts(self, **workspaces: Path) -> None:
+        (self.place / "config" / "orbiter" / "orbiter.toml").write_text(
+            "".join(
+                f'[hosts.{name}]\naddress = "far:{path}"\ncommand = "{REMOTE}"\n' for name, path in workspaces.items()
+            )
+        )
+
+    def console(self, *arguments: str, cwd: Path | None = None) -> Terminal:
+        return Terminal(
+            "-m",
+            "console",
+            *arguments,
+            size=(120, 30),
+            cwd=cwd or self.place,
+            PATH=f"{self.place / 'bin'}:/usr/bin:/bin",
+            XDG_CONFIG_HOME=str(self.place / "config"),
+        )
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="orb-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def home(place: Path) -> Iterator[Home]:
+    for name in ("sshd", "home", "one", "two"):
+        (place / name).mkdir()
+    server = Sshd(place / "sshd")
+    try:
+        server.key()
+        made = Home(place / "home", server)
+        made.hosts(one=place / "one", two=place / "two")
+        yield made
+    finally:
+        server.close()
+        for name in ("one", "two"):
+            daemon.stop(place / name / ".orbiter")
+
+
+def parked(directory: Path) -> Program:
+    """A workspace in which a run waits for leave to write."""
+    program = Program(directory)
+    (directory / "swarm.py").write_text(SWARM)
+    done = program("run", "swarm.py:swarm", "note")
+    assert done.returncode == 3, done.stderr
+    return program
+
+
+def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place: Path) -> None:
+    program = parked(place / "one")
+    with home.console("--host", "one", "--start") as terminal:
+        terminal.until("permission denied")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("completed")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert [run["state"] for run in program.json("runs")] == ["completed"]
+    assert daemon.running(place / "one" / ".orbiter") is not None
+
+
+def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by_a_key(home: Home, place: Path) -> None:
+    one, two = parked(place / "one"), parked(place / "two")
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    with home.console("--host", "one", "--host", "two") as terminal:
+        terminal.until("no runtime works on far:")
+        terminal.until("Needs a decision")
+        terminal.press("b")
+        terminal.until("two")
+        terminal.until("  2")
+        terminal.press("\r")
+        terminal.until("one key decides")
+        terminal.press("g")
+        terminal.until("completed")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert sorted(run["state"] for program in (one, two) for run in program.json("runs")) == ["completed", "waiting"]
+
+
+def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_needed(home: Home, place: Path) -> None:
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    home.sshd.key("locked", passphrase="open sesame")
+    home.use("locked", "-o", "StrictHostKeyChecking=ask")
+    (place / "sshd" / "known_hosts").unlink()
+    with home.console("--host", "one") as terminal:
+        terminal.until("Are you sure you want to continue connecting")
+        terminal.press("yes\n")
+        terminal.until("Enter passphrase for key")
+        terminal.press("open sesame\n")
+        terminal.until("inbox")
+        for pid in home.sshd.sessions():
+            home.sshd.end(pid)
+        terminal.until("a login is needed")
+        terminal.until("logs in again")
+        terminal.press("b")
+        terminal.until("Enter passphrase for key")
+        terminal.press("open sesame\n")
+        terminal.until("inbox")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert "open sesame" not in terminal.text
+
+
+def test_what_keeps_it_from_opening_is_one_line_before_any_screen(home: Home, place: Path) -> None:
+    (place / "one" / "orbiter.toml").write_text('[hosts.trap]\naddress = "far"\ncommand = "touch hit"\n')
+    cases = {
+        ("--host", "-oProxyCommand=touch${IFS}hit"): (2, "neither a host nor a user begins with '-'"),
+        ("--host", "far:/nowhere-at-all"): (1, "nowhere-at-all"),
+        ("--host", "far"): (1, "far has no program 'orbiter-console' in the PATH"),
+        ("--host", "nobody@far"): (1, "Permission denied"),
+        ("--host", "trap"): (2, "names no hosts"),
+        ("--host", "far", "--embedded"): (2, "give one of them"),
+        ("--viewer",): (2, "are for --host"),
+    }
+    for arguments, (code, words) in cases.items():
+        with home.console(*arguments, cwd=place / "one") as terminal:
+            assert terminal.ended() == code, terminal.text
+            assert words in terminal.text.strip().splitlines()[-1], "whatever ssh said before"
+            assert "\x1b[?1049h" not in terminal.text, "no screen was opened"
+    assert not list(place.rglob("hit"))
