@@ -195,6 +195,18 @@ class RunScreen(LinkedScreen):
     def on_prompt_left(self, _message: Prompt.Left) -> None:
         self.query_one("#tree", LiveTree).focus()
 
+    def on_prompt_proposed(self, message: Prompt.Proposed) -> None:
+        self.run_worker(self._look_back(message), group="preview", exclusive=True, exit_on_error=False)
+
+    async def _look_back(self, proposed: Prompt.Proposed) -> None:
+        params = {"for": proposed.lifetime}
+        try:
+            found = await self.link.command("preview", incident_id=proposed.incident_id, params=params)
+            words = f"It {found['sentence']}."
+        except LinkError as exc:
+            words = f"What it would have matched is not known: {exc}"
+        self.query_one("#prompt", Prompt).matched(proposed.incident_id, proposed.lifetime, words)
+
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
         self.run_worker(self._answer(message), group="answer", exit_on_error=False)
 

@@ -17,7 +17,7 @@ from screens.layout import Spans
 from screens.widgets.inks import Inks
 
 
-class LineView(ScrollView):
+class LineView(ScrollView, inherit_bindings=False):
     """What is on a line, and on which ground, is for those who inherit from this to say (`line_at`)."""
 
     DEFAULT_CSS = """

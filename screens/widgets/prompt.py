@@ -94,6 +94,13 @@ class Prompt(Vertical):
         params: dict[str, Any]
 
     @dataclass
+    class Proposed(Message):
+        """A standing grant is about to be confirmed; what its words would have matched is for `matched` to tell."""
+
+        incident_id: str
+        lifetime: str
+
+    @dataclass
     class Left(Message):
         """The operator leaves it for later."""
 
@@ -106,6 +113,7 @@ class Prompt(Vertical):
         self.ignored = 0
         self._choice: Choice | None = None
         self._lifetime = ""
+        self._matched = ""
         self._title = ""
         self._note: Spans = ()
         self._timer: Timer | None = None
@@ -155,6 +163,13 @@ class Prompt(Vertical):
             self._to("choose")
         self._paint()
 
+    def matched(self, incident_id: str, lifetime: str, words: str) -> None:
+        """What the grant that is about to be confirmed would have matched; words that come too late are dropped."""
+        here = self.opened is not None and self.opened.incident_id == incident_id
+        if here and self.mode == "confirm" and self._lifetime == lifetime:
+            self._matched = words
+            self._paint()
+
     def _paint(self, *, afresh: bool = False) -> None:
         opened, looks = self.opened, self._session.looks()
         if opened is None:
@@ -173,7 +188,8 @@ class Prompt(Vertical):
         if self.mode != "confirm":
             return view.question_lines(opened, looks)
         words = view.grant_words(opened, self._lifetime)
-        return [span("This grant says:", "ink-muted"), *(view.marked(line) for line in looks.block(words))]
+        lines = [span("This grant says:", "ink-muted"), *(view.marked(line) for line in looks.block(words))]
+        return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
 
     def _offered(self) -> list[Choice]:
         assert self.opened is not None
@@ -311,9 +327,11 @@ class Prompt(Vertical):
             self._note = span(choice.refused, "severity-warning")
             self._hint()
         elif self.mode == "lifetime":
-            self._lifetime = choice.option
+            self._lifetime, self._matched = choice.option, ""
             self._to("confirm")
             self._paint(afresh=True)
+            if self.opened is not None:
+                self.post_message(self.Proposed(self.opened.incident_id, choice.option))
         elif self.mode == "confirm":
             assert self._choice is not None
             self._send(self._choice, self._lifetime)

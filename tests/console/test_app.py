@@ -375,6 +375,7 @@ async def test_a_standing_grant_takes_the_capital_letter_a_lifetime_and_a_confir
         await pilot.press("enter")
         await pilot.press("G", "s")
         assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
+        await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
         await pilot.press("enter", "G", "s", "down", "enter")
         assert desk.said == []
         await pilot.press("y")

@@ -98,16 +98,6 @@ class Desk:
         self.changed()
         return {}
 
-    @property
-    def asks(self) -> bool:
-        return False
-
-    def login(self) -> None:
-        """There is nothing to log into."""
-
-    def where(self, run_id: str, /) -> str:
-        return ""
-
     async def close(self) -> None:
         """Nothing to close."""
 

@@ -14,6 +14,7 @@ from screens.link import Session
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished
+from tests.screens.test_livewidgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 Compare = Callable[..., bool]
@@ -109,6 +110,10 @@ def test_prompt_asks_how_long_a_grant_lasts(snap_compare: Compare, size: tuple[i
         for _ in range(5):
             await pilot.press("pagedown")
         await pilot.press("G", "s")
+        for _ in range(500):
+            if any("would have matched" in line for line in screen_text(pilot.app)):
+                break
+            await pilot.pause(0.01)
         await settled(pilot)
 
     app, _ = app_of(digest(), run_id="run-1")
