@@ -107,6 +107,8 @@ def options_for(
     if fault.rule_id == "breakpoint":
         more = [option("edit"), option("result")] if where == "tool" else []
         return (option("retry", label="Go on"), *more, _skip(where), option("abort")), "abort"
+    if fault.rule_id == "stall.no-progress":
+        return (option("acknowledge", label="Let it go on"), option("abort")), "acknowledge"
     if question or fault.cause is Cause.MISSING_INPUT:
         return (option("input"), _skip(where, question=True), option("abort")), "abort"
     if in_doubt:

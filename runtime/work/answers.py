@@ -158,11 +158,18 @@ def is_final(c: Carried, answer: ev.IncidentAnswered) -> bool:
     return answer.option in ("skip", "acknowledge") and (c.step.kind == "llm" or answer.reach == "agent")
 
 
+def ended_by(answer: ev.IncidentAnswered, opened: ev.IncidentOpened) -> str:
+    """Why a branch ended: the person and their reason; where it was no person, what had failed."""
+    if answer.by.channel == "rule":
+        return f"{opened.message or opened.fault.user_message} ({answer.reason})"
+    who = answer.by.name or "an operator"
+    return f"{who} ended this branch{': ' + answer.reason if answer.reason else ''}"
+
+
 def raise_if_final(c: Carried, answer: ev.IncidentAnswered) -> None:
     """Skipping a model's call, and whatever reaches further than this step, ends the agent and not the step."""
     if answer.option == "abort":
-        who = answer.by.name or "an operator"
-        raise Aborted(f"{who} ended this branch{': ' + answer.reason if answer.reason else ''}")
+        raise Aborted(ended_by(answer, c.life.state.incidents[answer.incident_id].opened))
     if is_final(c, answer):
         raise Skipped(answer.params.get("value", ""))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import Any, Literal
 
 from orbiter import errors, steps
 from orbiter.steps import Aborted, Skipped
@@ -92,9 +92,12 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
                 deltas = c.life.conditions.deltas
                 if c.step.stream is not None and deltas is not None and deltas.wants(c.life.state.id):
                     run_id, node_id = c.life.state.id, c.node_id
-                    return await c.step.stream(
-                        arguments, lambda kind, text: deltas.put(run_id, node_id, attempt, kind, text)
-                    )
+
+                    def emit(kind: Literal["text", "reasoning"], text: str) -> None:
+                        c.life.moved()
+                        deltas.put(run_id, node_id, attempt, kind, text)
+
+                    return await c.step.stream(arguments, emit)
                 return await c.step.call(arguments)
     except TimeoutError as exc:
         if not limit.expired():

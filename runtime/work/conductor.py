@@ -24,6 +24,7 @@ from runtime.record.rewind import place
 from runtime.record.state import Incident, Node
 from runtime.record.taxonomy import Classification, Effect, Impact, Origin
 from runtime.work import incidents
+from runtime.work.answers import ended_by
 from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried
 from runtime.work.carry import carry
@@ -33,6 +34,7 @@ from runtime.work.late import note_late
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
 from runtime.work.returning import error_of, past
+from runtime.work.stalls import uncircled
 from runtime.work.troubles import differs
 
 A = TypeVar("A")
@@ -136,6 +138,7 @@ class RunScope(steps.Scope):
         if self._kind == "agent" and not self._life.state.nodes[self.path].terminal:
             try:
                 await permit(self._life, self._element, self.path)
+                await uncircled(self._life, self._element, self.path)
             except BaseException as exc:
                 await self.__aexit__(type(exc), exc, exc.__traceback__)
                 raise
@@ -330,7 +333,7 @@ class RunScope(steps.Scope):
             if answer.reach == "run":
                 self._life.end("abort")
                 raise asyncio.CancelledError
-            raise Aborted(f"{answer.by.name or 'an operator'} ended this branch") from exc
+            raise Aborted(ended_by(answer, self._life.state.incidents[answer.incident_id].opened)) from exc
         if answer.option in ("skip", "acknowledge"):
             self._skipped = True
             raise Skipped(value if value is not None else "")

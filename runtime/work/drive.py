@@ -21,6 +21,7 @@ from runtime.work import loader
 from runtime.work.conductor import RunScope
 from runtime.work.fork import copied
 from runtime.work.life import Conditions, Life
+from runtime.work.stalls import watch_progress
 
 log = logging.getLogger("runtime.drive")
 
@@ -125,6 +126,7 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
         asyncio.create_task(life.listen(after)),
         asyncio.create_task(_renew(life, life.lease)),
         asyncio.create_task(_then_end(life, life.watch_idleness(), "park")),
+        asyncio.create_task(watch_progress(life)),
     ]
     if stopping is not None:
         attendants.append(asyncio.create_task(_then_end(life, stopping.wait(), "stop")))

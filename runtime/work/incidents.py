@@ -17,6 +17,9 @@ from runtime.record.taxonomy import Classification
 from runtime.work.life import Element, Life, new_id
 from runtime.work.secrets import VAULT
 
+STANDSTILL = "stall.no-progress"
+"""The rule of incidents that nothing waits for: the run goes on beside them."""
+
 _TRACEBACK_CHARS = 4_096
 _TASK_CHARS = 2_000
 _CAUSES = 12
@@ -55,12 +58,19 @@ async def park(life: Life, element: Element, node_id: str, trouble: Trouble) -> 
     return await life.answer_to(opened.incident_id, element)
 
 
+async def tell(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+    """Open an incident at a node that does not wait for its answer."""
+    opened = _describe(life, node_id, trouble)
+    await life.record(opened)
+    return opened
+
+
 def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
     node = life.state.nodes.get(node_id)
     ids = node.incidents if node is not None else list(life.state.incidents)
     for incident_id in reversed(ids):
         incident = life.state.incidents[incident_id]
-        if incident.open and incident.opened.node_id == node_id:
+        if incident.open and incident.opened.node_id == node_id and incident.opened.fault.rule_id != STANDSTILL:
             return incident.opened
     return None
 

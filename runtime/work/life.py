@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,6 +124,10 @@ class Life:
         self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
         self._open: set[Element] = set()
         self._moves = 0
+        self.progress = 0
+        """Rises with everything that happens; `told_at` is where it stood when somebody was told of a standstill."""
+        self.told_at = -1
+        self._moved_at = time.monotonic()
         self._heard = lease.seq
         self._somebody_waits = asyncio.Event()
         self._thawed = asyncio.Event()
@@ -131,8 +136,18 @@ class Life:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
+    def moved(self) -> None:
+        """Something happened: the run does not stand still."""
+        self.progress += 1
+        self._moved_at = time.monotonic()
+
+    def quiet_s(self) -> float:
+        """Seconds since something last happened."""
+        return time.monotonic() - self._moved_at
+
     def note(self, event: ev.Record) -> None:
         """Something happened that nobody needs to wait for: it is written with the next event, or shortly."""
+        self.moved()
         self.state.apply(event)
         self._pending.append(event)
         if self._linger is None:
@@ -140,6 +155,7 @@ class Life:
 
     async def record(self, *events: ev.Record) -> None:
         """Write events, and return when they are as safe as their kind asks for."""
+        self.moved()
         for event in events:
             self.state.apply(event)
             self._pending.append(event)
