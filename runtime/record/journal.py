@@ -7,7 +7,7 @@ is tested by one suite for every implementation.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -88,6 +88,15 @@ class Journal(Protocol):
 
     async def release(self, lease: Lease) -> None:
         """Give the lease back (after parking or finishing). Quiet if it is another's by now."""
+        ...
+
+    async def expire(self, died: Callable[[str], bool]) -> list[str]:
+        """Let every lease run out now whose owner `died` says is no more; the ids of their runs.
+
+        Only for whoever knows that the owner drives no longer: who holds the workspace's lock, and sees that the
+        process is gone. Even so nothing is lost if that was wrong: until somebody claims the run, its holder may renew,
+        and afterwards it is fenced.
+        """
         ...
 
     async def append(

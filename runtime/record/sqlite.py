@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,7 @@ from runtime.record.sqlite_ops import (
     Claim,
     Command,
     Create,
+    Expire,
     Post,
     Release,
     Renew,
@@ -128,6 +129,11 @@ class SqliteJournal:
 
     async def release(self, lease: Lease) -> None:
         await self._write().do(Release(lease))
+
+    async def expire(self, died: Callable[[str], bool]) -> list[str]:
+        held = [lease for lease in await self._reader.leases() if died(lease.owner)]
+        expired = await asyncio.gather(*(self._write().do(Expire(lease)) for lease in held))
+        return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
 
     async def append(
         self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None

@@ -118,6 +118,20 @@ class Release(Leased):
 
 
 @dataclass(slots=True)
+class Expire(Leased):
+    """False if the lease is another's by now."""
+
+    def apply(self, batch: Batch) -> bool:
+        try:
+            run = self.held(batch)
+        except Fenced:
+            return False
+        run.lease_until = 0.0
+        batch.touch(run)
+        return True
+
+
+@dataclass(slots=True)
 class Append(Leased):
     drafts: Sequence[Draft]
     summary: str | None

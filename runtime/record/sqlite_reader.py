@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record import events as ev
-from runtime.record.journal import JournalError, OpenIncident
+from runtime.record.journal import JournalError, Lease, OpenIncident
 from runtime.record.sqlite_batch import Written
 from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_rows import decode
@@ -101,6 +101,11 @@ class Reader:
     async def position(self) -> int:
         ((position,),) = await self.rows(POSITION)
         return int(position)
+
+    async def leases(self) -> list[Lease]:
+        """Leases that nobody gave back, run out or not."""
+        rows = await self.rows("SELECT id, owner, epoch, lease_ttl FROM run WHERE lease_until IS NOT NULL")
+        return [Lease(*row) for row in rows]
 
     async def fold(self, run_id: str) -> RunState:
         """A run's state from all its events, read in pieces so that a long run does not hold up the loop."""

@@ -7,6 +7,7 @@ the workspace's lock for as long as it drives.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 
@@ -15,7 +16,10 @@ from runtime.record import lock
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.work.life import Conditions
+from runtime.work.owner import has_died
 from runtime.work.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
 
@@ -95,6 +99,8 @@ class Host:
 
     async def _drive(self) -> None:
         async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
+            for run_id in await journal.expire(has_died):
+                log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
             self._supervisor = Supervisor(journal, self._conditions)
             self._ready.set()

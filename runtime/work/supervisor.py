@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -21,8 +19,9 @@ from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError
 from runtime.work.analysis import Analyst
 from runtime.work.drive import LEASE_S, Driven, drive
-from runtime.work.life import Conditions, new_id
+from runtime.work.life import Conditions
 from runtime.work.notifier import Notifier
+from runtime.work.owner import owner_name
 
 log = logging.getLogger("runtime.supervisor")
 
@@ -88,7 +87,7 @@ class Supervisor:
         period_s: float = PERIOD_S,
         gap_s: float = GAP_S,
     ) -> None:
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{new_id(6)}"
+        self.owner = owner_name()
         self._journal = journal
         self._conditions = replace(conditions, alive_since=lambda: self._alive_since)
         self._clock = clock

@@ -142,6 +142,26 @@ async def test_an_old_lease_of_the_same_owner_is_over_too(journal: Journal) -> N
     assert texts(await journal.read("r1")) == ["new"]
 
 
+async def test_leases_of_the_dead_run_out_at_once_and_no_others(journal: Journal) -> None:
+    dead = await started(journal, owner="here:1:a#1")
+    alive = await started(journal, "r2", owner="here:2:b#1")
+    given_back = await started(journal, "r3", owner="here:1:a#2")
+    await journal.release(given_back)
+    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == ["r1"]
+    assert await journal.claim("r2", "other", 10) is None
+    await journal.renew(dead)  # nobody took it: whoever was taken for dead goes on
+    assert await journal.claim("r1", "other", 10) is None
+    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == ["r1"]
+    taken = await journal.claim("r1", "other", 10)
+    assert taken is not None
+    assert taken.epoch == dead.epoch + 1
+    with pytest.raises(Fenced):
+        await journal.append(dead, [warned("from the grave")])
+    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == []
+    await journal.append(alive, [warned()])
+    await journal.append(taken, [warned()])
+
+
 Situation = Callable[[Journal, Lease, "Clock"], Any]
 
 
