@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.theme import Theme
 
 from console.lenient import read_leniently
 from screens.layout import Span
@@ -35,7 +36,6 @@ class OrbiterApp(App[None]):
 
     TITLE = "Orbiter Console"
     ENABLE_COMMAND_PALETTE = True
-    INHERIT_BINDINGS = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+q,ctrl+c", "quit", "Quit", show=False, system=True),
     ]
@@ -46,10 +46,12 @@ class OrbiterApp(App[None]):
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
         frame says meanwhile. `run_id` is opened at once, over the inbox.
         """
+        self._themes: dict[str, Theme] = {}
         super().__init__()
         read_leniently()
         for found in built_in():
             self.register_theme(found)
+            self._themes[found.name] = found
         self.theme = theme
         self.failure: Exception | None = None
         self._session = session
@@ -63,6 +65,11 @@ class OrbiterApp(App[None]):
         bar = Bar(id="opening")
         bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
         yield bar
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Ours alone: those of Textual have no colour for a state."""
+        return dict(self._themes) or super().available_themes
 
     @property
     def session(self) -> Session:

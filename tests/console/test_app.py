@@ -664,3 +664,16 @@ async def test_nothing_is_painted_while_nothing_happens(monkeypatch: pytest.Monk
             desk.changed()
             await redrawn(pilot)
         assert painted == []
+
+
+async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, _):
+        await armed(pilot)
+        assert set(pilot.app.available_themes) == {"orbiter-dark", "orbiter-light"}
+        for theme in ("orbiter-light", "orbiter-dark"):
+            pilot.app.theme = theme
+            await redrawn(pilot)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "CommandPalette")
+        await pilot.press(*"theme", "escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
