@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("console.verbs.export:export", "Write a run or an incident to a redacted file."),
     "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
     "classify": ("console.verbs.classify:classify", "Say how errors would be judged (JSON lines)."),
+    "breakers": ("console.verbs.breakers:breakers", "List circuit breakers, and reset one."),
     "config": ("console.verbs.config:config", "Show what is configured, and where it comes from."),
     "serve": ("console.verbs.serve:serve", "Drive this workspace's runs and serve its consoles."),
     "stop": ("console.verbs.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),

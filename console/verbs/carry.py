@@ -18,7 +18,7 @@ from orbiter.runner import provider_for
 from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from runtime.work import loader
-from runtime.work.configuration import load
+from runtime.work.configuration import load, take_env_file
 from runtime.work.desk import Desk
 from runtime.work.drive import LEASE_S
 
@@ -34,6 +34,7 @@ async def carry(
     resume: bool,
     as_json: bool,
     decider: Callable[[], Operator] | None,
+    budget: Mapping[str, float] | None = None,
 ) -> RunState:
     """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets.
 
@@ -42,12 +43,12 @@ async def carry(
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     place = workspace()
-    load(place.root)  # a mistake in the configuration is said before anything begins
+    take_env_file(load(place.root))  # a mistake in the configuration is said before anything begins
     ref = loader.absolute(ref, place.root)
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
         desk = Desk(journal, place.root)
-        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume)
+        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget)
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
 
 
@@ -64,13 +65,25 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool) -> str:
         return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume)
 
 
-async def _begun(journal: Journal, desk: Desk, ref: str, task: str, *, title: str, resume: bool) -> str:
+async def _begun(
+    journal: Journal,
+    desk: Desk,
+    ref: str,
+    task: str,
+    *,
+    title: str,
+    resume: bool,
+    budget: Mapping[str, float] | None = None,
+) -> str:
     found = await _unfinished(journal, ref, task) if resume else None
     if resume and found is None:
         note("nothing of this is unfinished: a new run begins")
     if found is not None and found.state == "running":
         note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
-    return found.id if found is not None else await desk.start(ref, task, title=title, by=operator())
+    if found is not None:
+        return found.id
+    options = {"budget": dict(budget)} if budget else None
+    return await desk.start(ref, task, title=title, options=options, by=operator())
 
 
 def check_models(swarm: Any) -> None:

@@ -21,7 +21,7 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.program import program
 from runtime.link.runtime import Runtime
-from runtime.work.configuration import env_file_of, load
+from runtime.work.configuration import load, take_env_file
 from runtime.work.environment import UnusableEnvironment, read_env_file
 from runtime.work.life import Conditions
 from runtime.work.logfile import RotatingDescriptors, log_path
@@ -118,10 +118,10 @@ def main(arguments: list[str] | None = None) -> int:
         os.close(given.ready_fd)
 
     try:
-        env_file = given.env_file or env_file_of(load(given.workspace))
-        if env_file is not None:
-            for name, value in read_env_file(env_file).items():
+        if given.env_file is not None:
+            for name, value in read_env_file(given.env_file).items():
                 os.environ.setdefault(name, value)
+        take_env_file(load(given.workspace))
         asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
     except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
         log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all

@@ -7,6 +7,7 @@ nearest key or word that would be right.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -151,10 +152,16 @@ def _resolved(name: str, workspace: Path) -> Path:
     return path if path.is_absolute() else workspace / path
 
 
-def env_file_of(configuration: Configuration) -> Path | None:
-    """The file with variables for the runtime; None where none is configured."""
+def take_env_file(configuration: Configuration) -> None:
+    """Set the variables of the configured `env_file` in this process, but for those that are set already.
+
+    Raises:
+        UnusableEnvironment: it cannot be read any more.
+    """
     name = configuration.settings.runtime.env_file
-    return _resolved(name, configuration.workspace) if name else None
+    if name:
+        for variable, value in read_env_file(_resolved(name, configuration.workspace)).items():
+            os.environ.setdefault(variable, value)
 
 
 def _read(path: Path) -> _File:
@@ -272,7 +279,7 @@ __all__ = [
     "Configuration",
     "Settings",
     "Value",
-    "env_file_of",
     "files_for",
     "load",
+    "take_env_file",
 ]

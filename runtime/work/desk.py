@@ -19,6 +19,7 @@ from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
 from runtime.work import loader
 from runtime.work.answer_params import BadCommand, checked, until
+from runtime.work.budgets import checked_budget
 from runtime.work.life import new_id
 
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
@@ -49,8 +50,14 @@ class Desk:
 
         Raises:
             LoadError: the reference has no such form or names no file.
+            BadCommand: the run's own `budget`, among its options, is none.
         """
         ref = loader.absolute(ref, self._workspace)
+        if options and "budget" in options:
+            try:
+                options = {**options, "budget": checked_budget(options["budget"])}
+            except ValueError as exc:
+                raise BadCommand(str(exc)) from exc
         run_id = run_id or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
         created = ev.RunCreated(
             run_id=run_id,
