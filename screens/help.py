@@ -22,6 +22,7 @@ _GROUPS = {
     "tree": "In the tree",
     "list": "In lists",
     "page": "In texts",
+    "home": "In the inbox",
     "run": "In a run",
     "app": "Everywhere",
 }

@@ -199,6 +199,25 @@ async def test_n_says_that_nothing_waits() -> None:
         assert "No decision is waiting." not in text_of(pilot)
 
 
+async def test_the_inbox_is_filtered_while_one_types() -> None:
+    async with console(digest(), finished(), broken(), size=(100, 24)) as (pilot, desk):
+        await pilot.press("slash", *"manual")
+        await until(pilot, lambda: "weekly digest" not in text_of(pilot))
+        assert "translate manual" in text_of(pilot)
+        await pilot.press("enter", "n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await redrawn(pilot)
+        assert "/manual" in text_of(pilot)
+        await pilot.press("slash", *"x")
+        await until(pilot, lambda: "Nothing matches" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "weekly digest" in text_of(pilot))
+        assert "/manual" not in text_of(pilot)
+        assert desk.said == []
+
+
 # -- the run ---------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from runtime.record.state import RunState
 from screens.glyphs import ASCII, UNICODE
 from screens.layout import Row, Spans, plain
 from screens.outline import outline
+from screens.views.filter import filtered
 from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.prompt import (
@@ -120,6 +121,28 @@ def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
     parked.begin()
     parked.tell(ev.RunParked(reason="waiting", wake_at=parked.at + timedelta(seconds=90)))
     assert "goes on in 1m31s" in plain(run_row(parked.state.summary(), looks_at(parked)).cells[2])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "keys"),
+    [
+        ("", ["incident:run-1-inc-1", "run:run-1", "run:run-0"]),
+        ("manual", ["run:run-0"]),
+        ("MANUAL", []),
+        ("^◆|compl", ["incident:run-1-inc-1", "run:run-0"]),
+        ("!manual", ["incident:run-1-inc-1", "run:run-1"]),
+        ("[", []),
+        ("!", ["incident:run-1-inc-1", "run:run-1", "run:run-0"]),
+    ],
+)
+def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list[str]) -> None:
+    waiting, done = digest(), finished()
+    rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
+    kept = filtered(rows, pattern)
+    assert [row.key for row in kept if not row.heading] == keys
+    headings = [text for text in texts(kept) if text.startswith(" ")]
+    assert len(headings) == len(keys)
+    assert not kept or texts(kept)[0] == headings[0]
 
 
 # -- tree ------------------------------------------------------------------------------------------------------
