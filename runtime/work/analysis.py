@@ -12,22 +12,40 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from orbiter.models.assembly import StreamAssembly
 from orbiter.models.endpoints import ENDPOINTS
 from orbiter.models.provider import get_provider
 from orbiter.types import SystemMessage, UserMessage
 from runtime.judgement import report as reports
-from runtime.judgement.briefing import INSTRUCTIONS, MAX_TOKENS, NO_ANALYSIS, TIMEOUT_S, analysis_text, briefing
+from runtime.judgement.breaker import BreakerPolicy
+from runtime.judgement.briefing import (
+    INSTRUCTIONS,
+    MAX_TOKENS,
+    NO_ANALYSIS,
+    TIMEOUT_S,
+    analysis_text,
+    briefing,
+    evidence,
+)
+from runtime.judgement.classify import classify
 from runtime.judgement.prices import PriceTable
 from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.state import fold
+from runtime.record.taxonomy import Cause, Effect, Impact, Origin
+from runtime.work.breakers import breakers_of
+from runtime.work.life import Deltas
 from runtime.work.secrets import VAULT
 
 log = logging.getLogger("runtime.analysis")
 
 PREFERRED = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-5-mini"))
 """Who is asked if the configuration names nobody: the first whose key is there and that is not the one that failed."""
+
+
+AT_ONCE = 4
+"""Incidents that a model is asked about at the same time."""
 
 
 def choose_model(configured: str, failing_provider: str) -> str:
@@ -39,6 +57,15 @@ def choose_model(configured: str, failing_provider: str) -> str:
     able = [(name, model) for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
     others = [model for name, model in able if name != failing_provider]
     return next(iter(others or [model for _, model in able]), "")
+
+
+def worth_analysing(opened: ev.IncidentOpened) -> bool:
+    """Whether a fault is behind it that somebody will decide about: not a question or a breakpoint, where nothing
+    failed, nor what is decided without anybody, nor a fault of the process itself (seed 002's FATAL).
+    """
+    if opened.unattended or opened.fault.impact is Impact.PROCESS:
+        return False
+    return opened.fault.cause is not Cause.MISSING_INPUT
 
 
 class Analyst:
@@ -53,6 +80,8 @@ class Analyst:
         timeout_s: float = TIMEOUT_S,
         patterns: tuple[str, ...] = (),
         prices: PriceTable | None = None,
+        breaker: BreakerPolicy | None = None,
+        deltas: Deltas | None = None,
     ) -> None:
         self._journal = journal
         self._model = model
@@ -60,7 +89,11 @@ class Analyst:
         self._timeout_s = timeout_s
         self._patterns = patterns
         self._prices = prices
+        self._breaker = breaker or BreakerPolicy()
+        self._deltas = deltas
         self._known: dict[str, ev.AnalysisAdded] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._at_once = asyncio.Semaphore(AT_ONCE)
         self._at_work: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
@@ -82,13 +115,17 @@ class Analyst:
             await asyncio.gather(*self._at_work, return_exceptions=True)
 
     def _begin(self, found: OpenIncident) -> None:
+        if not worth_analysing(found.opened):
+            return
         task = asyncio.create_task(self._analyse(found), name=f"analyse {found.opened.incident_id}")
         self._at_work.add(task)
         task.add_done_callback(self._at_work.discard)
 
     async def _analyse(self, found: OpenIncident) -> None:
         try:
-            analysis = await self._ask(found)
+            # Of a storm of equal incidents the first is asked about; the others wait for what came of it.
+            async with self._asking.setdefault(found.opened.fingerprint or found.opened.incident_id, asyncio.Lock()):
+                analysis = await self._ask(found)
             await self._journal.post(found.run_id, analysis)
         except JournalError:
             log.exception("incident %s: its analysis could not be written", found.opened.incident_id)
@@ -104,29 +141,61 @@ class Analyst:
         if known is not None:
             return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None})
         model = choose_model(self._model, opened.fault.provider)
-        if not model:
+        if not model or not await self._admitted(model, opened):
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with self._at_once, asyncio.timeout(self._timeout_s):
                 reply = await self._reply(found, model)
             text, fallback = analysis_text(reply.content)
             cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None
         except Exception as exc:
             log.warning("incident %s: %s could not be asked: %s", opened.incident_id, model, exc)
+            await self._failed(model, opened, exc)
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
+        except asyncio.CancelledError:
+            await asyncio.shield(breakers_of(self._journal).released(f"model:{model}", opened.incident_id))
+            raise
+        await breakers_of(self._journal).succeeded(f"model:{model}", opened.incident_id)
         analysis = ev.AnalysisAdded(**at, text=text, model=model, fallback=fallback, cost_usd=cost)
         if not fallback and opened.fingerprint:
             self._known[opened.fingerprint] = analysis
         return analysis
 
+    async def _admitted(self, model: str, opened: ev.IncidentOpened) -> bool:
+        """Whether the model's breaker lets the call through: the one that the runs' own calls go by."""
+        now = ev.utc_now().timestamp()
+        breakers = breakers_of(self._journal)
+        _, verdict = await breakers.admit(f"model:{model}", self._breaker, now, opened.incident_id)
+        return verdict.allowed
+
+    async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
+        fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
+        now = ev.utc_now().timestamp()
+        await breakers_of(self._journal).failed(f"model:{model}", fault, self._breaker, now, opened.incident_id)
+
     async def _reply(self, found: OpenIncident, model: str) -> Any:
-        state = fold(await self._journal.read(found.run_id))
+        events = await self._journal.read(found.run_id)
+        state = fold(events)
         report = reports.build(state, found.opened)
         redactor = Redactor(self._patterns, VAULT.known())
-        messages = [SystemMessage(content=INSTRUCTIONS), UserMessage(content=briefing(state, report, redactor))]
+        messages = [
+            SystemMessage(content=INSTRUCTIONS),
+            UserMessage(content=briefing(state, report, redactor, evidence(events, found.opened))),
+        ]
         provider = self._provider_for(model)
         try:
-            reply = await provider.complete(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS)
+            streams = getattr(type(provider), "streams", False) is True
+            if streams and self._deltas is not None and self._deltas.wants(found.run_id):
+                return await self._streamed(found, provider, messages, self._deltas)
+            return await provider.complete(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS)
         finally:
             await provider.aclose()
-        return reply
+
+    async def _streamed(self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas) -> Any:
+        """The reply, its pieces on the way to the consoles that watch the run: under the incident's id."""
+        assembly = StreamAssembly()
+        async for chunk in provider.stream(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS):
+            assembly.add(chunk)
+            if chunk.delta:
+                deltas.put(found.run_id, found.opened.incident_id, 1, "text", chunk.delta)
+        return assembly.response()

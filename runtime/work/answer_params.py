@@ -96,8 +96,9 @@ def _number(option: str, given: dict[str, Any], name: str) -> None:
         found = float(given[name])
     except (TypeError, ValueError):
         found = -1.0
-    if not (math.isfinite(found) and found >= 0):
-        raise BadCommand(f"{option!r}: {name} is {given[name]!r}; give a number of 0 or more")
+    least = "more than 0" if option == "extend" else "0 or more"
+    if not (math.isfinite(found) and (found > 0 or (found == 0 and option != "extend"))):
+        raise BadCommand(f"{option!r}: {name} is {given[name]!r}; give a number of {least}")
     given[name] = found
 
 

@@ -125,7 +125,14 @@ class Supervisor:
         redactor = Redactor(given.redact)
         async with asyncio.TaskGroup() as group:
             if given.analysis != "off":
-                analyst = Analyst(self._journal, model=given.analysis, patterns=given.redact, prices=given.prices)
+                analyst = Analyst(
+                    self._journal,
+                    model=given.analysis,
+                    patterns=given.redact,
+                    prices=given.prices,
+                    breaker=given.errors.breaker_policy(),
+                    deltas=given.deltas,
+                )
                 group.create_task(_logged(analyst.serve(), "incidents are not analysed any more"))
             rules = given.notices or NoticeRules.of_errors(given.errors)
             notifier = Notifier(self._journal, rules, redactor=redactor, clock=self._clock)
