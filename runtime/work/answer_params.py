@@ -1,8 +1,8 @@
 """The parameters of an answer, checked before anything is written. Pure but for the clock.
 
 By option: `value` (input, result; skip may have one), `arguments` (edit), `model` (switch_model), `seconds`
-(wait_retry may have them), `amount` (extend may have one), `message` (deny may have one); for grant `for` (once, run,
-swarm, always), `subject`, `pattern`, `until`.
+(wait_retry may have them), `amount` (extend may have one), `message` (deny may have one), `value` (abort may have one:
+the reason); for grant `for` (once, run, swarm, always), `subject`, `pattern`, `until`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _TAKES: dict[str, frozenset[str]] = {
     "wait_retry": frozenset({"seconds"}),
     "extend": frozenset({"amount"}),
     "deny": frozenset({"message"}),
+    "abort": frozenset({"value"}),
     "grant": frozenset({"for", "subject", "pattern", "until"}),
 }
 
@@ -79,7 +80,7 @@ def _check(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> Non
         if given.setdefault("for", "once") not in LIFETIMES:
             raise BadCommand(f"a grant is for {', '.join(LIFETIMES)}; {given['for']!r} is none of these")
         if given["for"] == "once" and (wider := sorted(given.keys() & {"subject", "pattern", "until"})):
-            raise BadCommand(f"a grant for once is for this very call and takes no {wider[0]!r}: say --for run, or longer")
+            raise BadCommand(f"a grant for once is for this very call, without {wider[0]!r}: say --for run, or longer")
         if given.get("until") is not None:
             given["until"] = str(until(given["until"]))
 

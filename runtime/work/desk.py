@@ -39,7 +39,7 @@ class Desk:
     async def start(
         self,
         ref: str,
-        input: str,  # noqa: A002 - the field's name for it
+        input: str,
         *,
         title: str = "",
         options: dict[str, Any] | None = None,
@@ -96,6 +96,8 @@ class Desk:
         if first is not None:
             return Refused("answered", _who(first), first)
         given = await self._checked(run_id, opened, option, params or {})
+        if option == "abort":
+            reason = reason or str(given.pop("value", ""))
         grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(
             run_id=run_id,

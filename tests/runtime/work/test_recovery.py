@@ -468,6 +468,25 @@ async def test_a_handover_is_an_invocation_too(bench: Bench) -> None:
     assert bench.effects == []
 
 
+async def test_an_incident_whose_sibling_ended_the_branch_closes_itself_with_the_reason(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("stage")
+        waiting = {found.opened.lineage[1]: found for found in await bench.incidents(run, 2)}
+        given = await bench.desk.answer(
+            waiting["saver"].opened.incident_id, "abort", {"value": "not needed"}, reach="agent", by=ME
+        )
+        assert isinstance(given, Accepted)
+        assert given.answer.reason == "not needed"
+        state = await bench.ended(run)
+        late = await bench.desk.answer(waiting["asker"].opened.incident_id, "input", {"value": "x"}, by=ME)
+    closed = state.incidents[waiting["asker"].opened.incident_id]
+    assert (closed.state, closed.answer) == ("closed", None)
+    assert "withdrawn" in closed.closed
+    assert isinstance(late, Refused)
+    assert "withdrawn" in late.detail
+    assert state.anomalies == 0
+
+
 # -- deadlines -------------------------------------------------------------------------------------------------------
 
 
