@@ -137,9 +137,7 @@ def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool |
     ids: list[str] = []
     if in_place and fault.cause in (Cause.LOOP_DETECTED, Cause.OUTPUT_INVALID, Cause.ARGS_INVALID):
         ids.append("input")
-    if fault.cause is Cause.LOOP_DETECTED or (
-        retry_can_work(fault, where) and fault.cause is not Cause.LIMIT_REACHED
-    ):
+    if fault.cause is Cause.LOOP_DETECTED or (retry_can_work(fault, where) and fault.cause is not Cause.LIMIT_REACHED):
         ids.append("retry")
     if where == "agent" and in_place and fault.cause is Cause.OUTPUT_INVALID:
         ids.append("result")

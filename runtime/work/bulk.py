@@ -63,9 +63,7 @@ async def answer_like(
     first = await _one(desk, journal, OpenIncident(run_id, "", opened), option, params, reason, by, proof_s)
     if first.state != "went on":
         return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
-    rest = await asyncio.gather(
-        *(_one(desk, journal, other, option, params, reason, by, proof_s) for other in others)
-    )
+    rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in others))
     return [first, *rest]
 
 

@@ -21,7 +21,7 @@ from runtime.work.troubles import permission_fault
 
 
 class InvocationDenied(Aborted):
-    """One agent may not invoke another: decided already, so nobody is asked again. The text is for the one that wanted."""
+    """One agent may not invoke another: decided already, so nobody is asked again. The text is for who wanted it."""
 
 
 async def permit(life: Life, element: Element, node_id: str) -> None:
