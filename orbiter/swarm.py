@@ -13,6 +13,7 @@ from orbiter._internal.container import Container
 from orbiter._internal.flow import by_name, ordered
 from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
 from orbiter._internal.nested import SwarmNode
+from orbiter._internal.notices import only_under_a_runtime
 from orbiter._internal.partial import keep
 from orbiter._internal.rescue import Rescue
 from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
@@ -21,7 +22,7 @@ from orbiter._internal.team import _DelegateTool, judge
 from orbiter._internal.tool_calls import delegate_pattern, handoff_pattern
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
-from orbiter.steps import Aborted, HandedBack, Place, Scope, ScopeKind
+from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope, ScopeKind
 from orbiter.types import Message, RunResult
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Swarm(Container):
     async def _carry_out(
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
     ) -> RunResult:
+        if scope is DIRECT and (self.rescue.budget or self.rescue.models):
+            only_under_a_runtime(f"Swarm '{self.name}' declares a budget, or models that stand in for others")
         if self.mode == "workflow":
             return await self._workflow(input, scope, settings, messages)
         if self.mode == "handoff":

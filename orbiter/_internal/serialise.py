@@ -153,14 +153,24 @@ def swarm_to_dict(swarm: Swarm) -> dict[str, Any]:
                 suggestion="Only swarms of plain agents can.",
             )
         agents.append(agent_to_dict(agent))
-    return {"agents": agents, "flow": swarm.flow, "mode": swarm.mode, "max_handoffs": swarm.max_handoffs}
+    described = {"agents": agents, "flow": swarm.flow, "mode": swarm.mode, "max_handoffs": swarm.max_handoffs}
+    return {**described, **_rescue_to_dict(swarm)}
+
+
+def _rescue_to_dict(swarm: Swarm) -> dict[str, Any]:
+    """What is said of failures in it, where anything is."""
+    rescue = swarm.rescue
+    stand_ins = {name: [agent_to_dict(each) for each in chain] for name, chain in rescue.agents.items()}
+    fallbacks = {**{model: list(chain) for model, chain in rescue.models.items()}, **stand_ins}
+    found = {"planner": rescue.planner, "router": rescue.router, "fallbacks": fallbacks, "budget": dict(rescue.budget)}
+    return {name: value for name, value in found.items() if value}
 
 
 def swarm_from_dict(kind: type[S], data: Mapping[str, Any]) -> S:
     """See `Swarm.from_dict`. Handoffs lead to the swarm's own agents where they have the same name."""
     from orbiter.agent import Agent
 
-    unknown = set(data) - {"agents", "flow", "mode", "max_handoffs"}
+    unknown = set(data) - {"agents", "flow", "mode", "max_handoffs", "planner", "router", "fallbacks", "budget"}
     if unknown:
         raise SerialisationError(f"A swarm has no keys {sorted(unknown)}")
     agents = [agent_from_dict(Agent, each) for each in data.get("agents", ())]
@@ -172,4 +182,11 @@ def swarm_from_dict(kind: type[S], data: Mapping[str, Any]) -> S:
         flow=data.get("flow"),
         mode=data.get("mode", "workflow"),
         max_handoffs=data.get("max_handoffs", 10),
+        planner=data.get("planner"),
+        router=data.get("router"),
+        fallbacks={
+            name: [each if isinstance(each, str) else agent_from_dict(Agent, each) for each in chain]
+            for name, chain in (data.get("fallbacks") or {}).items()
+        },
+        budget=data.get("budget"),
     )

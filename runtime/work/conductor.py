@@ -17,6 +17,7 @@ from orbiter import steps
 from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segment
 from orbiter.types import Message, UserMessage
 from runtime.judgement.classify import classify
+from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.fingerprint import template
 from runtime.judgement.options import Where
 from runtime.record import events as ev
@@ -30,6 +31,7 @@ from runtime.work.carried import Carried
 from runtime.work.carry import carry
 from runtime.work.incidents import Trouble
 from runtime.work.invoking import permit
+from runtime.work.judging import log_left_over
 from runtime.work.late import note_late
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
@@ -159,8 +161,9 @@ class RunScope(steps.Scope):
         for incident in self._life.state.open_incidents:
             # Left open by a branch that lost, in a life that died before it could withdraw.
             if incident.opened.node_id.startswith(below):
-                gone = {"node_id": incident.opened.node_id, "incident_id": incident.opened.incident_id}
-                self._life.note(ev.IncidentClosed(**gone, reason="withdrawn: its branch has ended"))
+                opened, reason = incident.opened, "withdrawn: its branch has ended"
+                closed = ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason=reason)
+                self._life.note(closed)
         self._life.note(self._closing(exc))
 
     def _closing(self, exc: BaseException | None) -> ev.NodeClosed:
@@ -270,7 +273,7 @@ class RunScope(steps.Scope):
             raise exc
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
-        fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER))
+        fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER), self._life.conditions.errors)
         await self._past(fault)
         known = self._answered_before(fault, exc, at)
         if known is not None:
@@ -289,6 +292,7 @@ class RunScope(steps.Scope):
             in_place=at is not None,
             partial=any(_is_result_of(self._name, link) for link in _chain(exc, set())),
         )
+        log_left_over(fault)
         answer = await incidents.park(self._life, self._element, self.path, trouble)
         self._consumed.add(answer.incident_id)
         return self._act(answer, exc)
@@ -352,9 +356,11 @@ def _is_result_of(name: str, exc: BaseException) -> bool:
     return getattr(getattr(exc, "partial", None), "agent", None) == name
 
 
-def _classified(exc: Exception, origin: Origin) -> Classification:
+def _classified(exc: Exception, origin: Origin, config: ErrorHandlingConfig) -> Classification:
     changed = next((link for link in _chain(exc, set()) if isinstance(link, RunChanged)), None)
-    return classify(exc, origin=origin, effect=Effect.NONE) if changed is None else differs(str(changed)).fault
+    if changed is not None:
+        return differs(str(changed)).fault
+    return config.reclassified(classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules), exc)
 
 
 def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:

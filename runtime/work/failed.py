@@ -10,7 +10,7 @@ from orbiter import errors
 from orbiter.ask import NeedsInput
 from runtime.judgement.retry import Decision
 from runtime.record import events as ev
-from runtime.record.taxonomy import Classification, Impact, Remedy
+from runtime.record.taxonomy import Cause, Classification, Impact, Remedy
 from runtime.work import gate, judging
 from runtime.work.breakers import breakers_of
 from runtime.work.carried import Carried, Given
@@ -73,6 +73,9 @@ async def _not_repeated(  # noqa: PLR0917 - one attempt's whole story
     told = None if judging.insists(fault, decision) or wish_of(fault) else absorbed(c, arguments, exc)
     if told is not None:
         return await tell(c, ended, arguments, told)
+    if fault.cause is Cause.QUOTA_EXHAUSTED and c.life.conditions.errors.quota_action(fault.provider) == "notify":
+        # Told on every channel, as what ends a run is: without a quota nothing goes on.
+        fault = fault.model_copy(update={"impact": Impact.RUN})
     judging.log_left_over(fault)
     wait_s = _too_long(decision, fault)
     return trouble(c, fault, exc, changes, wait_s=quota_wait(c, fault) if wait_s is None else wait_s, ended=ended)

@@ -67,3 +67,26 @@ def test_an_agent_cannot_stand_in_for_itself() -> None:
     writer = agent("writer")
     with pytest.raises(ConfigurationError, match="name of its own"):
         Swarm(agents=[writer], fallbacks={"writer": [writer]})
+
+
+def test_what_is_said_of_failures_is_written_down_with_the_swarm() -> None:
+    swarm = Swarm(
+        agents=[agent("writer"), agent("reader")],
+        planner="writer",
+        router="reader",
+        fallbacks={"writer": [agent("second")], "openai:gpt-5": ["anthropic:claude-sonnet-4-5"]},
+        budget={"max_steps": 3},
+    )
+    again = Swarm.from_dict(swarm.to_dict())
+    assert again.to_dict() == swarm.to_dict()
+    assert [each.name for each in again.rescue.agents["writer"]] == ["second"]
+    assert "planner" not in Swarm(agents=[agent("writer")]).to_dict()
+
+
+async def test_plain_run_says_once_that_it_keeps_no_budget(caplog: pytest.LogCaptureFixture) -> None:
+    swarm = Swarm(agents=[agent("frugal")], budget={"max_steps": 3})
+    for _ in range(2):
+        await run(swarm, "it")
+    said = [record.getMessage() for record in caplog.records if "only a runtime honours" in record.getMessage()]
+    assert len(said) == 1
+    assert "swarm(frugal...)" in said[0]
