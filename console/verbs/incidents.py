@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from console.lines import Lines
@@ -25,22 +27,29 @@ from screens.words import age
 
 @verb()
 @click.option("--run", default="", metavar="RUN", help="Only this run's.")
-async def incidents(*, run: str, as_json: bool) -> int:
+@click.option("--grouped", is_flag=True, help="One line for all that are the same: the oldest, and how many there are.")
+async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
     async with reading() as journal:
         run_id = (await run_named(journal, run)).id if run else None
         found = await journal.incidents(run_id) if journal is not None else []
+    alike = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
+    if grouped:
+        oldest = {each.opened.fingerprint or each.opened.incident_id: each for each in reversed(found)}
+        found = [each for each in found if each in oldest.values()]
     if as_json:
         for each in found:
-            emit({**incident_object(each.run_id, Incident(each.opened)), "title": each.title})
+            same = alike[each.opened.fingerprint or each.opened.incident_id]
+            emit({**incident_object(each.run_id, Incident(each.opened)), "title": each.title, "like_this": same})
     elif found:
         now = utc_now()
         table(
-            ("incident", "run", "age", "options", "what"),
+            ("incident", "run", "like this", "age", "options", "what"),
             [
                 (
                     each.opened.incident_id,
                     each.run_id,
+                    str(alike[each.opened.fingerprint or each.opened.incident_id]),
                     age(each.opened.ts, now),
                     " ".join(option.id for option in each.opened.options),
                     each.opened.question or each.opened.message,

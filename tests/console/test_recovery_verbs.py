@@ -129,6 +129,8 @@ def test_answers_for_all_that_are_the_same_begin_with_one(program: Program, park
         assert program("run", "keeper.py:swarm", task).returncode == 3
     waiting = program.json("incidents")
     assert len({each["fingerprint"] for each in waiting}) == 1
+    (group,) = program.json("incidents", "--grouped")
+    assert (group["id"], group["like_this"]) == (waiting[0]["id"], 3)
     # Nobody drives them: the first does not prove right, and the others are left alone.
     held = program("answer", waiting[0]["id"], "grant", "--like-this", "--proof", "0.2", "--json")
     assert held.returncode == 1

@@ -163,6 +163,8 @@ async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("quiz_secret")
         incident = await only(bench, run)
+        with pytest.raises(BadCommand, match="given with input"):
+            await bench.desk.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
         await bench.answer(incident, "input", value="correct horse battery")
         state = await bench.ended(run)
         assert bench.effects == [f"quiz secret {'*' * 21}"]
