@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.color import ColorSystem
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
@@ -22,10 +24,16 @@ from screens.widgets.bar import Bar
 from themes.loader import DEFAULT, built_in
 
 if TYPE_CHECKING:
+    from textual.driver import Driver
+
+    from screens.governor import Governor
     from screens.link import Session
     from screens.messages import OpenHome, OpenRun
 
 _KEY_WORDS = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "question_mark": "?"}
+
+
+TICK = 1.0
 
 
 class OrbiterApp(App[None]):
@@ -41,18 +49,27 @@ class OrbiterApp(App[None]):
     ]
 
     def __init__(
-        self, session: Session | Callable[[], Session], *, theme: str = DEFAULT, run_id: str = "", opening: str = ""
+        self,
+        session: Session | Callable[[], Session],
+        *,
+        theme: str = DEFAULT,
+        run_id: str = "",
+        opening: str = "",
+        governor: Governor | None = None,
     ) -> None:
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
-        frame says meanwhile. `run_id` is opened at once, over the inbox.
+        frame says meanwhile. `run_id` is opened at once, over the inbox. A `governor` is told how the terminal takes
+        what is written.
         """
         self._themes: dict[str, Theme] = {}
-        super().__init__()
+        self.governor = governor
+        super().__init__(driver_class=_driver(governor))
         read_leniently()
         for found in built_in():
             self.register_theme(found)
             self._themes[found.name] = found
         self.theme = theme
+        self._colours = self.console._color_system or ColorSystem.TRUECOLOR
         self.failure: Exception | None = None
         self._session = session
         self._opening = opening
@@ -81,10 +98,18 @@ class OrbiterApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGHUP, signal.SIGTERM):
                 loop.add_signal_handler(number, self._leave, number)
+        if self.governor is not None:
+            self.set_interval(TICK, self._save_colours)
         if callable(self._session):
             self.call_after_refresh(self._open)
         else:
             self._show()
+
+    def _save_colours(self) -> None:
+        """While the terminal's link is slow, 256 colours do: each costs half the bytes of one in 24 bits."""
+        assert self.governor is not None
+        wanted = self._colours if self.governor.quality == "good" else min(self._colours, ColorSystem.EIGHT_BIT)
+        self.console._color_system = wanted
 
     async def _open(self) -> None:
         assert callable(self._session)
@@ -151,3 +176,12 @@ class OrbiterApp(App[None]):
 
         if isinstance(self.screen, RunScreen):
             self.pop_screen()
+
+
+def _driver(governor: Governor | None) -> type[Driver] | None:
+    """The driver that tells a governor of its writes; None, Textual's own choice, where there is none to tell."""
+    if governor is None or sys.platform == "win32":
+        return None
+    from console.driver import GovernedDriver
+
+    return GovernedDriver

@@ -90,6 +90,7 @@ def show(
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
     from console.app import OrbiterApp  # after the settings that Textual reads on import
+    from screens.governor import Governor
 
     unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
 
@@ -97,9 +98,10 @@ def show(
         from screens.glyphs import ASCII, UNICODE
         from screens.link import Session
 
-        return Session(way(), glyphs=UNICODE if unicode else ASCII)
+        return Session(way(), glyphs=UNICODE if unicode else ASCII, governor=governor)
 
-    app = OrbiterApp(session, run_id=run_id, opening=opening)
+    governor = Governor()
+    app = OrbiterApp(session, run_id=run_id, opening=opening, governor=governor)
     app.run(mouse=not over_ssh if mouse is None else mouse)
     if app.failure is not None:
         raise app.failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from runtime.link.client import Status
 from runtime.link.view import StreamedText
 from runtime.record.state import RunState, Summary
 from screens.glyphs import UNICODE, Glyphs
+from screens.governor import Governor
 from screens.views.inbox import Waiting
 from screens.views.looks import Looks
 
@@ -85,6 +86,7 @@ class Session:
     glyphs: Glyphs = UNICODE
     clock: Callable[[], datetime] = utc_now
     arm_after: float = ARM_AFTER
+    governor: Governor = field(default_factory=Governor)
 
     def looks(self) -> Looks:
         """How a view is to look now."""

@@ -53,7 +53,7 @@ class LinkedScreen(Screen[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.pace = Pace(self, self._draw)
+        self.pace = Pace(self, self._draw, governor=session.governor)
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._phase = ""
@@ -139,7 +139,9 @@ class LinkedScreen(Screen[None]):
         status = self.link.status
         count = (*looks.state("waiting", plural(waiting, "decision")),) if waiting else ()
         state = () if status.phase == "connected" else span(status.phase, "severity-warning")
-        return joined((count, state))
+        quality = self.session.governor.quality
+        line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
+        return joined((line, count, state))
 
     # -- what can be done everywhere --------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ from time import monotonic
 from textual.message_pump import MessagePump
 from textual.timer import Timer
 
+from screens.governor import Governor
+
 FRAME = 0.1
-"""Seconds between two drawings."""
+"""Seconds between two drawings, where the terminal takes them."""
 SOON = 0.001
 """Textual's timers divide by their interval."""
 SHARE = 0.25
@@ -17,12 +19,23 @@ SHARE = 0.25
 
 
 class Pace:
-    """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked."""
+    """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked.
 
-    def __init__(self, owner: MessagePump, draw: Callable[[], None], *, clock: Callable[[], float] = monotonic) -> None:
+    A `governor` makes it rarer where the terminal is slow, and waits with it while nothing is read there.
+    """
+
+    def __init__(
+        self,
+        owner: MessagePump,
+        draw: Callable[[], None],
+        *,
+        clock: Callable[[], float] = monotonic,
+        governor: Governor | None = None,
+    ) -> None:
         self._owner = owner
         self._draw = draw
         self._clock = clock
+        self._governor = governor
         self._free_at = 0.0
         self._timer: Timer | None = None
 
@@ -32,8 +45,12 @@ class Pace:
             self._timer = self._owner.set_timer(max(SOON, self._free_at - self._clock()), self._due)
 
     def _due(self) -> None:
+        if self._governor is not None and self._governor.stuck:
+            self._timer = self._owner.set_timer(FRAME, self._due)
+            return
         self._timer = None
         began = self._clock()
         self._draw()
         now = self._clock()
-        self._free_at = began + max(FRAME, (now - began) / SHARE)
+        frame = self._governor.frame if self._governor is not None else FRAME
+        self._free_at = began + max(frame, (now - began) / SHARE)

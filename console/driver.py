@@ -1,0 +1,43 @@
+"""Textual's driver for Linux and macOS, with a watch on how long the terminal takes to take what is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+from textual.drivers.linux_driver import LinuxDriver
+
+if TYPE_CHECKING:
+    from screens.governor import Governor
+
+
+class TimedFile:
+    """The terminal as the writing thread sees it; each write and flush is timed."""
+
+    def __init__(self, file: TextIO, governor: Governor) -> None:
+        self._file = file
+        self._governor = governor
+
+    def write(self, text: str) -> int:
+        self._governor.begin()
+        try:
+            return self._file.write(text)
+        finally:
+            self._governor.end()
+
+    def flush(self) -> None:
+        self._governor.begin()
+        try:
+            self._file.flush()
+        finally:
+            self._governor.end()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class GovernedDriver(LinuxDriver):
+    """Tells the app's `governor` of every write."""
+
+    def __init__(self, app: Any, **given: Any) -> None:
+        super().__init__(app, **given)
+        self._file: Any = TimedFile(self._file, app.governor)

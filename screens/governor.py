@@ -1,0 +1,91 @@
+"""How well the terminal takes what is written to it, and how often a screen may be drawn because of that.
+
+A terminal at the far end of a slow link (`ssh -t`, tmux) takes writes late: the kernel's buffers are full, and the
+thread that writes waits. Whoever draws on regardless sends pictures that are old when they arrive, and keys wait
+behind them; in the end the event loop itself stands still (`facts/textual.md` section 4.2). So the waiting is measured,
+and drawing is made rarer until it is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import Literal
+
+Quality = Literal["good", "slow", "bad"]
+
+WINDOW = 2.0
+"""Seconds that are looked back on."""
+CALM = 5.0
+"""Seconds for which a link must have been better before it counts as better: drawing less is what made it so."""
+SHARES: tuple[tuple[float, Quality], ...] = ((0.3, "bad"), (0.05, "slow"))
+"""From which part of the time on that is spent waiting a link is called what."""
+FRAMES: dict[Quality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
+"""Seconds between two drawings."""
+STUCK = 1.0
+"""Seconds after which a write that still waits means that nothing is read at the far end."""
+_ORDER: tuple[Quality, ...] = ("good", "slow", "bad")
+
+
+class Governor:
+    """Fed by the thread that writes (`begin`, `end`), read by the screens."""
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._waits: deque[tuple[float, float]] = deque()
+        self._began: float | None = None
+        self._quality: Quality = "good"
+        self._since = clock()
+
+    def begin(self) -> None:
+        """A write begins."""
+        with self._lock:
+            self._began = self._clock()
+
+    def end(self) -> None:
+        """The write that had begun is done."""
+        with self._lock:
+            if self._began is not None:
+                self._waits.append((self._began, self._clock()))
+                self._began = None
+            self._forget()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing is read at the far end: what is drawn now would only wait, and make the loop wait with it."""
+        with self._lock:
+            return self._began is not None and self._clock() - self._began > STUCK
+
+    @property
+    def frame(self) -> float:
+        """Seconds between two drawings, now."""
+        return FRAMES[self.quality]
+
+    @property
+    def quality(self) -> Quality:
+        """How the link is: worse at once, better only after it has been calm for a while."""
+        with self._lock:
+            self._forget()
+            now = self._clock()
+            found: Quality = next((name for share, name in SHARES if self._share(now) >= share), "good")
+            worse = _ORDER.index(found) - _ORDER.index(self._quality)
+            if worse >= 0:
+                self._since = now
+                self._quality = found
+            elif now - self._since >= CALM:
+                self._since = now
+                self._quality = _ORDER[_ORDER.index(self._quality) - 1]
+            return self._quality
+
+    def _share(self, now: float) -> float:
+        start = now - WINDOW
+        waits = [*self._waits, *([(self._began, now)] if self._began is not None else [])]
+        return sum(end - max(began, start) for began, end in waits) / WINDOW
+
+    def _forget(self) -> None:
+        start = self._clock() - WINDOW
+        while self._waits and self._waits[0][1] <= start:
+            self._waits.popleft()

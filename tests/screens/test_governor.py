@@ -1,0 +1,84 @@
+"""How a terminal's link is judged, and how often a screen is drawn because of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from screens.governor import CALM, FRAMES, STUCK, WINDOW, Governor
+from screens.widgets.pace import FRAME, Pace
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def write(governor: Governor, time: Time, seconds: float) -> None:
+    governor.begin()
+    time.now += seconds
+    governor.end()
+
+
+@pytest.mark.parametrize(("waiting", "quality"), [(0.0001, "good"), (0.01, "slow"), (0.08, "bad")])
+def test_a_link_is_called_by_the_part_of_the_time_that_writes_wait(waiting: float, quality: str) -> None:
+    time = Time()
+    governor = Governor(clock=time)
+    for _ in range(20):
+        write(governor, time, waiting)
+        time.now += 0.1 - waiting
+    assert governor.quality == quality
+    assert governor.frame == FRAMES[quality]
+
+
+def test_it_is_worse_at_once_and_better_only_after_a_calm_while_step_by_step() -> None:
+    time = Time()
+    governor = Governor(clock=time)
+    heard: list[str] = []
+    write(governor, time, 1.0)
+    for pause in (0.0, WINDOW, CALM, 0.0, CALM):
+        time.now += pause
+        heard.append(governor.quality)
+    write(governor, time, 1.0)
+    assert [*heard, governor.quality] == ["bad", "bad", "slow", "slow", "good", "bad"]
+
+
+def test_a_write_that_does_not_come_back_counts_while_it_waits() -> None:
+    time = Time()
+    governor = Governor(clock=time)
+    governor.begin()
+    heard = [governor.stuck]
+    time.now += STUCK + 0.1
+    heard.append(governor.stuck)
+    assert governor.quality == "bad"
+    governor.end()
+    assert [*heard, governor.stuck] == [False, True, False]
+
+
+def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read() -> None:
+    time = Time()
+    governor = Governor(clock=time)
+    waits: list[tuple[float, Any]] = []
+    drawn: list[float] = []
+
+    class Owner:
+        def set_timer(self, delay: float, callback: Any) -> object:
+            waits.append((delay, callback))
+            return object()
+
+    pace = Pace(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
+    pace.request()
+    governor.begin()
+    time.now += STUCK + 0.1
+    waits.pop()[1]()
+    assert drawn == []
+    assert waits[-1][0] == FRAME, "it looks again, and asks nobody"
+    governor.end()
+    waits.pop()[1]()
+    assert len(drawn) == 1
+    pace.request()
+    assert waits[-1][0] == pytest.approx(FRAMES["bad"])
