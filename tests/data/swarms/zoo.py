@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
 from orbiter.hooks import HookPoint
@@ -197,3 +199,18 @@ async def elsewhere(*, arguments: dict[str, Any], **_: Any) -> None:
 
 hooked = agent("hooked", "saver", save)
 hooked.hook_manager.add(HookPoint.PRE_TOOL_CALL, elsewhere)
+
+
+class Count(BaseModel):
+    """What a former must say."""
+
+    n: int
+
+
+script("zoo/former", ["no json", "still none", "never", '{"n": 7}'])
+former = agent("former", output_type=Count)
+script(
+    "zoo/looper",
+    [*[Reply(calls=[Call("look", {"what": "same"})])] * 3, "out of the loop: ${input}"],
+)
+looper = agent("looper", "", look)

@@ -284,6 +284,48 @@ async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench
             await bench.desk.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
 
 
+# -- agents ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "more", "output"),
+    [
+        ("retry", {}, '{"n": 7}'),
+        ("input", {"value": "only a number, please"}, '{"n": 7}'),
+        ("result", {"value": '{"n": 1}'}, '{"n": 1}'),
+        ("skip", {"value": "none"}, "none"),
+    ],
+)
+async def test_output_that_stays_invalid_is_corrected_where_it_is(
+    bench: Bench, option: str, more: dict[str, str], output: str
+) -> None:
+    async with bench.driving():
+        run = await bench.start("former")
+        incident = await only(bench, run)
+        assert incident.opened.fault.cause == "output_invalid"
+        assert offered(incident) == ["input", "retry", "result", "skip", "abort"]
+    async with bench.driving():
+        await bench.answer(incident, option, **more)
+        state = await bench.ended(run)
+    assert state.output == output
+    assert len(state.incidents) == 1
+    assert state.anomalies == 0
+
+
+@pytest.mark.parametrize(("option", "more"), [("retry", {}), ("input", {"value": "look elsewhere"})])
+async def test_a_loop_goes_on_when_somebody_says_so(bench: Bench, option: str, more: dict[str, str]) -> None:
+    async with bench.driving():
+        run = await bench.start("looper")
+        incident = await only(bench, run)
+        assert incident.opened.fault.cause == "loop_detected"
+        assert offered(incident) == ["input", "retry", "skip", "abort"]
+        await bench.answer(incident, option, **more)
+        state = await bench.ended(run)
+    assert state.phase == "completed"
+    assert state.output.startswith("out of the loop")
+    assert bench.effects == ["look same"] * 3
+
+
 # -- permissions -----------------------------------------------------------------------------------------------------
 
 
