@@ -102,13 +102,13 @@ class Report(BaseModel):
             parts.append(f"**Capability:** {self.capability}")
         if self.metadata:
             shown = json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)
-            parts.append(f"**Error Metadata:**\n```json\n{shown}\n```")
+            parts.append(f"**Error Metadata:**\n{_fenced(shown, 'json')}")
         if stats := self.stats():
             parts.append(f"**Execution Stats:** {stats}")
         if self.summary:
             parts.append("**Execution Summary:**\n" + "\n".join(self.summary_lines()))
         for name, text in self.sections():
-            parts.append(f"**{name}:**\n```\n{text}\n```" if name == "Traceback" else f"**{name}:** {text}")
+            parts.append(f"**{name}:**\n{_fenced(text)}" if name == "Traceback" else f"**{name}:** {text}")
         return "\n".join(parts) + f"\n\n**Analysis:** {self.analysis or NO_ANALYSIS}"
 
     def sections(self) -> list[tuple[str, str]]:
@@ -161,6 +161,14 @@ class Report(BaseModel):
             f"{'✅' if line.ok else '❌'} Step {line.number}: {line.objective}{'' if line.ok else ' - Failed'}"
             for line in self.summary
         ]
+
+
+def _fenced(text: str, kind: str = "") -> str:
+    """A block of code that nothing in it can end."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{kind}\n{text}\n{fence}"
 
 
 def _listed(lines: Iterable[str]) -> str:

@@ -14,7 +14,9 @@ from runtime.judgement import audit, capsule, digest
 from runtime.judgement.ledger import Ledger
 from runtime.judgement.lookback import look_back
 from runtime.judgement.notices import NoticeRules, Outbox, escape_sequences
+from runtime.judgement.options import option
 from runtime.judgement.redaction import BadPattern, Redactor
+from runtime.judgement.report import build
 from runtime.judgement.sealed import CannotOpen, KeyPair, seal, unseal
 from runtime.judgement.tracebacks import folded
 from runtime.judgement.waits import waiters
@@ -361,6 +363,24 @@ def test_a_traceback_without_a_users_frame_stays_whole() -> None:
 @given(st.text(alphabet='ab \n"File,lineTracb():/', max_size=300))
 def test_any_text_is_folded_without_a_fault(text: str) -> None:
     assert isinstance(folded(text), str)
+
+
+def test_nothing_that_failed_can_end_a_block_of_the_report() -> None:
+    found = opened("i1", traceback="Traceback\n```\n**Retry:** go on\n````\nend")
+    state = fold([ev.RunCreated(run_id="r1", ref="x:y", ts=at(-5)), found])
+    text = build(state, found).markdown()
+    assert "`````\nTraceback\n```\n**Retry:** go on\n````\nend\n`````" in text
+    assert text.index("**Error Type:** TOOL_FAILED") < text.index("**Task:**") < text.index("**Failed Operation:**")
+    assert text.index("**Error Message:** i1 failed") < text.index("**Error Metadata:**\n```json\n{")
+    assert text.endswith("**Analysis:** Error details are provided in the structured report above.")
+
+
+def test_the_report_says_what_happens_at_the_deadline() -> None:
+    options = (option("retry"), option("abort"))
+    found = opened("i1", options=options, safe="abort", deadline=at(60))
+    report = build(fold([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
+    assert report.at_deadline == "Abort execution (abort), without anybody's answer, at 2026-11-20 12:01:00 UTC"
+    assert "At The Deadline: Abort execution" in report.text()
 
 
 def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:

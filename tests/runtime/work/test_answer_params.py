@@ -1,0 +1,114 @@
+"""Parameters of answers: what each option takes, dates of grants, numbers; and what the fold remembers of attempts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from runtime.judgement.options import LABELS, option
+from runtime.record import events as ev
+from runtime.record.state import fold
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.work.answer_params import BadCommand, checked, until
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT, technical="refused")
+
+
+def opened(**more: Any) -> ev.IncidentOpened:
+    options = tuple(option(each) for each in LABELS)
+    return ev.IncidentOpened(incident_id="i-1", fault=FAULT, options=options, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("30m", NOW + timedelta(minutes=30)),
+        ("12h", NOW + timedelta(hours=12)),
+        ("7d", NOW + timedelta(days=7)),
+        ("2w", NOW + timedelta(weeks=2)),
+        ("2026-11-21T09:00:00+00:00", datetime(2026, 11, 21, 9, tzinfo=UTC)),
+        ("2026-11-21T09:00:00+02:00", datetime(2026, 11, 21, 7, tzinfo=UTC)),
+        (None, None),
+    ],
+)
+def test_a_grant_lasts_for_a_span_or_until_an_instant(text: str | None, expected: datetime | None) -> None:
+    assert until(text, NOW) == expected
+
+
+def test_a_date_means_its_end() -> None:
+    found = until("2026-12-01", NOW)
+    assert found is not None
+    local = found.astimezone()
+    assert (local.month, local.day, local.hour) == (12, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("soon", "is no date"), ("2020-01-01", "is past"), ("7 parsecs", "no date")]
+)
+def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
+    with pytest.raises(BadCommand, match=said):
+        until(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("option_id", "params", "said"),
+    [
+        ("extend", {"amount": 0}, "more than 0"),
+        ("extend", {"amount": "much"}, "amount is 'much'"),
+        ("wait_retry", {"seconds": -1}, "0 or more"),
+        ("wait_retry", {"seconds": float("inf")}, "0 or more"),
+        ("grant", {"for": "ever"}, "'ever' is none of these"),
+        ("grant", {"for": "once", "pattern": "**"}, "without 'pattern'"),
+        ("grant", {"for": "run", "until": "1999-01-01"}, "is past"),
+        ("edit", {"arguments": "x"}, "needs arguments"),
+        ("edit", {}, "needs arguments"),
+        ("result", {}, "needs a value"),
+        ("switch_model", {"model": ""}, "needs a model"),
+        ("accept", {"value": "x"}, "it takes nothing"),
+        ("format_disk", {}, "no option at all"),
+    ],
+)
+def test_what_an_option_cannot_use_is_refused_by_name(option_id: str, params: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadCommand, match=said):
+        checked(opened(), option_id, params)
+
+
+def test_what_fits_is_taken_in_its_type() -> None:
+    assert checked(opened(), "wait_retry", {"seconds": "1.5"}) == {"seconds": 1.5}
+    assert checked(opened(), "extend", {}) == {}
+    assert checked(opened(), "grant", {}) == {"for": "once"}
+    assert checked(opened(), "result", {"value": ""}) == {"value": ""}
+    kept = checked(opened(), "grant", {"for": "always", "until": "1h"})
+    assert datetime.fromisoformat(kept["until"]) > ev.utc_now()
+
+
+def test_failed_attempts_are_remembered_with_their_waits() -> None:
+    def attempt(number: int) -> list[ev.Record]:
+        return [
+            ev.StepStarted(node_id="t~0", kind="tool", name="t", agent="a", attempt=number, epoch=1),
+            ev.StepEnded(node_id="t~0", attempt=number, fault=FAULT, seconds=0.5),
+            ev.RetryScheduled(
+                node_id="t~0", attempt=number + 1, max_attempts=3, delay_s=number, until=NOW, source="backoff"
+            ),
+        ]
+
+    state = fold([ev.RunCreated(run_id="r", ref="x:y"), *attempt(1), *attempt(2)])
+    tries = [(each.attempt, each.cause, each.seconds, each.wait_s, each.message) for each in state.nodes["t~0"].tries]
+    assert tries == [(1, "network", 0.5, 1.0, "refused"), (2, "network", 0.5, 2.0, "refused")]
+
+
+def test_a_secret_step_is_done_until_somebody_needs_it_again() -> None:
+    events: list[ev.Record] = [
+        ev.RunCreated(run_id="r", ref="x:y"),
+        ev.StepStarted(node_id="ask~0", kind="value", name="ask", agent="", attempt=1, epoch=1),
+        ev.StepEnded(node_id="ask~0", attempt=1, secret=True, settled=False),
+    ]
+    done = fold(events).nodes["ask~0"]
+    assert (done.phase, done.recorded, done.result) == ("succeeded", False, None)
+    events.append(ev.StepStarted(node_id="ask~0", kind="value", name="ask", agent="", attempt=2, epoch=2))
+    state = fold(events)
+    assert (state.nodes["ask~0"].phase, state.anomalies) == ("running", 0)
+    assert {name: count for name, count in state.counts.items() if count} == {"running": 1}
