@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from console.output import emit, note, table
 from console.verbs.frame import Refusal, operator, reading, verb, writing
 from console.workspace import workspace
-from runtime.judgement.breaker import Breaker, BreakerPolicy, BreakerState
 from runtime.record.events import WORKSPACE, utc_now
-from runtime.work.breakers import Breakers, fold_breakers
+from runtime.work.breakers import Breakers, described, fold_breakers
 from runtime.work.configuration import load
 
 
@@ -22,14 +24,12 @@ async def breakers(*, reset: str | None, as_json: bool) -> int:
         await _reset(reset)
     async with reading() as journal:
         known = fold_breakers(await journal.read(WORKSPACE)) if journal is not None else {}
-    now = utc_now().timestamp()
-    shown = [each for each in known.values() if each.failures or each.opened_at is not None]
+    shown = described(known.values(), policy, utc_now().timestamp())
     if as_json:
         for each in shown:
-            again = _again_s(each, policy, now)
-            emit({"id": each.key, "state": each.state(policy, now).value, "failures": each.failures, "again_s": again})
+            emit(each)
     elif shown:
-        table(("breaker", "state", "failures", "tries again in"), [_row(each, policy, now) for each in shown])
+        table(("breaker", "state", "failures", "tries again in"), [_row(each) for each in shown])
     else:
         note("no breaker has counted a failure")
     return 0
@@ -44,13 +44,6 @@ async def _reset(key: str) -> None:
     note(f"breaker {key}: closed")
 
 
-def _again_s(breaker: Breaker, policy: BreakerPolicy, now: float) -> float | None:
-    if breaker.opened_at is None or breaker.state(policy, now) is not BreakerState.OPEN:
-        return None
-    return round(breaker.opened_at + policy.cooldown_s - now, 1)
-
-
-def _row(breaker: Breaker, policy: BreakerPolicy, now: float) -> tuple[str, ...]:
-    again = _again_s(breaker, policy, now)
-    state = breaker.state(policy, now).value.replace("_", "-")
-    return breaker.key, state, str(breaker.failures), f"{again:.0f} s" if again is not None else ""
+def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
+    again = each["again_s"]
+    return each["id"], each["state"].replace("_", "-"), str(each["failures"]), f"{again:.0f} s" if again else ""

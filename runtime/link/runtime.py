@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from orbiter.models.endpoints import ENDPOINTS
+from runtime.link.breakers import breaker_verbs
 from runtime.link.controls import run_verbs
 from runtime.link.protocol import Role
 from runtime.link.recovery_verbs import recovery_verbs
@@ -144,6 +145,7 @@ class Runtime:
             **desk_verbs(desk, self._host.hint),
             **run_verbs(Controls(self._journal), self._host.hint),
             **journal_verbs(self._journal),
+            **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
             **recovery_verbs(
                 self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
             ),

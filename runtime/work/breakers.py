@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from runtime.judgement.breaker import Breaker, BreakerPolicy, Verdict
+from runtime.judgement.breaker import Breaker, BreakerPolicy, BreakerState, Verdict
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.record.taxonomy import Classification
@@ -78,8 +79,14 @@ class Breakers:
             breaker = await self._read(key)
             await self._write(breaker, breaker.released(caller), "cancelled")
 
+    async def known(self) -> list[Breaker]:
+        """All breakers that have ever counted anything."""
+        async with self._turn:
+            await self._read("")
+            return list(self._known.values())
+
     async def reset(self, key: str, by: ev.Actor) -> None:
-        """Close a breaker, because somebody says so."""
+        """Close a breaker, because somebody says so. One that is not known is closed already."""
         async with self._turn:
             breaker = await self._read(key)
             await self._write(breaker, breaker.reset(), "reset", by)
@@ -107,4 +114,20 @@ def breakers_of(journal: Journal) -> Breakers:
     found = _BY_JOURNAL.get(journal)
     if found is None:
         found = _BY_JOURNAL[journal] = Breakers(journal)
+    return found
+
+
+def described(known: Iterable[Breaker], policy: BreakerPolicy, now: float) -> list[dict[str, Any]]:
+    """Breakers that have counted failures, as JSON: `id`, `state`, `failures`, and `again_s`, seconds until an open one
+    tries again.
+    """
+    found: list[dict[str, Any]] = []
+    for breaker in known:
+        if not breaker.failures and breaker.opened_at is None:
+            continue
+        state = breaker.state(policy, now)
+        again_s = None
+        if state is BreakerState.OPEN and breaker.opened_at is not None:
+            again_s = round(breaker.opened_at + policy.cooldown_s - now, 1)
+        found.append({"id": breaker.key, "state": state.value, "failures": breaker.failures, "again_s": again_s})
     return found
