@@ -56,15 +56,9 @@ def _dial(state_dir: Path, role: sockets.Role, start_in: Path | None) -> socket.
     except sockets.NoRuntime:
         if start_in is None:
             raise
-    # only now: they load all that the pump does without
-    from runtime.work.configuration import BadConfiguration, env_file_of, load
     from runtime.work.daemon import ensure_runtime
 
-    try:
-        found = load(start_in)
-    except BadConfiguration as exc:
-        raise ValueError(str(exc)) from exc
-    ensure_runtime(state_dir, workspace=start_in, python=found.settings.runtime.python, env_file=env_file_of(found))
+    ensure_runtime(state_dir, workspace=start_in)
     return sockets.dial(state_dir, role)
 
 
