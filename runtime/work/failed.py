@@ -32,14 +32,14 @@ async def failed(  # noqa: PLR0917 - one attempt's whole story
         effect_unknown=isinstance(exc, TimeoutError) and not c.repeatable,
         seconds=round(seconds, 4),
     )
+    if key := breaker_key(c, changes):
+        policy, now = c.life.conditions.errors.breaker_policy(), c.life.clock().timestamp()
+        await breakers_of(c.life.journal).failed(key, fault, policy, now, caller_of(c))
     if isinstance(exc, NeedsInput):
         return trouble(c, fault, exc, changes, ended=ended)
     if c.step.kind == "value":
         await c.life.record(ended)
         raise exc
-    if key := breaker_key(c, changes):
-        policy, now = c.life.conditions.errors.breaker_policy(), c.life.clock().timestamp()
-        await breakers_of(c.life.journal).failed(key, fault, policy, now, caller_of(c))
     decision = judging.decided(c, fault)
     if decision.remedy in (Remedy.RETRY, Remedy.WAIT_RETRY) and decision.delay_s is not None:
         judging.log_retry(c, fault, decision, changes)
@@ -63,14 +63,14 @@ async def _not_repeated(  # noqa: PLR0917 - one attempt's whole story
         await c.life.record(ended)
         c.life.finish(ev.RunFinished(state="failed", error=fault.user_message))
         raise asyncio.CancelledError
-    if not judging.insists(fault, decision) and await remedied(c, fault, decision, ended, changes):
+    if not judging.insists(c, fault, decision) and await remedied(c, fault, decision, ended, changes):
         return None
     if (returned := feeds_back(c, fault)) is not None:
         told = absorbed(c, arguments, gate.PermissionDenied(returned.reason))
         if told is not None:
             await c.life.record(returned)
             return await tell(c, ended, arguments, told)
-    told = None if judging.insists(fault, decision) or wish_of(fault) else absorbed(c, arguments, exc)
+    told = None if judging.insists(c, fault, decision) or wish_of(fault) else absorbed(c, arguments, exc)
     if told is not None:
         return await tell(c, ended, arguments, told)
     if fault.cause is Cause.QUOTA_EXHAUSTED and c.life.conditions.errors.quota_action(fault.provider) == "notify":

@@ -84,10 +84,15 @@ def policy_of(c: Carried, fault: Classification) -> RetryPolicy:
         return usual
 
 
-def insists(fault: Classification, decision: Decision) -> bool:
-    """Whether the author or the configuration wants a person, or the end, rather than a word to the model."""
+_GRAVE = frozenset({"author.critical", "author.fatal", "config.critical"})
+
+
+def insists(c: Carried, fault: Classification, decision: Decision) -> bool:
+    """Whether the author or the configuration wants a person, or the end: no other model, no word to the model."""
+    if fault.rule_id in _GRAVE:
+        return True
     said = fault.rule_id.startswith(("author.", "config."))
-    return said and decision.remedy in (Remedy.ASK_HUMAN, Remedy.STOP)
+    return said and c.step.kind == "tool" and decision.remedy in (Remedy.ASK_HUMAN, Remedy.STOP)
 
 
 def name_of(c: Carried, changes: dict[str, Any]) -> str:

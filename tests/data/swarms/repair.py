@@ -178,6 +178,15 @@ misrouted = Swarm(mode="handoff", agents=[agent("router", "stubborn", handoffs=[
 critical = agent("critical", "badkey", classify_error=grave(ErrorSeverity.CRITICAL))
 fatal = agent("fatal", "badkey", classify_error=grave(ErrorSeverity.FATAL))
 
+retriable = agent(
+    "retriable",
+    "badkey",
+    classify_error=grave(ErrorSeverity.RETRIABLE),
+    get_retry_policy=lambda: {"max_attempts": 3, "delay_seconds": 0.01, "backoff_factor": 1.0},
+    fallbacks=[GOOD],
+)
+odd_policy = agent("odd", "down", get_retry_policy=lambda: {"max_attempts": "three"})
+
 # -- policies --------------------------------------------------------------------------------------------------------
 
 passed_over = Swarm(agents=[agent("bad", "badkey"), agent("good")], failure="continue")

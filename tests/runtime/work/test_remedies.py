@@ -161,6 +161,40 @@ async def test_critical_asks_and_fatal_ends(bench: Bench) -> None:
     assert not state.incidents
 
 
+async def test_an_authors_retries_are_spent_before_another_model_is_asked(bench: Bench) -> None:
+    state = await finished(bench, "retriable")
+    assert state.output == "good: go"
+    assert bench.effects == ["ask badkey"] * 3 + ["ask good"]
+
+
+async def test_a_retry_policy_that_cannot_be_used_is_said_and_left(bench: Bench) -> None:
+    state = await finished(bench, "odd_policy", enable_error_routing=False)
+    assert bench.effects == ["ask down"] * 2
+    warnings = [text for node in state.nodes.values() for text in node.warnings]
+    assert warnings == [
+        "get_retry_policy() of scripted:repair/down cannot be used: ValueError: max_attempts is 'three'; give a number"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lists", "asked", "impact"),
+    [
+        ({}, 1, "node"),
+        ({"classify_as_critical": ["ModelError"]}, 1, "run"),
+        ({"classify_as_recoverable": ["ModelError"]}, 1, "node"),
+        ({"rules": [{"id": "ours", "text": "bad key", "cause": "service_unavailable"}]}, 2, "node"),
+        ({"classify_as_critical": ["ModelError"], "use_error_classification": False}, 1, "node"),
+    ],
+)
+async def test_the_configurations_lists_and_rules_are_in_force(
+    bench: Bench, lists: dict[str, object], asked: int, impact: str
+) -> None:
+    async with bench.driving(errors=ErrorHandlingConfig.model_validate(lists)):
+        (incident,) = await bench.incidents(await started(bench, "strict"))
+    assert len(bench.effects) == asked
+    assert incident.opened.fault.impact == impact
+
+
 async def test_every_remedy_is_the_same_in_a_later_life(bench: Bench) -> None:
     """Everything that a finished run recorded is recalled: rewound to its last step, it asks nobody else again."""
     for name, text in (("team", "once"), ("stood_in", "go"), ("routed", "go"), ("planned", "go"), ("fits", "go")):
