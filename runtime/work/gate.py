@@ -59,6 +59,7 @@ async def uncovered(life: Life, node_id: str, agent: str, needs: Iterable[Need])
     granted = set(_granted_here(life, node_id))
     policy, attended = life.conditions.permissions, life.conditions.enable_error_routing
     grants: list[ev.GrantAdded] | None = None
+    uses: list[ev.GrantUsed] = []
     for need in needs:
         verdict = policy.verdict(need, agent)
         if verdict == "deny":
@@ -71,7 +72,10 @@ async def uncovered(life: Life, node_id: str, agent: str, needs: Iterable[Need])
         used = _covering(life, grants, need, agent)
         if used is None:
             return Stopped(need, denied=not attended)
-        life.note(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
+        uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
+    # Only what is let pass has used anything: a step that another need holds back comes here again.
+    for use in uses:
+        life.note(use)
     return None
 
 

@@ -214,3 +214,14 @@ script(
     [*[Reply(calls=[Call("look", {"what": "same"})])] * 3, "out of the loop: ${input}"],
 )
 looper = agent("looper", "", look)
+
+
+@tool(permissions=("fs.write:{path}", "shell"))
+def build(path: str) -> str:
+    """Needs two permissions."""
+    effect(f"build {Path(path).name}")
+    return "built"
+
+
+script("zoo/builder", [Reply(calls=[Call("build", {"path": "out"})]), "built"])
+builder = agent("builder", "", build)

@@ -395,6 +395,22 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
     assert (grant.pattern, grant.subject, grant.scope) == (f"{bench.root}/data/*", "twice", run)
 
 
+async def test_each_permission_is_asked_about_and_a_grant_is_used_when_all_are_there(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("builder")
+        first = await only(bench, run)
+        await bench.answer(first, "grant", **{"for": "run"})
+        await bench.until(run, lambda s: len(s.incidents) == 2)
+        second = await only(bench, run)
+        assert second.opened.action["permission"] == "shell"
+        assert not [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
+        await bench.answer(second, "grant")
+        await bench.ended(run)
+    used = [e.need for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
+    assert used == [f"fs.write:{bench.root}/out"]
+    assert bench.effects == ["build out"]
+
+
 async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("twice")
