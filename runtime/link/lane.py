@@ -1,18 +1,25 @@
 """What is on its way to one console: two lanes, a window, and what happens when the console falls behind.
 
 Replies, pongs and refusals have a lane of their own and are never dropped. The stream (what is shown) is bounded: not
-more than `window` messages go out unacknowledged, not more than `capacity` wait. Beyond that they are dropped, and once
-the console has taken in all that was sent it gets one fresh snapshot. Back-pressure of the socket alone does not bound
+more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a few none waits
+longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it gets one
+fresh snapshot. Back-pressure of the socket alone does not bound
 how old a picture is: ssh, pipes and readers swallow seconds of it (`facts/remote.md` section 2).
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
 from runtime.link.protocol import Delta, DeltaKind
+
+OLD_S = 1.0
+"""How old the picture of a slow console may get before it is given up for a fresh one."""
+FEW = 100
+"""So many messages that wait are fewer than a snapshot is long, however old they are."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
@@ -21,13 +28,21 @@ DeltaKey = tuple[str, str, int, DeltaKind]
 class Lane:
     """Lines for one console, in the order in which they go out. `refill` makes the lines of a fresh snapshot."""
 
-    def __init__(self, refill: Callable[[], list[bytes]], *, window: int, capacity: int) -> None:
+    def __init__(
+        self,
+        refill: Callable[[], list[bytes]],
+        *,
+        window: int,
+        capacity: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._refill = refill
         self._window = window
         self._capacity = capacity
         self._ways: deque[bytes] = deque()
         self._bulk: deque[bytes] = deque()
-        self._queue: deque[bytes] = deque()
+        self._clock = clock
+        self._queue: deque[tuple[float, bytes]] = deque()
         self._deltas: dict[DeltaKey, tuple[int, str]] = {}
         self._wake = asyncio.Event()
         self._sent = 0
@@ -56,12 +71,14 @@ class Lane:
         """Send with the stream, or drop it if the console is too far behind."""
         if self.stale:
             return
-        if len(self._queue) >= self._capacity:
+        now = self._clock()
+        waiting = len(self._queue)
+        if waiting >= self._capacity or (waiting >= FEW and now - self._queue[0][0] > OLD_S):
             self._queue.clear()
             self._deltas.clear()
             self.stale = True
         else:
-            self._queue.append(line)
+            self._queue.append((now, line))
         self._wake.set()
 
     def delta(self, key: DeltaKey, offset: int, text: str) -> None:
@@ -117,7 +134,7 @@ class Lane:
         if self._bulk:
             return self._bulk.popleft()
         if self._queue:
-            return self._queue.popleft()
+            return self._queue.popleft()[1]
         if self._deltas:
             (run_id, node_id, attempt, kind), (offset, text) = self._deltas.popitem()
             delta = Delta(

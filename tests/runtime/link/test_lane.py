@@ -8,7 +8,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.link.lane import Lane
+from runtime.link.lane import FEW, OLD_S, Lane
 
 
 def _now(lane: Lane) -> list[bytes]:
@@ -32,6 +32,22 @@ def test_not_more_than_the_window_is_under_way() -> None:
     assert _now(lane) == [b"reply"]
     lane.acknowledge(2)
     assert _now(lane) == [b"4"]
+
+
+def test_what_waits_too_long_is_given_up_for_a_snapshot_unless_it_is_little() -> None:
+    now = [0.0]
+    lane = Lane(lambda: [b"snapshot"], window=1, capacity=10 * FEW, clock=lambda: now[0])
+    lane.offer(b"under way")
+    assert _now(lane) == [b"under way"]
+    for number in range(FEW - 1):
+        lane.offer(b"%d" % number)
+    now[0] += OLD_S + 1
+    lane.offer(b"a few, however old")
+    held = [lane.stale]
+    lane.offer(b"one too many")
+    assert [*held, lane.stale] == [False, True]
+    lane.acknowledge(1)
+    assert _now(lane) == [b"snapshot"]
 
 
 def test_overflow_drops_all_and_one_snapshot_follows_when_all_sent_was_taken() -> None:
