@@ -156,3 +156,38 @@ def test_what_keeps_it_from_opening_is_one_line_before_any_screen(home: Home, pl
             assert words in terminal.text.strip().splitlines()[-1], "whatever ssh said before"
             assert "\x1b[?1049h" not in terminal.text, "no screen was opened"
     assert not list(place.rglob("hit"))
+
+
+def test_nothing_from_the_far_side_reaches_the_terminal_unsanitised(home: Home, place: Path) -> None:
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    script = place / "hostile"
+    script.write_text(
+        f"""
+hostile() {{ printf 'say \\033]52;c;aGl0\\007\\033]0;title\\007\\033cthis [/int] \\302\\233\\n'; }}
+hostile >&2
+hostile
+[ -f {place}/seen ] && exit 3
+touch {place}/seen
+eval "$SSH_ORIGINAL_COMMAND"
+"""
+    )
+    home.sshd.key("hostile", options=f'command="sh {script}"')
+    home.use("hostile")
+    with home.console("--host", "one") as terminal:
+        terminal.until("inbox")
+        before = terminal.text.partition("\x1b[?1049h")[0]
+        assert "this [/int]" in before, "what ssh said during the login"
+        for pid in home.sshd.sessions():
+            home.sshd.end(pid)
+        terminal.until("exit code 3")
+        terminal.until("this [/int]")
+        terminal.press("q")
+        assert terminal.ended() == 0
+        screen = terminal.text
+    with home.console("--host", "one") as terminal:
+        assert terminal.ended() == 1
+        after = terminal.text
+    assert "exit code 3" in after
+    for shown in (screen, after):
+        for leak in ("\x1b]52", "\x1b]0;", "\x1bc", "\x9b"):
+            assert leak not in shown
