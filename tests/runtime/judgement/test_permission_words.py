@@ -153,15 +153,15 @@ def test_a_list_is_as_many_needs_and_a_default_counts() -> None:
 
 
 def test_what_an_argument_says_is_not_read_as_a_permission() -> None:
-    (need,) = needs_of(["fs.read:{path}"], {"path": "{other}", "other": "/etc"}, root="/work")
-    assert need.object == "/work/{other}"
+    (need,) = needs_of(["fs.read:{path}"], {"path": "{other}", "other": "/etc"}, root="/srv")
+    assert need.object == "/srv/{other}"
 
 
 # -- the configuration -------------------------------------------------------------------------------------------------
 
 
 def policy(**lists: object) -> PermissionPolicy:
-    return PermissionPolicy.from_mapping(lists, root="/work")
+    return PermissionPolicy.from_mapping(lists, root="/srv")
 
 
 def test_the_strictest_rule_that_fits_counts() -> None:
@@ -171,12 +171,12 @@ def test_the_strictest_rule_that_fits_counts() -> None:
         deny=["shell", "fs.write:data/locked.md"],
     )
     for need, agent, expected in (
-        (Need("fs.read", "/work/a/b"), "anybody", "allow"),
-        (Need("fs.read", "/work/secret/b"), "anybody", "ask"),
+        (Need("fs.read", "/srv/a/b"), "anybody", "allow"),
+        (Need("fs.read", "/srv/secret/b"), "anybody", "ask"),
         (Need("fs.read", "/etc/passwd"), "anybody", "ask"),
-        (Need("fs.write", "/work/data/x"), "writer", "allow"),
-        (Need("fs.write", "/work/data/x"), "reader", "ask"),
-        (Need("fs.write", "/work/data/locked.md"), "writer", "deny"),
+        (Need("fs.write", "/srv/data/x"), "writer", "allow"),
+        (Need("fs.write", "/srv/data/x"), "reader", "ask"),
+        (Need("fs.write", "/srv/data/locked.md"), "writer", "deny"),
         (Need("net", "api.example.com:443"), "a", "allow"),
         (Need("net", "api.example.com:80"), "a", "ask"),
         (Need("shell"), "a", "deny"),
@@ -184,7 +184,7 @@ def test_the_strictest_rule_that_fits_counts() -> None:
     ):
         assert rules.verdict(need, agent) == expected, need
     assert rules.verdict(Need("fs.read", "/etc/passwd"), "a", attended=False) == "deny"
-    assert rules.verdict(Need("fs.read", "/work/a"), "a", attended=False) == "allow"
+    assert rules.verdict(Need("fs.read", "/srv/a"), "a", attended=False) == "allow"
     assert policy(default="allow").verdict(Need("anything"), "a") == "allow"
     assert policy(ask=["agent.invoke:boss"]).verdict(Need("agent.invoke", "boss"), "a") == "ask"
 
