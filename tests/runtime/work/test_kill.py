@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,9 @@ class Lives:
         return status
 
 
-@pytest.fixture(scope="module")
-def lives() -> Iterator[Lives]:
+@contextmanager
+def forking() -> Iterator[Lives]:
+    """The process, which must end well."""
     found = Lives()
     yield found
     assert found.process.stdin is not None
@@ -52,6 +54,12 @@ def lives() -> Iterator[Lives]:
     assert found.process.stdout is not None
     found.process.stdout.close()
     assert found.process.wait() == 0
+
+
+@pytest.fixture(scope="module")
+def lives() -> Iterator[Lives]:
+    with forking() as found:
+        yield found
 
 
 def _answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
@@ -64,7 +72,7 @@ def _answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
     return ("grant" if "grant" in offered else "retry"), {}
 
 
-async def _to_the_end(lives: Lives, root: Path, journal: SqliteJournal, run: str, die_after: int) -> tuple[int, int]:
+async def to_the_end(lives: Lives, root: Path, journal: SqliteJournal, run: str, die_after: int) -> tuple[int, int]:
     """Live, die, live on, answering what is asked, until the run has ended. Returns how often it died and was in
     doubt.
     """
@@ -125,7 +133,7 @@ async def test_killed_after_every_append(
         root.mkdir()
         async with await SqliteJournal.open(root / "journal.db") as journal:
             run = await Desk(journal, root).start(f"{ZOO}:{name}", "go", by=ME)
-            died, doubts = await _to_the_end(lives, root, journal, run, n)
+            died, doubts = await to_the_end(lives, root, journal, run, n)
             events = await journal.read(run)
         world = root / "effects"
         effects = Counter(world.read_text().splitlines()) if world.exists() else Counter[str]()
