@@ -16,8 +16,8 @@ from console.cli import BAD_INPUT
 from console.output import emit, note, say
 from console.verbs.frame import Refusal, verb
 from console.workspace import workspace
+from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.explain import explain
-from runtime.judgement.rules import Rule
 from runtime.work.configuration import load
 
 
@@ -30,11 +30,11 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
     `exception` as "ClassName: text"; an `id` is handed on. A line that is no JSON object gets an error that names it;
     the others are answered all the same, and the exit code is 2.
     """
-    rules = load(workspace().root).errors.rules
+    errors = load(workspace().root).errors
     wrong = 0
     for name in files or (Path("-"),):
         with _opened(name) as source:
-            wrong += await asyncio.to_thread(_all, source, str(name), rules, as_json=as_json)
+            wrong += await asyncio.to_thread(_all, source, str(name), errors, as_json=as_json)
     if wrong:
         note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
     return BAD_INPUT if wrong else 0
@@ -53,7 +53,7 @@ def _opened(name: Path) -> Iterator[BinaryIO]:
         yield source
 
 
-def _all(source: BinaryIO, name: str, rules: tuple[Rule, ...], *, as_json: bool) -> int:
+def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: bool) -> int:
     """Judge every line; returns how many could not be read."""
     wrong = 0
     for number, line in enumerate(source, 1):
@@ -65,7 +65,7 @@ def _all(source: BinaryIO, name: str, rules: tuple[Rule, ...], *, as_json: bool)
             wrong += 1
             found: dict[str, Any] = {"error": str(exc), "line": number, "file": name}
         else:
-            found = explain(record, rules=rules)
+            found = explain(record, rules=errors.rules, policy=errors.policy_for)
             if "id" in record:
                 found = {"id": record["id"], **found}
         if as_json:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runtime.judgement.classify import classify_record
@@ -28,7 +29,7 @@ def explain(
     *,
     now: float | None = None,
     rules: Sequence[Rule] = (),
-    policy: RetryPolicy | None = None,
+    policy: RetryPolicy | Callable[[Classification], RetryPolicy] | None = None,
     idempotent: bool = False,
 ) -> dict[str, Any]:
     """What the facts of an error are and what would be done after its first attempt, as JSON.
@@ -37,7 +38,8 @@ def explain(
         record: An error as for `classify_record`.
         now: Epoch seconds at the failure; None: this moment.
         rules: An operator's rules.
-        policy: The retry policy; the default one if not given.
+        policy: The retry policy, or what gives one for a fault (`ErrorHandlingConfig.policy_for`); the default one if
+            not given.
         idempotent: Whether the failed call may be repeated whatever it did.
 
     Returns:
@@ -47,7 +49,7 @@ def explain(
     """
     facts = classify_record(record, now=now, rules=rules)
     # Jitter would make the same question get different answers.
-    steady = policy or RetryPolicy(jitter=0.0)
+    steady = replace(policy(facts) if callable(policy) else policy or RetryPolicy(), jitter=0.0)
     decision = decide(facts, attempt=1, policy=steady, rng=random.Random(0), idempotent=idempotent)
     options, default = options_for(facts, where_of(facts))
     return {
