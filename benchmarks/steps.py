@@ -16,9 +16,9 @@ from orbiter.config import ModelConfig
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
+from runtime.work.conditions import Conditions
 from runtime.work.desk import Desk
 from runtime.work.drive import drive
-from runtime.work.life import Conditions
 
 LOOPING = Path(__file__).with_name("looping.py")
 ROUNDS = 7

@@ -14,7 +14,7 @@ from typing import Self
 
 from runtime.link.runtime import Runtime
 from runtime.link.transport import PairTransport, Unreachable
-from runtime.work.life import Conditions
+from runtime.work.conditions import Conditions
 
 
 class Embedded:

@@ -25,10 +25,10 @@ from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
 from runtime.record.events import utc_now
 from runtime.record.sqlite import SqliteJournal
 from runtime.work import sockets
+from runtime.work.conditions import Conditions
 from runtime.work.controls import Controls
 from runtime.work.desk import Desk
 from runtime.work.host import JOURNAL, Host
-from runtime.work.life import Conditions
 
 log = logging.getLogger(__name__)
 

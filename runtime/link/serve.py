@@ -21,9 +21,9 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.program import program
 from runtime.link.runtime import Runtime
+from runtime.work.conditions import Conditions
 from runtime.work.configuration import load, take_env_file
 from runtime.work.environment import UnusableEnvironment, read_env_file
-from runtime.work.life import Conditions
 from runtime.work.logfile import RotatingDescriptors, log_path
 from runtime.work.sockets import SocketError
 

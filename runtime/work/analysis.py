@@ -35,7 +35,7 @@ from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.state import fold
 from runtime.record.taxonomy import Cause, Effect, Impact, Origin
 from runtime.work.breakers import breakers_of
-from runtime.work.life import Deltas
+from runtime.work.conditions import Deltas
 from runtime.work.secrets import VAULT
 
 log = logging.getLogger("runtime.analysis")

@@ -24,8 +24,8 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.redaction import BadPattern, Redactor
 from runtime.judgement.rules import Rule
+from runtime.work.conditions import Conditions
 from runtime.work.environment import UnusableEnvironment, files_for, read_env_file
-from runtime.work.life import Conditions
 from runtime.work.settings import NoticeSettings, Settings, unknown_key
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of

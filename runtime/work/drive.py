@@ -18,9 +18,10 @@ from runtime.record.journal import Fenced, Journal, JournalError, Lease
 from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
 from runtime.work import loader
+from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
 from runtime.work.fork import copied
-from runtime.work.life import Conditions, Life
+from runtime.work.life import Life
 from runtime.work.stalls import watch_progress
 
 log = logging.getLogger("runtime.drive")

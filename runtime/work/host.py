@@ -15,7 +15,7 @@ from orbiter.errors import OrbiterError
 from runtime.record import lock
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
-from runtime.work.life import Conditions
+from runtime.work.conditions import Conditions
 from runtime.work.owner import has_died
 from runtime.work.supervisor import Supervisor
 

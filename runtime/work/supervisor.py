@@ -18,8 +18,8 @@ from runtime.judgement.redaction import Redactor
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError
 from runtime.work.analysis import Analyst
+from runtime.work.conditions import Conditions
 from runtime.work.drive import LEASE_S, Driven, drive
-from runtime.work.life import Conditions
 from runtime.work.notifier import Notifier
 from runtime.work.owner import owner_name
 

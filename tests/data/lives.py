@@ -15,7 +15,7 @@ from pathlib import Path
 import orbiter.runner
 from runtime.judgement.retry import RetryPolicy
 from runtime.record.sqlite import SqliteJournal
-from runtime.work.life import Conditions
+from runtime.work.conditions import Conditions
 from runtime.work.supervisor import Supervisor
 
 assert orbiter.runner is not None

@@ -14,7 +14,7 @@ from runtime.judgement import capsule
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.client import CommandRefused, LinkClient
 from runtime.link.embedded import Embedded
-from runtime.work.life import Conditions
+from runtime.work.conditions import Conditions
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 

@@ -13,8 +13,8 @@ from runtime.record import events as ev
 from runtime.record.journal import Accepted, OpenIncident
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RUN_TERMINAL, RunState
+from runtime.work.conditions import Conditions
 from runtime.work.desk import Desk
-from runtime.work.life import Conditions
 from runtime.work.supervisor import Supervisor
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"

@@ -15,8 +15,9 @@ from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
+from runtime.work.conditions import Conditions
 from runtime.work.controls import Controls
-from runtime.work.life import SPREAD, Conditions, spread
+from runtime.work.life import SPREAD, spread
 from runtime.work.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
