@@ -154,7 +154,8 @@ async def _until_done(life: Life, root: asyncio.Task[ev.RunFinished]) -> None:
     """Wait for the root. Code that holds on to a cancellation is cancelled again, and at last left behind: nothing that
     it still does can be written, and its step is found in doubt.
     """
-    await asyncio.wait({root, life.ended}, return_when=asyncio.FIRST_COMPLETED)
+    either: set[asyncio.Future[Any]] = {root, life.ended}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     for left in reversed(range(_CANCELLATIONS)):
         await asyncio.wait({root}, timeout=_PATIENCE_S)
         if root.done():
