@@ -20,6 +20,8 @@ demo: $(COMPLETE) ## the main job, offline, over this directory
 test: lint types check-tests ## everything that must hold
 
 check-tests: $(COMPLETE) ## the test suite alone
+	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || \
+		echo "no sshd: tests of remote operation are skipped (Debian: apt-get install openssh-server)" >&2
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 lint: $(COMPLETE) ## ruff, and who may import whom

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +24,7 @@ LONG = bool(os.environ.get("ORBITER_LONG_TESTS"))
 
 _SERVER = """
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {place}/host
 PidFile {place}/sshd.pid
 AuthorizedKeysFile {place}/authorized_keys
@@ -37,7 +38,7 @@ LogLevel ERROR
 """
 _CLIENT = """
 Host far
-    HostName 127.0.0.1
+    HostName {address}
     Port {port}
     User {user}
     IdentitiesOnly yes
@@ -48,32 +49,36 @@ Host far
 
 
 class Sshd:
-    """An sshd. `key` adds a key that may log in; `ssh` is the command line of a client that uses it."""
+    """An sshd. `key` adds a key that may log in; `ssh` is the command line of a client that uses it. `within` is a
+    command that runs others somewhere else, in a network of their own.
+    """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, address: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
         if SSHD is None:
             pytest.skip("no sshd is installed: apt-get install openssh-server")
         self.place = place
+        self.address = address
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self._keygen("host")
         (place / "authorized_keys").touch()
-        (place / "sshd_config").write_text(_SERVER.format(port=self.port, place=place))
-        (place / "ssh_config").write_text(_CLIENT.format(port=self.port, place=place, user=getpass.getuser()))
+        (place / "sshd_config").write_text(_SERVER.format(port=self.port, place=place, address=address))
+        client = _CLIENT.format(port=self.port, place=place, address=address, user=getpass.getuser())
+        (place / "ssh_config").write_text(client)
         self.know_host()
         if os.getuid() == 0:  # sshd of root wants the empty directory that its init script makes
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self._log = (place / "sshd.log").open("wb")
         self._server = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(place / "sshd_config")], stderr=self._log, start_new_session=True
+            [*within, SSHD, "-D", "-e", "-f", str(place / "sshd_config")], stderr=self._log, start_new_session=True
         )
-        self._await()
+        self.come_up()
 
     def know_host(self) -> None:
         """Put the server's key among the known ones."""
         key = (self.place / "host.pub").read_text()
-        (self.place / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {key}")
+        (self.place / "known_hosts").write_text(f"[{self.address}]:{self.port} {key}")
 
     def key(self, name: str = "key", *, options: str = "", passphrase: str = "") -> None:
         """Add a key that may log in, with what stands before it in `authorized_keys`."""
@@ -114,7 +119,8 @@ class Sshd:
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(self.place / name)], check=True
         )
 
-    def _await(self) -> None:
+    def come_up(self) -> None:
+        """Wait until it listens."""
         deadline = time.monotonic() + 20
         while self._server.poll() is None and time.monotonic() < deadline:
             try:

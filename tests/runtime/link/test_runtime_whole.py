@@ -16,7 +16,8 @@ import pytest
 
 from runtime.link.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.embedded import Embedded
-from runtime.link.serve import BadSetting, conditions, program
+from runtime.link.program import program
+from runtime.link.serve import BadSetting, conditions
 from runtime.link.transport import UnixTransport
 from runtime.record import lock
 from runtime.record.state import RunState

@@ -140,12 +140,13 @@ async def test_silence_is_noticed_and_what_was_missed_is_told(bench: Bench, sshd
     client = await console(bench, transport(sshd, bench.workspace, *alive))
     client.watch("run-1")
     await client.until(lambda: client.run("run-1") is not None)
+    noticed = asyncio.create_task(client.until(lambda: client.status.phase != "connected"))
     frozen = sshd.freeze()
     await driver.nodes(*(f"n{i}" for i in range(1500)))
     asking = asyncio.create_task(client.command("start", ref=SWARM, input="in the silence"))
     if LONG:
         await asyncio.sleep(30)
-    await client.until(lambda: client.status.phase != "connected")
+    await noticed
     assert frozen
     await asking
     await driver.nodes("last")

@@ -1,0 +1,207 @@
+"""A console far away: attached over ssh, against the whole console over `ssh -t`, on a link that delays and drops.
+
+    python -m benchmarks.remote_lab [--delay 50] [--loss 0.01] [--keys 40]
+
+Two network namespaces with a TUN device each; a thread carries whole IP packets between them, late, and loses some, so
+that TCP's own recovery counts (a kernel may have no sch_netem). A run of 20 events a second is watched meanwhile.
+Printed for each way: milliseconds from a key (`?` opens the help, escape closes it) to its screen, and the bytes that
+went down the wire each second. Needs root, `ip`, and an sshd.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import heapq
+import os
+import random
+import select
+import shlex
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tests.console.terminal import Terminal
+from tests.runtime.link.link_bench import Bench
+from tests.runtime.link.sshd_bench import REMOTE, Sshd
+
+HERE, THERE = "orbiter-here", "orbiter-there"
+ADDRESSES = {HERE: "10.213.7.1", THERE: "10.213.7.2"}
+EVENTS_A_SECOND = 20
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+def within(name: str) -> list[str]:
+    return ["ip", "netns", "exec", name]
+
+
+class Link(threading.Thread):
+    """Two namespaces and the wire between them. `down` counts the bytes that arrived here."""
+
+    def __init__(self, delay_s: float, loss: float) -> None:
+        super().__init__(daemon=True)
+        self.down = 0
+        self._delay_s = delay_s
+        self._loss = loss
+        self._over = threading.Event()
+        self._chance = random.Random(7)
+        self._ends = {name: self._end(name) for name in ADDRESSES}
+
+    def _end(self, name: str) -> int:
+        device = f"{name[:12]}0"
+        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH", device.encode(), IFF_TUN | IFF_NO_PI))
+        ip("netns", "add", name)
+        ip("link", "set", device, "netns", name)
+        ip("-n", name, "address", "add", f"{ADDRESSES[name]}/24", "dev", device)
+        ip("-n", name, "link", "set", device, "up")
+        ip("-n", name, "link", "set", "lo", "up")
+        return descriptor
+
+    def run(self) -> None:
+        under_way: list[tuple[float, int, int, bytes]] = []
+        number = 0
+        other = {self._ends[HERE]: self._ends[THERE], self._ends[THERE]: self._ends[HERE]}
+        while not self._over.is_set():
+            pause = max(0.0, under_way[0][0] - time.monotonic()) if under_way else 0.2
+            for end in select.select(list(other), [], [], pause)[0]:
+                packet = os.read(end, 65536)
+                if self._chance.random() >= self._loss:
+                    number += 1
+                    heapq.heappush(under_way, (time.monotonic() + self._delay_s, number, other[end], packet))
+            while under_way and under_way[0][0] <= time.monotonic():
+                _, _, end, packet = heapq.heappop(under_way)
+                self.down += len(packet) if end == self._ends[HERE] else 0
+                os.write(end, packet)
+
+    def close(self) -> None:
+        self._over.set()
+        self.join()
+        for name, descriptor in self._ends.items():
+            os.close(descriptor)
+            ip("netns", "delete", name)
+
+
+class FarSshd(Sshd):
+    """An sshd in the namespace at the other end."""
+
+    def come_up(self) -> None:
+        deadline = time.monotonic() + 30
+        scan = [*within(HERE), "ssh-keyscan", "-T", "2", "-p", str(self.port), self.address]
+        while not subprocess.run(scan, capture_output=True, check=False).stdout:
+            if time.monotonic() > deadline:
+                raise TimeoutError("sshd did not come up in its namespace")
+
+
+class Work(threading.Thread):
+    """A runtime that serves one run, in which something happens again and again."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(daemon=True)
+        self._place = place
+        self._over = threading.Event()
+        self.ready = threading.Event()
+
+    def run(self) -> None:
+        asyncio.run(self._work())
+
+    async def _work(self) -> None:
+        bench = Bench(self._place / ".orbiter")
+        driver = await bench.started(title="a run in the lab")
+        await bench.serve()
+        self.ready.set()
+        number = 0
+        while not self._over.is_set():
+            await driver.nodes(f"node-{number}")
+            number += 1
+            await asyncio.sleep(1 / EVENTS_A_SECOND)
+        await bench.close()
+
+    def close(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def measured(command: list[str], link: Link, keys: int) -> tuple[list[float], float]:
+    """Milliseconds from each key to its screen, and kB a second down the wire while it was so."""
+    code = f"import os; os.execvp({command[0]!r}, {command!r})"
+    took: list[float] = []
+    with Terminal("-c", code, size=(120, 40)) as terminal:
+        terminal.until("a run in the lab", seconds=60)
+        terminal.press("\r")
+        terminal.until("node-", seconds=60)
+        before, began = link.down, time.monotonic()
+        for number in range(keys):
+            key, words = ("?", "Everywhere") if number % 2 == 0 else ("\x1b", "a run in the lab")
+            time.sleep(0.15)
+            pressed = time.monotonic()
+            terminal.press(key)
+            terminal.until(words, seconds=60)
+            took.append((time.monotonic() - pressed) * 1000)
+        rate = (link.down - before) / 1000 / (time.monotonic() - began)
+        terminal.press("q")
+    return took, rate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--delay", type=float, default=50.0, help="milliseconds each way")
+    parser.add_argument("--loss", type=float, default=0.01, help="the part of the packets that is lost, each way")
+    parser.add_argument("--keys", type=int, default=40)
+    given = parser.parse_args()
+    if os.getuid() != 0:
+        print("the lab makes network namespaces: run it as root", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="orb-") as name:
+        place = Path(name)
+        (place / "sshd").mkdir()
+        link, work = Link(given.delay / 1000, given.loss), Work(place)
+        link.start()
+        work.start()
+        work.ready.wait()
+        sshd = FarSshd(place / "sshd", address=ADDRESSES[THERE], within=within(THERE))
+        try:
+            sshd.key()
+            show(place, sshd, link, given.keys)
+        finally:
+            sshd.close()
+            work.close()
+            link.close()
+    return 0
+
+
+def show(place: Path, sshd: Sshd, link: Link, keys: int) -> None:
+    """Measure each way, and print a line for it."""
+    ssh = [*within(HERE), *sshd.ssh()]
+    there = f"cd {place} && TERM=xterm-256color exec {REMOTE}"
+    wrapper = place / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nPATH={shlex.quote(os.environ["PATH"])}\nexec {shlex.join(ssh)} "$@"\n')
+    wrapper.chmod(0o755)
+    config = place / "config" / "orbiter"
+    config.mkdir(parents=True)
+    (config / "orbiter.toml").write_text(f'[hosts.far]\naddress = "far:{place}"\ncommand = "{REMOTE}"\n')
+    here = ["env", f"PATH={place}:{os.environ['PATH']}", f"XDG_CONFIG_HOME={place / 'config'}"]
+    ways = {
+        "attached (--host)": [*here, sys.executable, "-m", "console", "--host", "far"],
+        "console over ssh -t": [*ssh, "-tt", "far", there],
+        "console over ssh -t -C": [*ssh, "-C", "-tt", "far", there],
+    }
+    for name, command in ways.items():
+        took, rate = measured(command, link, keys)
+        p50, p90 = statistics.median(took), statistics.quantiles(took, n=10)[-1]
+        print(f"{name:<24} key to screen p50 {p50:6.0f}  p90 {p90:6.0f}  max {max(took):6.0f} ms", end="")
+        print(f"   down {rate:7.1f} kB/s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
