@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
@@ -33,10 +34,32 @@ PERIOD_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint."""
 
 
+Drive = Callable[[str], Awaitable[Driven]]
+
+
+class Engine(Protocol):
+    """Sees to it that submitted runs are driven; made by a call with the drive. `claim` is the only gate: what an engine
+    does too often costs a claim that is refused, what it does not do is submitted again.
+    """
+
+    @property
+    def driving(self) -> list[str]:
+        """Ids of the runs that are driven here now."""
+        ...
+
+    def submit(self, run_id: str) -> None:
+        """Have a run driven, now or when there is room. May be called too often."""
+        ...
+
+    async def join(self) -> None:
+        """Wait until nothing is driven any more."""
+        ...
+
+
 class LocalEngine:
     """Drives runs as tasks of the running loop, at most `slots` at once."""
 
-    def __init__(self, carry_on: Callable[[str], Awaitable[Driven]], *, slots: int = 64) -> None:
+    def __init__(self, carry_on: Drive, *, slots: int = 64) -> None:
         self._carry_on = carry_on
         self._slots = slots
         self._driving: dict[str, asyncio.Task[None]] = {}
@@ -83,7 +106,7 @@ class Supervisor:
         *,
         clock: Callable[[], datetime] = utc_now,
         lease_s: float = LEASE_S,
-        slots: int = 64,
+        engine: Callable[[Drive], Engine] = LocalEngine,
         period_s: float = PERIOD_S,
         gap_s: float = GAP_S,
     ) -> None:
@@ -99,7 +122,7 @@ class Supervisor:
         self._drives = 0
         self._stopping = asyncio.Event()
         self._hint = asyncio.Event()
-        self._engine = LocalEngine(self._carry_on, slots=slots)
+        self._engine = engine(self._carry_on)
 
     @property
     def driving(self) -> list[str]:

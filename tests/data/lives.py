@@ -1,54 +1,193 @@
 """Lives of a runtime, each a process of its own: forked from one that has imported everything.
 
-Reads commands as JSON lines, ``{"state": DIR, "die_after": N, "env": {...}}``; each forks a process that drives the
-workspace until nothing is runnable, or dies by SIGKILL after N appends. Answers ``{"status": exit status}``.
+Reads commands as JSON lines and forks a process for each at once:
+
+``{"id": 1, "do": "live", "state": DIR, …}`` drives the workspace until nothing is left to drive;
+``{"id": 2, "do": "answer", "state": DIR, "incident": …, "option": …, "params": …, "times": 3}`` is an operator.
+
+Tells ``{"id": 1, "pid": …}`` when it has begun and ``{"id": 1, "status": …}`` (negative: a signal) when it has ended.
+What a life has to say stands in the file `said` of its directory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
+import resource
+import selectors
+import signal
 import sys
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import orbiter.runner
 from runtime.judgement.retry import RetryPolicy
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.events import Actor, utc_now
+from runtime.record.journal import Accepted, Journal, Refused
+from runtime.work.desk import Desk
 from runtime.work.conditions import Conditions
 from runtime.work.supervisor import Supervisor
 
 assert orbiter.runner is not None
 
+SQLITE = "tests.runtime.chaos.pairs:sqlite"
+LOCAL = "runtime.work.supervisor:LocalEngine"
 
-async def live(state: Path) -> None:
-    async with await SqliteJournal.open(state / "journal.db") as journal:
-        conditions = Conditions(workspace=str(state), policy=RetryPolicy(max_attempts=2, base=0.01), grace_s=0.0)
-        # A dead driver's lease must run out before the next life may take over: short, or the test only waits.
-        supervisor = Supervisor(journal, conditions, lease_s=0.3, period_s=0.02)
+
+def named(reference: str) -> Any:
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def say(state: Path, **what: Any) -> None:
+    with (state / "said").open("a", encoding="utf-8") as said:
+        said.write(json.dumps({"pid": os.getpid(), **what}) + "\n")
+
+
+class Clock:
+    """The computer's clock, set by so many seconds as the file `clock` says."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / "clock"
+
+    def __call__(self) -> datetime:
+        text = self._path.read_text() if self._path.exists() else ""
+        return utc_now() + timedelta(seconds=float(text or 0))
+
+
+async def opened(stack: AsyncExitStack, state: Path, command: dict[str, Any]) -> Journal:
+    journal: Journal = await named(command.get("journal", SQLITE))(state, Clock(state))
+    stack.push_async_callback(journal.close)
+    return journal
+
+
+async def live(state: Path, command: dict[str, Any]) -> None:
+    async with AsyncExitStack() as stack:
+        journal = await opened(stack, state, command)
+        conditions = Conditions(
+            workspace=str(state),
+            policy=RetryPolicy(max_attempts=command.get("max_attempts", 4), base=0.01, cap=0.05),
+            grace_s=command.get("grace_s", 0.0),
+        )
+        supervisor = Supervisor(
+            journal,
+            conditions,
+            clock=Clock(state),
+            # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
+            lease_s=command.get("lease_s", 0.05),
+            period_s=0.01,
+            engine=named(command.get("engine", LOCAL)),
+        )
         serving = asyncio.create_task(supervisor.serve())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
+        if command.get("file_bytes"):
+            limited = asyncio.create_task(disk_full(state, command["file_bytes"]))
+        stay = command.get("stay", False)
         try:
-            while supervisor.driving or await journal.runs(states=("queued", "running")):  # noqa: ASYNC110 - in a file
+            while not serving.done() and (
+                stay or supervisor.driving or await journal.runs(states=("queued", "running"))
+            ):
                 await asyncio.sleep(0.01)
         finally:
             supervisor.stop()
             await serving
+            if command.get("file_bytes"):
+                limited.cancel()
+
+
+async def disk_full(state: Path, file_bytes: int) -> None:
+    """No file may grow beyond so many bytes, until a while after that was noticed."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, most))
+    log = state / "log"
+    while "cannot be written" not in log.read_text():  # noqa: ASYNC110 - told by a file
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    say(state, full=file_bytes)
+
+
+async def answer(state: Path, command: dict[str, Any]) -> None:
+    """An operator who is not sure that it was heard, and says it again."""
+    by = Actor(name=f"operator {os.getpid()}", channel="cli")
+    async with AsyncExitStack() as stack:
+        desk = Desk(await opened(stack, state, command), state)
+        for _ in range(command.get("times", 1)):
+            outcome = await desk.answer(command["incident"], command["option"], command.get("params", {}), by=by)
+            assert isinstance(outcome, Accepted | Refused)
+            first = outcome.first.by.name if isinstance(outcome, Refused) and outcome.first is not None else ""
+            say(state, incident=command["incident"], accepted=isinstance(outcome, Accepted), first=first, by=by.name)
+
+
+def child(command: dict[str, Any]) -> None:
+    os.environ.update(command.get("env", {}))
+    state = Path(command["state"])
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    (state / "log").touch()
+    # Appended in one write each, and to a file that no limit of this process is for.
+    logging.basicConfig(filename=state / "log", level=logging.INFO, format="%(process)d %(message)s")
+    if command.get("die_after"):
+        os.environ["ORBITER_DIE_AFTER_APPENDS"] = str(command["die_after"])
+    asyncio.run({"live": live, "answer": answer}[command["do"]](state, command))
+
+
+def tell(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def reap(children: dict[int, int]) -> None:
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        tell(id=children.pop(pid), status=os.waitstatus_to_exitcode(status))
 
 
 def main() -> None:
-    for line in sys.stdin:
-        command = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            os.environ.update(command.get("env", {}))
-            if command.get("die_after"):
-                os.environ["ORBITER_DIE_AFTER_APPENDS"] = str(command["die_after"])
-            asyncio.run(live(Path(command["state"])))
-            sys.stdout.flush()
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        print(json.dumps({"status": os.waitstatus_to_exitcode(status)}), flush=True)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    children: dict[int, int] = {}
+    typed = b""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(0, selectors.EVENT_READ)
+        waiting.register(reading, selectors.EVENT_READ)
+        while True:
+            ready = {key.fd for key, _ in waiting.select()}
+            if reading in ready:
+                os.read(reading, 4096)
+                reap(children)
+            if 0 not in ready:
+                continue
+            piece = os.read(0, 65536)
+            if not piece:
+                return
+            *lines, typed = (typed + piece).split(b"\n")
+            for line in lines:
+                command = json.loads(line)
+                pid = os.fork()
+                if pid == 0:
+                    code = 1
+                    try:
+                        signal.set_wakeup_fd(-1)
+                        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                        child(command)
+                        code = 0
+                    except BaseException:
+                        logging.getLogger("life").exception("a life ended with an error")
+                    finally:
+                        os._exit(code)
+                children[pid] = command["id"]
+                tell(id=command["id"], pid=pid)
+                reap(children)
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     main()

@@ -1,0 +1,217 @@
+"""Lives of runtimes in processes of their own, operators who answer them, and what must be true afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from runtime.record import events as ev
+from runtime.record.journal import Journal, OpenIncident
+from runtime.record.state import RUN_TERMINAL, RunState, fold
+from runtime.work.desk import Desk
+from tests.data import lives as lives_module
+from tests.runtime.chaos.pairs import Pair
+
+ME = ev.Actor(name="tester", channel="cli")
+SWARMS = Path(__file__).parents[2] / "data" / "swarms"
+LIVES = Path(lives_module.__file__)
+
+
+class Process:
+    """A life, or an operator."""
+
+    def __init__(self) -> None:
+        self._pid: Future[int] = Future()
+        self._status: Future[int] = Future()
+
+    def hear(self, told: dict[str, Any]) -> None:
+        (self._pid if "pid" in told else self._status).set_result(told.get("pid", told.get("status", 0)))
+
+    async def status(self) -> int:
+        """Its exit status; negative: the signal that it died by."""
+        return await asyncio.wrap_future(self._status)
+
+    async def signal(self, number: int) -> None:
+        pid = await asyncio.wrap_future(self._pid)
+        if not self._status.done():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    async def pid(self) -> int:
+        return await asyncio.wrap_future(self._pid)
+
+
+class Lives:
+    """The process from which lives are forked."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+        self._processes: dict[int, Process] = {}
+        root = LIVES.parents[2]
+        self._mother = subprocess.Popen(
+            [sys.executable, str(LIVES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])},
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._mother.stdout is not None
+        for line in self._mother.stdout:
+            told = json.loads(line)
+            self._processes[told.pop("id")].hear(told)
+
+    def begin(self, do: str, state: Path, **more: Any) -> Process:
+        """Fork a process that does something (see `tests.data.lives`) in a workspace."""
+        number = len(self._processes) + 1
+        process = self._processes[number] = Process()
+        env = {"ORBITER_TEST_EFFECTS": str(state / "effects")}
+        command = {"id": number, "do": do, "state": str(state), "env": env, **more}
+        command |= {"journal": self._pair.journal, "engine": self._pair.engine}
+        assert self._mother.stdin is not None
+        print(json.dumps(command), file=self._mother.stdin, flush=True)
+        return process
+
+    async def live(self, state: Path, **more: Any) -> int:
+        return await self.begin("live", state, **more).status()
+
+    def close(self) -> None:
+        assert self._mother.stdin is not None
+        assert self._mother.stdout is not None
+        self._mother.stdin.close()
+        assert self._mother.wait(timeout=20) == 0
+        self._reader.join()
+        self._mother.stdout.close()
+
+
+class Place:
+    """A workspace in a directory, with a journal of the pair under test."""
+
+    def __init__(self, root: Path, pair: Pair, lives: Lives) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.root = root
+        self.pair = pair
+        self.lives = lives
+        self.journal: Journal
+
+    async def __aenter__(self) -> Place:
+        self.journal = await lives_module.named(self.pair.journal)(self.root, lives_module.Clock(self.root))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.journal.close()
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.journal, self.root)
+
+    @property
+    def effects(self) -> Counter[str]:
+        world = self.root / "effects"
+        return Counter(world.read_text().splitlines()) if world.exists() else Counter()
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        path = self.root / "said"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    @property
+    def log(self) -> str:
+        return (self.root / "log").read_text()
+
+    async def start(self, ref: str, text: str = "go") -> str:
+        file, _, name = ref.partition(":")
+        return await self.desk.start(f"{SWARMS / file}.py:{name}", text, by=ME)
+
+    async def until(self, run: str, fact: Any) -> RunState:
+        state = RunState()
+        async with asyncio.timeout(30):
+            async for batch in self.journal.tail(run):
+                for event in batch:
+                    state.apply(event)
+                if fact(state):
+                    return state
+        raise AssertionError("the journal was closed")
+
+    async def unfinished(self, runs: Sequence[str]) -> list[str]:
+        summaries = [await self.journal.summary(run) for run in runs]
+        return [each.id for each in summaries if each is not None and each.state not in RUN_TERMINAL]
+
+    async def answer_all(self) -> int:
+        """Answer what waits as a person would; returns how much was in doubt."""
+        doubts = 0
+        for incident in await self.journal.incidents():
+            doubts += incident.opened.in_doubt
+            option, params = answer_for(incident)
+            await self.desk.answer(incident.opened.incident_id, option, params, by=ME)
+        return doubts
+
+    async def to_the_end(self, runs: Sequence[str], *, lives: int = 12, **first: Any) -> tuple[int, int]:
+        """Live, die, live on, answering what is asked, until all runs have ended. Returns how often it died, and how
+        often something was in doubt.
+        """
+        died = doubts = 0
+        for life in range(lives):
+            status = await self.lives.live(self.root, **(first if not life else {}))
+            assert status in (0, -signal.SIGKILL), self.log
+            died += status == -signal.SIGKILL
+            doubts += await self.answer_all()
+            if not await self.unfinished(runs):
+                return died, doubts
+        raise AssertionError(f"never ended: {[await self.journal.summary(run) for run in runs]}")
+
+
+def answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
+    """What a person would say: in doubt they have looked and it had happened; else what is asked for."""
+    if incident.opened.in_doubt:
+        return "result", {"value": "it had happened"}
+    offered = [option.id for option in incident.opened.options]
+    if "input" in offered:
+        return "input", {"value": "the team"}
+    return ("grant" if "grant" in offered else "retry"), {}
+
+
+def check(events: Sequence[ev.Record]) -> RunState:
+    """What must be true of any run that has ended, whatever happened to whoever drove it."""
+    state = fold(events)
+    assert (state.phase, state.anomalies) == ("completed", 0)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1)), "a gap"
+    results = Counter(
+        event.node_id
+        for event in events
+        if isinstance(event, ev.StepEnded) and (event.fault is None or event.absorbed) and event.by is None
+    )
+    assert not results or max(results.values()) == 1, "a step was recorded twice"
+    answers = Counter(event.incident_id for event in events if isinstance(event, ev.IncidentAnswered))
+    assert not answers or max(answers.values()) == 1, "an incident was answered twice"
+    starts = Counter(event.node_id for event in events if isinstance(event, ev.StepStarted) and event.kind == "tool")
+    for node_id, count in starts.items():
+        node = state.nodes[node_id]
+        # Begun again only if it may be, or after somebody was asked.
+        assert count == 1 or node.idempotent or node.incidents, node_id
+    for node in state.nodes.values():
+        # No result at another's node: a tool's names its tool, and its call.
+        if node.is_step and node.kind == "tool" and isinstance(node.result, dict):
+            assert node.result["tool_name"] == node.name
+            assert node.result["tool_call_id"] == node.requested["id"]
+    return state
+
+
+def check_effects(effects: Counter[str], expected: Counter[str], doubts: int, *, lives: int = 2) -> None:
+    """What must not be repeated was done once, or somebody was asked; the rest at most once in each life."""
+    for what, count in effects.items():
+        limit = 1 if what.startswith(("note", "save")) else lives * max(1, expected[what])
+        assert count <= limit, f"{what} was done {count} times"
+    missing = expected - effects
+    assert sum(missing.values()) <= doubts, f"never done and never asked about: {missing}"

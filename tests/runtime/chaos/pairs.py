@@ -1,0 +1,27 @@
+"""What the chaos suite is run on: pairs of a journal and an engine. A second one is one more line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.record.sqlite import SqliteJournal
+
+
+async def sqlite(state: Path, clock: Callable[[], datetime]) -> SqliteJournal:
+    return await SqliteJournal.open(state / "journal.db", clock=clock)
+
+
+class Pair(NamedTuple):
+    """`journal` names a coroutine function of a directory and a clock, `engine` what is called with a drive, each as
+    ``module:attribute``: processes of their own look them up.
+    """
+
+    name: str
+    journal: str
+    engine: str
+
+
+PAIRS = (Pair("sqlite+local", "tests.runtime.chaos.pairs:sqlite", "runtime.work.supervisor:LocalEngine"),)
