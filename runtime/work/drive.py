@@ -68,7 +68,11 @@ async def drive(
     Returns `busy` if it is another's or not runnable, `parked` if it waits (or `stopping` was set), `fenced` if
     another took it over, `broken` if the journal cannot be written any more; nothing is lost in any of these.
     """
-    lease = await journal.claim(run_id, owner, lease_s)
+    try:
+        lease = await journal.claim(run_id, owner, lease_s)
+    except JournalError as exc:
+        log.error("run %s: its journal cannot be written, so nobody can take it up: %s", run_id, exc)  # noqa: TRY400
+        return "broken"
     if lease is None:
         return "busy"
     try:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
@@ -38,8 +39,8 @@ Drive = Callable[[str], Awaitable[Driven]]
 
 
 class Engine(Protocol):
-    """Sees to it that submitted runs are driven; made by a call with the drive. `claim` is the only gate: what an engine
-    does too often costs a claim that is refused, what it does not do is submitted again.
+    """Sees to it that submitted runs are driven; made by a call with the drive. `claim` is the only gate: what an
+    engine does too often costs a claim that is refused, what it does not do is submitted again.
     """
 
     @property
@@ -201,7 +202,7 @@ class Supervisor:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease
         # that one of its drives could not give back, with the disk full, runs out like anybody's.
         self._drives += 1
-        return await drive(
+        driven = await drive(
             self._journal,
             run_id,
             f"{self.owner}#{self._drives}",
@@ -210,3 +211,8 @@ class Supervisor:
             lease_s=self._lease_s,
             stopping=self._stopping,
         )
+        if driven == "broken":
+            # What cannot be written now (a full disk) is not tried again four times a second.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._lease_s / 3)
+        return driven

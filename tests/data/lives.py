@@ -89,7 +89,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             limited = asyncio.create_task(disk_full(state, command["file_bytes"]))
         stay = command.get("stay", False)
         try:
-            while not serving.done() and (
+            while not serving.done() and (  # noqa: ASYNC110 - told by a file
                 stay or supervisor.driving or await journal.runs(states=("queued", "running"))
             ):
                 await asyncio.sleep(0.01)

@@ -5,6 +5,7 @@ What hooks and instructions feed in differs from life to life on purpose: only w
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from pathlib import Path
@@ -57,7 +58,7 @@ def notes(name: str, *texts: str, **more: Any) -> Agent:
 last = says("last", "the end: ${input}")
 
 # A swarm in a group in a swarm; every level has effects.
-inner = Swarm(agents=[notes("deep", "deep1"), notes("deeper", "deep2")], name="inner")
+inner = Swarm(agents=[notes("deep", "deep1"), notes("deeper", "deep2")])
 nested = Swarm(
     agents=[
         ParallelGroup(name="both", agents=[SwarmNode(swarm=inner, name="cellar"), notes("attic", "high1", "high2")]),
@@ -145,4 +146,18 @@ racing = Swarm(
         ),
         last,
     ]
+)
+
+
+@tool(idempotent=True)
+async def watch(what: str) -> str:
+    """Waits for a file."""
+    effect(f"look {what}")
+    while not (Path(os.environ["ORBITER_TEST_EFFECTS"]).parent / "go").exists():  # noqa: ASYNC110 - told by a file
+        await asyncio.sleep(0.005)
+    return "seen"
+
+
+patient = Swarm(
+    agents=[says("patient", Reply(calls=[Call("watch", {"what": "out"})]), "${result}", tools=[watch]), last]
 )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from runtime.record import events as ev
 from runtime.record.journal import Journal, OpenIncident
@@ -77,8 +77,8 @@ class Lives:
         number = len(self._processes) + 1
         process = self._processes[number] = Process()
         env = {"ORBITER_TEST_EFFECTS": str(state / "effects")}
-        command = {"id": number, "do": do, "state": str(state), "env": env, **more}
-        command |= {"journal": self._pair.journal, "engine": self._pair.engine}
+        pair = {"journal": self._pair.journal, "engine": self._pair.engine}
+        command = {"id": number, "do": do, "state": str(state), "env": env, **pair, **more}
         assert self._mother.stdin is not None
         print(json.dumps(command), file=self._mother.stdin, flush=True)
         return process
@@ -105,7 +105,7 @@ class Place:
         self.lives = lives
         self.journal: Journal
 
-    async def __aenter__(self) -> Place:
+    async def __aenter__(self) -> Self:
         self.journal = await lives_module.named(self.pair.journal)(self.root, lives_module.Clock(self.root))
         return self
 
@@ -179,7 +179,7 @@ def answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
     offered = [option.id for option in incident.opened.options]
     if "input" in offered:
         return "input", {"value": "the team"}
-    return ("grant" if "grant" in offered else "retry"), {}
+    return next(each for each in ("grant", "retry", "reset", "wait_retry") if each in offered), {}
 
 
 def check(events: Sequence[ev.Record]) -> RunState:

@@ -8,20 +8,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runtime.record.sqlite import SqliteJournal
+from runtime.work.supervisor import Drive, LocalEngine
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime]) -> SqliteJournal:
     return await SqliteJournal.open(state / "journal.db", clock=clock)
 
 
+def narrow(drive: Drive) -> LocalEngine:
+    return LocalEngine(drive, slots=3)
+
+
 class Pair(NamedTuple):
-    """`journal` names a coroutine function of a directory and a clock, `engine` what is called with a drive, each as
-    ``module:attribute``: processes of their own look them up.
+    """`journal` names a coroutine function of a directory and a clock, `engine` what is called with a drive, `narrow`
+    the same with room for three runs, each as ``module:attribute``: processes of their own look them up.
     """
 
     name: str
     journal: str
     engine: str
+    narrow: str
 
 
-PAIRS = (Pair("sqlite+local", "tests.runtime.chaos.pairs:sqlite", "runtime.work.supervisor:LocalEngine"),)
+PAIRS = (
+    Pair(
+        "sqlite+local",
+        "tests.runtime.chaos.pairs:sqlite",
+        "runtime.work.supervisor:LocalEngine",
+        "tests.runtime.chaos.pairs:narrow",
+    ),
+)

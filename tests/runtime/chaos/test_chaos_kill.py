@@ -32,7 +32,8 @@ THOROUGH = bool(os.environ.get("ORBITER_CHAOS_THOROUGH"))
         ("chaos:whimsical", ["note mood"], "the end: moody is done"),
         ("chaos:failing", ["note ill"], "the end: after the limit"),
         ("chaos:running", ["note led", "look out", "note hired", "note worked"], "the end: bossed"),
-        ("chaos:racing", ["note won"], "the end: quick is done"),
+        # Whoever asks is answered as soon as nobody lives, and may then be the faster one.
+        ("chaos:racing", [], "the end: "),
     ],
 )
 async def test_killed_after_every_append(

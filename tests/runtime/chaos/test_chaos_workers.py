@@ -1,0 +1,109 @@
+"""Several workers on one journal, killed and frozen; operators who say everything three times."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.runtime.chaos.conftest import Tried
+from tests.runtime.chaos.harness import Place, check
+
+NOTES = Counter(["note deep1", "note deep2", "note high1", "note high2"])
+
+
+@pytest.mark.timeout(120)
+async def test_a_thawed_worker_finds_itself_fenced(place: Callable[[str], Place], tried: Tried) -> None:
+    async with place("w") as found:
+        run = await found.start("chaos:patient")
+        frozen = found.lives.begin("live", found.root, lease_s=0.3)
+        async with asyncio.timeout(20):
+            while not found.effects["look out"]:  # noqa: ASYNC110 - told by a file
+                await asyncio.sleep(0.005)
+        await frozen.signal(signal.SIGSTOP)
+        other = found.lives.begin("live", found.root, lease_s=0.3)
+        async with asyncio.timeout(20):
+            while found.effects["look out"] < 2:  # noqa: ASYNC110 - told by a file
+                await asyncio.sleep(0.005)
+        (found.root / "go").touch()
+        assert await other.status() == 0
+        written = await found.journal.read(run)
+        await frozen.signal(signal.SIGCONT)
+        assert await frozen.status() == 0
+        assert f"{await frozen.pid()} run {run}: fenced" in found.log
+        events = await found.journal.read(run)
+        assert events == written, "a fenced worker wrote"
+        state = check(events)
+    assert state.output == "the end: seen"
+    tried("SIGSTOP of a worker, thawed after another took over", 1)
+
+
+@pytest.mark.timeout(180)
+async def test_three_workers_killed_and_frozen_lose_no_run(place: Callable[[str], Place], tried: Tried) -> None:
+    async with place("w") as found:
+        runs = [await found.start("chaos:nested", f"task {number}") for number in range(12)]
+        first = [
+            found.lives.begin("live", found.root, lease_s=0.3, engine=found.pair.narrow, **more)
+            for more in ({"die_after": 20}, {}, {})
+        ]
+        assert await first[0].status() == -signal.SIGKILL
+        await first[1].signal(signal.SIGSTOP)
+        doubts = 0
+        for _ in range(12):
+            assert await found.lives.live(found.root, lease_s=0.3) == 0
+            doubts += await found.answer_all()
+            if not await found.unfinished(runs):
+                break
+        await first[1].signal(signal.SIGCONT)
+        for process in first[1:]:
+            assert await process.status() == 0
+        assert not await found.unfinished(runs)
+        for run in runs:
+            check(await found.journal.read(run))
+        effects = found.effects
+        assert all(count <= len(runs) for count in effects.values())
+        missing = Counter({what: len(runs) for what in NOTES}) - effects
+        assert sum(missing.values()) <= doubts
+    tried("runs shared by three workers, one killed, one frozen", len(runs))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("live", [True, False], ids=["driven", "parked"])
+async def test_each_decision_is_taken_once(place: Callable[[str], Place], tried: Tried, live: bool) -> None:
+    async with place("d") as found:
+        runs = [await found.start("zoo:saver", f"task {number}") for number in range(5)]
+        if live:
+            driving = found.lives.begin("live", found.root, grace_s=60.0, stay=True)
+            for run in runs:
+                await found.until(run, lambda s: bool(s.open_incidents))
+        else:
+            assert await found.lives.live(found.root) == 0
+        waiting = await found.journal.incidents()
+        assert len(waiting) == len(runs)
+        operators = [
+            found.lives.begin("answer", found.root, incident=each.opened.incident_id, option="grant", times=3)
+            for each in waiting
+            for _ in range(3)
+        ]
+        for operator in operators:
+            assert await operator.status() == 0, found.log
+        said = found.said
+        assert len(said) == 9 * len(runs)
+        for incident in waiting:
+            told = [each for each in said if each["incident"] == incident.opened.incident_id]
+            (taken,) = [each for each in told if each["accepted"]]
+            assert {each["first"] for each in told if not each["accepted"]} == {taken["by"]}
+        if live:
+            for run in runs:
+                await found.until(run, lambda s: s.terminal)
+            await driving.signal(signal.SIGTERM)
+            assert await driving.status() == 0
+        else:
+            await found.to_the_end(runs)
+        for run in runs:
+            check(await found.journal.read(run))
+        assert sum(found.effects.values()) == len(runs)
+    tried(f"a decision said by three clients three times, run {'driven' if live else 'parked'}", len(said))
