@@ -20,11 +20,11 @@ _NOT_THEIRS = frozenset({"site-packages", "dist-packages", "node_modules"})
 
 Stamp = tuple[int, int]
 _seen: dict[str, tuple[ModuleType, Stamp]] = {}
-"""Modules of workspaces by name, with their file's time and size when they were imported."""
+"""Modules of workspaces by name, with their file's time and size when imported."""
 
 
 def forget_changed(*folders: Path) -> list[str]:
-    """Forget the modules from `folders` if any of their files has changed since it was imported; returns their names."""
+    """Forget the modules from `folders` if any of their files has changed since its import; returns their names."""
     importlib.invalidate_caches()  # a file that is younger than the finder's last look
     known = _of_workspace(folders)
     if all(_unchanged(name, module, path) for name, (module, path) in known.items()):

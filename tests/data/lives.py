@@ -29,8 +29,8 @@ import orbiter.runner
 from runtime.judgement.retry import RetryPolicy
 from runtime.record.events import Actor, utc_now
 from runtime.record.journal import Accepted, Journal, Refused
-from runtime.work.desk import Desk
 from runtime.work.conditions import Conditions
+from runtime.work.desk import Desk
 from runtime.work.supervisor import Supervisor
 
 assert orbiter.runner is not None

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from runtime.record import events as ev
@@ -157,13 +158,15 @@ class Place:
             await self.desk.answer(incident.opened.incident_id, option, params, by=ME)
         return doubts
 
-    async def to_the_end(self, runs: Sequence[str], *, lives: int = 12, **first: Any) -> tuple[int, int]:
+    async def to_the_end(
+        self, runs: Sequence[str], *, lives: int = 12, always: Mapping[str, Any] = MappingProxyType({}), **first: Any
+    ) -> tuple[int, int]:
         """Live, die, live on, answering what is asked, until all runs have ended. Returns how often it died, and how
-        often something was in doubt.
+        often something was in doubt. `first` is for the first life only.
         """
         died = doubts = 0
         for life in range(lives):
-            status = await self.lives.live(self.root, **(first if not life else {}))
+            status = await self.lives.live(self.root, **always, **(first if not life else {}))
             assert status in (0, -signal.SIGKILL), self.log
             died += status == -signal.SIGKILL
             doubts += await self.answer_all()

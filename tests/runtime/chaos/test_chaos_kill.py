@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
@@ -56,7 +57,7 @@ async def test_killed_after_every_append(
     deaths = await _all(one)
     if THOROUGH:
         for first in range(1, deaths + 1):
-            deaths += await _all(lambda then, first=first: one(first, then))  # type: ignore[misc]
+            deaths += await _all(partial(one, first))
     tried(f"SIGKILL after an append of {ref}", deaths)
     assert deaths >= len(expected)
 
@@ -69,11 +70,11 @@ def _plain(effects: Counter[str]) -> Counter[str]:
     return plain
 
 
-async def _all(one: Callable[[int], object]) -> int:
+async def _all(one: Callable[[int], Awaitable[int]]) -> int:
     """Kill after the first append, the second …, a few at once, until one lives to its end; how many died."""
     deaths = 0
     for n in range(1, 400, AT_ONCE):
-        died = await asyncio.gather(*(one(n + each) for each in range(AT_ONCE)))  # type: ignore[call-overload]
+        died = await asyncio.gather(*(one(n + each) for each in range(AT_ONCE)))
         deaths += sum(died)
         if not all(died):
             return deaths

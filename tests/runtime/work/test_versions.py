@@ -26,7 +26,8 @@ async def _reopened(bench: Bench, path: Path, run: str, old: str, new: str) -> B
     await bench.journal.close()
     with sqlite3.connect(path) as file:
         found = file.execute(
-            "UPDATE event SET body = replace(body, ?, ?) WHERE instr(body, ?) AND run = (SELECT rid FROM run WHERE id = ?)",
+            "UPDATE event SET body = replace(body, ?, ?)"
+            " WHERE instr(body, ?) AND run = (SELECT rid FROM run WHERE id = ?)",
             (old, new, old, run),
         )
         assert found.rowcount == 1
