@@ -195,17 +195,17 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         return "fenced"
     # Also if the body came to an end all the same, because user code caught its cancellation: what was asked is done.
     if life.ending == "abort":
-        await life.record(_aborted(life))
+        await life.close(_aborted(life))
         return "finished"
     if life.ending == "rewind":
-        await life.record(*_rewound(life), ev.RunParked(reason="stop"))
+        await life.close(*_rewound(life), ev.RunParked(reason="stop"))
         return "parked"
     if root.cancelled() or not root.done():
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
-        await life.record(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
+        await life.close(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
         return "parked"
     finished = root.result()
-    await life.record(finished)
+    await life.close(finished)
     return "finished"
 
 

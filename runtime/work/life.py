@@ -62,6 +62,7 @@ class Life:
         """How the run ends, where something here has decided it (see `finish`)."""
         self.broken: JournalError | None = None
         self._pending: list[ev.Record] = []
+        self._closed = False
         self._linger: asyncio.TimerHandle | None = None
         self._flushing: set[asyncio.Task[None]] = set()
         self._writing: set[asyncio.Future[Any]] = set()
@@ -105,10 +106,20 @@ class Life:
             self._pending.append(event)
         await self.flush()
 
+    async def close(self, *events: ev.Record) -> None:
+        """Write the last events of this life. Code that was left behind writes nothing after them."""
+        writing = asyncio.ensure_future(self.record(*events))
+        await asyncio.sleep(0)  # by now they are with the journal
+        self._closed = True
+        await writing
+
     async def flush(self) -> None:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
+        if self._closed:
+            self._pending.clear()
+            raise asyncio.CancelledError
         if self.broken is not None:
             # What was written last stands; after a hole nothing may follow.
             self._give_up(self.broken)
