@@ -138,7 +138,8 @@ class LinkedScreen(Screen[None]):
         looks = self.session.looks()
         status = self.link.status
         count = (*looks.state("waiting", plural(waiting, "decision")),) if waiting else ()
-        state = () if status.phase == "connected" else span(status.phase, "severity-warning")
+        why = f": {looks.line(status.reason, 60)}" if status.phase == "connecting" and status.reason else ""
+        state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
         quality = self.session.governor.quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
         return joined((line, count, state))

@@ -139,6 +139,21 @@ def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_need
     assert "open sesame" not in terminal.text
 
 
+def test_a_host_that_cannot_be_reached_for_a_while_is_said_and_tried_again(home: Home, place: Path) -> None:
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    with home.console("--host", "one") as terminal:
+        terminal.until("inbox")
+        home.use("key", "-o", "Port=1")
+        for pid in home.sshd.sessions():
+            home.sshd.end(pid)
+        terminal.until("connecting: ssh: ")
+        home.use("key")
+        assert Program(place / "one")("stop").returncode == 0
+        terminal.until("No runtime")
+        terminal.press("q")
+        assert terminal.ended() == 0
+
+
 def test_what_keeps_it_from_opening_is_one_line_before_any_screen(home: Home, place: Path) -> None:
     (place / "one" / "orbiter.toml").write_text('[hosts.trap]\naddress = "far"\ncommand = "touch hit"\n')
     cases = {
