@@ -1,0 +1,146 @@
+"""The fold of events that concern a run as a whole: it starts, parks, is frozen, turned back, ends.
+
+Each handler says whether its event could be: False leaves the state as it was and is counted as an anomaly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.record import events as ev
+from runtime.record import rewind
+from runtime.record.fold_steps import cancel_below, reopen
+
+if TYPE_CHECKING:
+    from runtime.record.state import RunState
+
+
+def run_created(s: RunState, e: ev.RunCreated) -> bool:
+    if s.id:
+        return False
+    s.id, s.ref, s.title, s.input = e.run_id, e.ref, e.title, e.input
+    s.options, s.program, s.created_at = dict(e.options), e.program, e.ts
+    if isinstance(fork := e.options.get("fork"), dict) and fork.get("at") and fork.get("changes"):
+        s.changes[str(fork["at"])] = dict(fork["changes"])
+    return True
+
+
+def run_started(s: RunState, e: ev.RunStarted) -> bool:
+    if s.terminal:
+        return False
+    if s.phase != "frozen":  # a freeze that came between claim and start holds
+        s.phase = "running"
+    s.epoch, s.parked, s.wake_at = e.epoch, None, None
+    s.lives += 1
+    s.busy.clear()
+    return True
+
+
+def run_parked(s: RunState, e: ev.RunParked) -> bool:
+    if s.terminal:
+        return False
+    s.parked, s.wake_at = e, e.wake_at
+    s.busy.clear()
+    if s.phase != "frozen":
+        s.phase = "queued" if e.reason == "stop" else "waiting"
+    return True
+
+
+def run_finished(s: RunState, e: ev.RunFinished) -> bool:
+    if s.terminal:
+        return False
+    s.phase, s.output, s.error, s.finished_at, s.wake_at = e.state, e.output, e.error, e.ts, None
+    s.busy.clear()
+    for root in s.roots:
+        cancel_below(s, s.nodes[root], e)
+    for incident in s.open_incidents:
+        incident.closed = "the run ended"
+    return True
+
+
+def abort_requested(s: RunState, e: ev.AbortRequested) -> bool:
+    if s.terminal or s.abort is not None:
+        return False
+    s.abort = e
+    if s.phase in ("waiting", "frozen"):
+        s.phase = "queued"
+    return True
+
+
+def run_frozen(s: RunState, e: ev.RunFrozen) -> bool:
+    if s.terminal or s.phase == "frozen":
+        return False
+    s.phase = "frozen"
+    return True
+
+
+def run_thawed(s: RunState, e: ev.RunThawed) -> bool:
+    if s.phase != "frozen":
+        return False
+    # Whether anybody still drives it does not show here: a run that is running without a lease is taken up.
+    s.phase, s.thawed_at = "running", e.ts
+    return True
+
+
+def rewind_requested(s: RunState, e: ev.RewindRequested) -> bool:
+    if s.nodes and e.node_id not in s.nodes:
+        return False
+    s.rewind = e
+    s.phase = "queued" if s.phase != "running" else s.phase
+    return True
+
+
+def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
+    if e.node_id not in s.nodes:
+        return False
+    dropped = rewind.dropped_by(s, e.node_id)
+    kept = [ancestor for ancestor in s.lineage(e.node_id) if ancestor.id not in dropped]
+    for ancestor in kept:
+        reopen(s, ancestor)
+    for _, node in s.walk(kept[0].id) if kept else ():
+        # Cancelled because what is open again now had ended: it goes on where it was.
+        if node.phase == "cancelled" and node.id not in dropped:
+            reopen(s, node)
+    for node_id in dropped:
+        node = s.nodes.pop(node_id)
+        s.counts[node.phase] -= 1
+        if node_id in s.busy:
+            s.busy.remove(node_id)
+        siblings = s.nodes[node.parent_id].children if node.parent_id in s.nodes else s.roots
+        if node_id in siblings:
+            siblings.remove(node_id)
+        for incident_id in node.incidents:
+            if s.incidents[incident_id].open:
+                s.incidents[incident_id].closed = "the run was rewound"
+    s.returned = [found for found in s.returned if found.node_id not in dropped]
+    s.changes = {node_id: changes for node_id, changes in s.changes.items() if node_id not in dropped}
+    if e.changes:
+        s.changes[e.node_id] = dict(e.changes)
+    if s.rewind is not None and (s.rewind.node_id == e.node_id or s.rewind.node_id not in s.nodes):
+        s.rewind = None  # one that was asked for later is still to be done, if its node is left
+    s.output, s.error, s.finished_at = "", "", None
+    return True
+
+
+def breakpoint_changed(s: RunState, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:
+    wanted = isinstance(e, ev.BreakpointSet)
+    key = (e.what, e.pattern)
+    if wanted == (key in s.breakpoints):
+        return False
+    (s.breakpoints.add if wanted else s.breakpoints.remove)(key)
+    return True
+
+
+def message_injected(s: RunState, e: ev.MessageInjected) -> bool:
+    s.injected[e.injection_id] = e
+    return True
+
+
+def message_delivered(s: RunState, e: ev.MessageDelivered) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return False
+    node.delivered[e.turn] = node.delivered.get(e.turn, ()) + e.texts
+    for injection_id in e.injection_ids:
+        s.injected.pop(injection_id, None)
+    return True

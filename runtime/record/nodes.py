@@ -1,0 +1,144 @@
+"""What state is made of: nodes, incidents, and the summary that lists show of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.record import events as ev
+from runtime.record.taxonomy import Classification
+
+FOLD_VERSION = 1
+"""Rises when the same events give another summary; cached summaries of another version are made anew."""
+
+RunPhase = Literal[
+    "queued", "running", "waiting", "frozen", "completed", "degraded", "failed", "interrupted", "aborted"
+]
+NodePhase = Literal[
+    "pending", "running", "retrying", "waiting", "succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"
+]
+NodeKind = Literal["swarm", "group", "agent", "tool", "llm", "value"]
+
+RUN_TERMINAL: frozenset[str] = frozenset({"completed", "degraded", "failed", "interrupted", "aborted"})
+NODE_TERMINAL: frozenset[str] = frozenset({"succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"})
+
+
+@dataclass(slots=True)
+class Incident:
+    """A fault that waits, or waited, for a person or a rule."""
+
+    opened: ev.IncidentOpened
+    answer: ev.IncidentAnswered | None = None
+    closed: str = ""
+    analysis: ev.AnalysisAdded | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None and not self.closed
+
+    @property
+    def state(self) -> Literal["open", "answered", "closed"]:
+        return "open" if self.open else "answered" if self.answer is not None else "closed"
+
+
+@dataclass(slots=True, frozen=True)
+class Try:
+    """An attempt of a step that failed; `wait_s` and `wait_source` are of the wait that came after it, if one did."""
+
+    attempt: int
+    ended_at: datetime
+    seconds: float
+    cause: str
+    message: str
+    wait_s: float | None = None
+    wait_source: str = ""
+
+
+TRIES = 50
+"""Failed attempts of a step that are remembered, the latest ones."""
+
+
+@dataclass(slots=True)
+class Node:
+    """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes."""
+
+    id: str
+    parent_id: str
+    kind: NodeKind
+    name: str
+    agent: str = ""
+    phase: NodePhase = "running"
+    info: dict[str, Any] = field(default_factory=dict)
+    children: list[str] = field(default_factory=list)
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    output: str = ""
+    error: str = ""
+    warnings: list[str] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
+    returned: ev.ControlReturned | None = None
+    """Its failure went back into the swarm, as decided here."""
+    active_at_open: float = 0.0
+    """The run's active seconds when it opened."""
+    is_step: bool = False
+    # what follows is of steps only
+    requested: dict[str, Any] = field(default_factory=dict)
+    effective: dict[str, Any] = field(default_factory=dict)
+    permissions: tuple[str, ...] = ()
+    idempotent: bool = False
+    attempts: int = 0
+    """Attempts begun, over all lives."""
+    round: int = 0
+    """Attempts begun since the last answer of an operator: what a retry policy counts."""
+    in_flight: int | None = None
+    """Epoch in which an attempt began that has no end yet."""
+    recorded: bool = False
+    """A result is recorded and the POST hooks have run: the step will not be carried out again."""
+    hooks_due: bool = False
+    result: Any = None
+    fault: Classification | None = None
+    by: ev.Actor | None = None
+    edits: dict[str, Any] | None = None
+    delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Injected messages that an agent got, by turn."""
+    retry: ev.RetryScheduled | None = None
+    tries: list[Try] = field(default_factory=list)
+    secret: bool = False
+    """Its result was given and is kept nowhere: a later life asks again."""
+    fell_back: list[ev.StepFellBack] = field(default_factory=list)
+    """Models that stood in for one another, in order."""
+    compactions: int = 0
+    """How often its conversation was made smaller."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def terminal(self) -> bool:
+        return self.phase in NODE_TERMINAL
+
+
+class Summary(BaseModel):
+    """What lists show of a run, without its tree."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    id: str
+    ref: str = ""
+    title: str = ""
+    input: str = ""
+    state: RunPhase = "queued"
+    nodes: dict[str, int] = {}
+    """Nodes by state."""
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    open_incidents: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    wake_at: datetime | None = None
+    error: str = ""
+    fold: int = FOLD_VERSION
