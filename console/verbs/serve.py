@@ -6,26 +6,32 @@ import asyncio
 
 import click
 
-from console.output import emit, note, say
+from console.output import copy, emit, note, say
 from console.verbs.frame import Refusal, verb
-from console.workspace import workspace
+from console.workspace import Workspace, workspace
 from runtime.link.serve import BadSetting, conditions
 from runtime.link.serve import serve as carry_on
 from runtime.work import daemon
-from runtime.work.environment import UnusableEnvironment
+from runtime.work.environment import UnusableEnvironment, interpreter
 
 
 @verb()
 @click.option("--foreground", is_flag=True, help="Stay here, and say on stderr what happens.")
 @click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
+@click.option("--unit", is_flag=True, help="Print a systemd user unit for this workspace, and start nothing.")
 @click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
 @click.option("--env-file", metavar="FILE", help="Variables for the runtime in the background: keys above all.")
-async def serve(*, foreground: bool, grace: float | None, python: str, env_file: str | None, as_json: bool) -> int:
+async def serve(
+    *, foreground: bool, grace: float | None, unit: bool, python: str, env_file: str | None, as_json: bool
+) -> int:
     """Drive this workspace's runs and serve its consoles until stopped: in the background, as tmux does it.
 
     A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
     """
     place = workspace()
+    if unit:
+        copy(_unit(place, python, env_file))
+        return 0
     given = {} if grace is None else {"grace_s": grace}
     try:
         if foreground:
@@ -48,6 +54,29 @@ async def serve(*, foreground: bool, grace: float | None, python: str, env_file:
     else:
         say(f"{'started' if found.started else 'running already'}: {found.program}, pid {found.pid}")
     return 0
+
+
+def _unit(place: Workspace, python: str, env_file: str | None) -> str:
+    """A unit for ``systemctl --user``: it starts with the login, with lingering without one (systemd.service(5))."""
+    chosen = interpreter(place.root, python)
+    command = [str(chosen), "-m", "console", "--state", str(place.state), "serve", "--foreground"]
+    quoted = " ".join(f'"{_escaped(word)}"' for word in command)
+    keys = f'EnvironmentFile="{_escaped(str((place.root / env_file).resolve()))}"\n' if env_file else ""
+    return (
+        "# systemctl --user enable --now orbiter-console.service, after saving this as\n"
+        "# ~/.config/systemd/user/orbiter-console.service; loginctl enable-linger keeps it without a login.\n"
+        "[Unit]\n"
+        f"Description=Orbiter Console runtime of {_escaped(str(place.root))}\n\n"
+        "[Service]\n"
+        f"WorkingDirectory={_escaped(str(place.root))}\n{keys}ExecStart={quoted}\n"
+        "Restart=on-failure\nKillSignal=SIGTERM\nTimeoutStopSec=30\n\n"
+        "[Install]\nWantedBy=default.target\n"
+    )
+
+
+def _escaped(text: str) -> str:
+    # A percent sign begins a specifier in a unit, a dollar sign a variable.
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
 
 
 @verb()

@@ -460,6 +460,25 @@ class GrantRevoked(Record):
     by: Actor = Actor()
 
 
+class FreezeSet(Record):
+    """Runs that begin from now on are frozen: those of the swarm `ref`, or all where it is empty."""
+
+    type: Literal["freeze.set"] = "freeze.set"
+    DURABLE: ClassVar[bool] = True
+    ref: str = ""
+    reason: str = ""
+    by: Actor = Actor()
+
+
+class FreezeLifted(Record):
+    """The freeze of a swarm is over; with an empty `ref` every one is."""
+
+    type: Literal["freeze.lifted"] = "freeze.lifted"
+    DURABLE: ClassVar[bool] = True
+    ref: str = ""
+    by: Actor = Actor()
+
+
 class BreakerChanged(Record):
     """A circuit breaker is in another state. `key`: ``model:provider:name`` or ``tool:name``; times in epoch seconds;
     `opened_at` None: closed. The fields are those of `runtime.judgement.breaker.Breaker`.
@@ -506,7 +525,7 @@ KNOWN: tuple[type[Record], ...] = (
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
-    GrantAdded, GrantUsed, GrantRevoked, BreakerChanged, OperatorLooked, NoticeSent,
+    GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, NoticeSent,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
@@ -559,6 +578,8 @@ Event = Annotated[
     | Annotated[GrantAdded, Tag("grant.added")]
     | Annotated[GrantUsed, Tag("grant.used")]
     | Annotated[GrantRevoked, Tag("grant.revoked")]
+    | Annotated[FreezeSet, Tag("freeze.set")]
+    | Annotated[FreezeLifted, Tag("freeze.lifted")]
     | Annotated[BreakerChanged, Tag("breaker.changed")]
     | Annotated[OperatorLooked, Tag("operator.looked")]
     | Annotated[NoticeSent, Tag("notice.sent")]

@@ -14,6 +14,7 @@ from runtime.record.rewind import dropped_by
 from runtime.record.state import RUN_TERMINAL, Node, RunState, Summary, fold
 from runtime.work.answers import first_question
 from runtime.work.desk import BadCommand
+from runtime.work.frost import freeze_if_told
 from runtime.work.life import new_id
 
 What = Literal["tool", "agent"]
@@ -42,11 +43,13 @@ class Controls:
 
     async def freeze(self, run_id: str = "", *, ref: str = "", reason: str = "", by: ev.Actor) -> list[str]:
         """Freeze a run, all runs of a swarm, or (neither given) every run; returns the ids of those that were frozen
-        now.
+        now. A freeze of a swarm or of everything stands: runs that begin later are frozen, too, until it is lifted.
 
         Raises:
             BadControl: the run does not exist or has ended.
         """
+        if not run_id:
+            await self._journal.post(ev.WORKSPACE, ev.FreezeSet(ref=ref, reason=reason, by=by))
         chosen = await self._chosen(run_id, ref, ("queued", "running", "waiting"))
         for summary in chosen:
             await self._journal.post(summary.id, ev.RunFrozen(reason=reason, by=by))
@@ -54,6 +57,8 @@ class Controls:
 
     async def thaw(self, run_id: str = "", *, ref: str = "", by: ev.Actor) -> list[str]:
         """Let frozen runs go on; see `freeze`."""
+        if not run_id:
+            await self._journal.post(ev.WORKSPACE, ev.FreezeLifted(ref=ref, by=by))
         chosen = await self._chosen(run_id, ref, ("frozen",))
         for summary in chosen:
             await self._journal.post(summary.id, ev.RunThawed(by=by))
@@ -144,6 +149,7 @@ class Controls:
         state = RunState()
         state.apply(created)
         await self._journal.create(created, state.summary())
+        await freeze_if_told(self._journal, created.run_id, created.ref)
         return created.run_id
 
     async def node_named(self, run_id: str, name: str) -> str:

@@ -20,6 +20,7 @@ from runtime.record.state import RunState, fold
 from runtime.work import loader
 from runtime.work.answer_params import BadCommand, checked, until
 from runtime.work.budgets import checked_budget
+from runtime.work.frost import freeze_if_told
 from runtime.work.life import new_id
 
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
@@ -70,7 +71,8 @@ class Desk:
         )
         state = RunState()
         state.apply(created)
-        await self._journal.create(created, state.summary())
+        if await self._journal.create(created, state.summary()):
+            await freeze_if_told(self._journal, run_id, ref)
         return run_id
 
     async def answer(

@@ -193,3 +193,17 @@ async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, co
         await bench.ended(run)
     assert "the operator says first" in forked.output
     assert bench.effects.count("asked for whom?") == 1
+
+
+async def test_a_freeze_of_a_swarm_stands_for_runs_that_begin_later(bench: Bench, controls: Controls) -> None:
+    first = await bench.start("plain")
+    ref = (await bench.state(first)).ref
+    assert await controls.freeze(ref=ref, reason="the provider is down", by=ME) == [first]
+    later, other = await bench.start("plain"), await bench.start("chatty")
+    async with bench.driving():
+        await bench.ended(other)
+        assert (await bench.state(later)).phase == "frozen"
+        assert sorted(await controls.thaw(ref=ref, by=ME)) == sorted([first, later])
+        await bench.ended(first)
+        await bench.ended(later)
+        await bench.ended(await bench.start("plain"))
