@@ -30,7 +30,10 @@ async def serve(
     """
     place = workspace()
     if unit:
-        copy(_unit(place, python, env_file))
+        try:
+            copy(_unit(place, python, env_file))
+        except ValueError as exc:
+            raise Refusal(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
         return 0
     given = {} if grace is None else {"grace_s": grace}
     try:
