@@ -19,9 +19,11 @@ from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
 from console.lenient import read_leniently
+from screens.keynames import in_words
 from screens.layout import Span
 from screens.widgets.bar import Bar
-from themes.loader import DEFAULT, built_in
+from themes.choice import BUILT_IN, DEFAULT
+from themes.loader import named
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from screens.governor import Governor
     from screens.link import Session
     from screens.messages import OpenHome, OpenRun
-
-_KEY_WORDS = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "question_mark": "?"}
-
 
 TICK = 1.0
 
@@ -65,9 +64,7 @@ class OrbiterApp(App[None]):
         self.governor = governor
         super().__init__(driver_class=_driver(governor))
         read_leniently()
-        for found in built_in():
-            self.register_theme(found)
-            self._themes[found.name] = found
+        self._learn(theme)
         self.theme = theme
         self._colours = self.console._color_system or ColorSystem.TRUECOLOR
         self.failure: Exception | None = None
@@ -82,6 +79,11 @@ class OrbiterApp(App[None]):
         bar = Bar(id="opening")
         bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
         yield bar
+
+    def _learn(self, *names: str) -> None:
+        for name in names:
+            self._themes[name] = named(name)
+            self.register_theme(self._themes[name])
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -100,6 +102,7 @@ class OrbiterApp(App[None]):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
             self.set_interval(TICK, self._save_colours)
+        self.call_after_refresh(self._learn, *(name for name in BUILT_IN if name not in self._themes))
         if callable(self._session):
             self.call_after_refresh(self._open)
         else:
@@ -143,8 +146,7 @@ class OrbiterApp(App[None]):
         """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
         if binding.key_display:
             return binding.key_display
-        *modifiers, key = binding.key.split("+")
-        return "+".join([*modifiers, _KEY_WORDS.get(key, key)])
+        return in_words(binding.key)
 
     def _leave(self, number: signal.Signals) -> None:
         """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""

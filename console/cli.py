@@ -43,6 +43,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "serve": ("console.verbs.serve:serve", "Drive this workspace's runs and serve its consoles."),
     "stop": ("console.verbs.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
     "dial-stdio": ("console.verbs.dial:dial_stdio", "Connect stdin and stdout to this workspace's runtime (for ssh)."),
+    "themes": ("console.verbs.looks:themes", "List the themes that --theme and $ORBITER_THEME can choose."),
+    "keys": ("console.verbs.looks:keys", "List the console's actions and the keys that do them."),
     "doctor": ("console.verbs.doctor:doctor", "Check this installation and this workspace."),
 }
 
@@ -72,6 +74,7 @@ class Verbs(click.Group):
 @click.option("--viewer", is_flag=True, help="With --host: look, and act on nothing.")
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
+@click.option("--theme", metavar="NAME", help="Without a verb: the looks (default: $ORBITER_THEME; see `themes`).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context
 def cli(ctx: click.Context, /, state: str | None, *, mouse: bool | None, **console: Any) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.output import note, speaks_unicode
 from console.workspace import Workspace
+from themes.choice import DEFAULT
 
 if TYPE_CHECKING:
     from runtime.link.client import LinkClient
@@ -34,13 +35,15 @@ def open_console(
     embedded: bool = False,
     run_id: str = "",
     mouse: bool | None = None,
+    theme: str = DEFAULT,
     settings: Mapping[str, Any] | None = None,
 ) -> int:
     """Open the console and return its exit code when it is closed.
 
     A runtime in the background is started where none is there, and goes on afterwards; with `embedded` the runtime
     lives in this process and its runs stand still until the next one. `mouse` is off by default over SSH, where a
-    terminal that is attached again sends reports that nobody asked for. `settings` as `runtime.link.serve` takes them.
+    terminal that is attached again sends reports that nobody asked for. `theme` is one of
+    `themes.choice.BUILT_IN`. `settings` as `runtime.link.serve` takes them.
 
     Raises:
         Unreachable: the runtime did not come up; with the last lines of its log.
@@ -63,7 +66,9 @@ def open_console(
             asyncio.run(transport.revive())
             return client(transport)
 
-        return show(in_here if embedded else in_background, run_id=run_id, mouse=mouse, goes_on=not embedded)
+        return show(
+            in_here if embedded else in_background, run_id=run_id, mouse=mouse, theme=theme, goes_on=not embedded
+        )
 
 
 def client(transport: Transport) -> LinkClient:
@@ -79,6 +84,7 @@ def show(
     *,
     run_id: str = "",
     mouse: bool | None = None,
+    theme: str = DEFAULT,
     goes_on: bool = True,
     opening: str = "looking for the runtime of this workspace",
 ) -> int:
@@ -101,7 +107,7 @@ def show(
         return Session(way(), glyphs=UNICODE if unicode else ASCII, governor=governor)
 
     governor = Governor()
-    app = OrbiterApp(session, run_id=run_id, opening=opening, governor=governor)
+    app = OrbiterApp(session, theme=theme, run_id=run_id, opening=opening, governor=governor)
     app.run(mouse=not over_ssh if mouse is None else mouse)
     if app.failure is not None:
         raise app.failure

@@ -13,9 +13,16 @@ from runtime.link.client import LinkClient
 from runtime.link.several import SeveralClients
 from runtime.link.ssh import SshTransport
 from runtime.link.transport import Unreachable
+from themes.choice import DEFAULT
 
 
-def open_hosts(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool = False, mouse: bool | None = None) -> int:
+def open_hosts(
+    ways: Mapping[str, tuple[SshTransport, bool]],
+    *,
+    start: bool = False,
+    mouse: bool | None = None,
+    theme: str = DEFAULT,
+) -> int:
     """Open the console on the runtimes of other machines and return its exit code when it is closed.
 
     Args:
@@ -23,6 +30,7 @@ def open_hosts(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool = F
             is, the console opens, says so, and offers a key.
         start: Start one on every host.
         mouse: As `console.open.open_console`.
+        theme: As there.
 
     Raises:
         Unreachable: none of the hosts can be reached; with the reason.
@@ -32,7 +40,7 @@ def open_hosts(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool = F
     link: LinkClient | SeveralClients = SeveralClients(clients)
     if len(clients) == 1:
         (link,) = clients.values()
-    return show(lambda: link, mouse=mouse, opening=", ".join(clients))
+    return show(lambda: link, mouse=mouse, theme=theme, opening=", ".join(clients))
 
 
 def log_in(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool) -> None:

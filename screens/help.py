@@ -11,22 +11,12 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from runtime.judgement.options import LABELS
+from screens.keynames import PLACES
 from screens.layout import Span, Spans, span
 from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
 
 _KEY_WIDTH = 16
-_GROUPS = {
-    "prompt": "In the prompt",
-    "editor": "While typing",
-    "tree": "In the tree",
-    "list": "In lists",
-    "page": "In texts",
-    "home": "In the inbox",
-    "run": "In a run",
-    "app": "Everywhere",
-}
-"""What the first part of an action's id stands for, in the order in which a reader wants it."""
 
 
 class HelpPage(LivePage):
@@ -63,13 +53,13 @@ class HelpScreen(ModalScreen[None]):
 
 def help_lines(screen: Screen[Any]) -> list[Spans]:
     """All keys that work on `screen` now, by what they belong to; then the keys of decisions."""
-    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in _GROUPS.values()}
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in PLACES.values()}
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
         if not named:  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
             continue
-        group = groups.setdefault(_GROUPS.get(context, context), {})
+        group = groups.setdefault(PLACES.get(context, context), {})
         keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
         shown = screen.app.get_key_display(binding)
         if shown not in keys:

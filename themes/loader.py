@@ -14,10 +14,8 @@ import yaml
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from themes.choice import BUILT_IN
 from themes.tokens import SECTIONS, variable
-
-DEFAULT = "orbiter-dark"
-_BUILT_IN = (DEFAULT, "orbiter-light")
 
 
 class ThemeError(Exception):
@@ -30,7 +28,16 @@ def built_in() -> list[Theme]:
     Raises:
         ThemeError: a file of ours is broken.
     """
-    return [parse((files("themes") / f"{name}.yaml").read_text("utf-8"), f"{name}.yaml") for name in _BUILT_IN]
+    return [named(name) for name in BUILT_IN]
+
+
+def named(name: str) -> Theme:
+    """One of the themes that come with the program.
+
+    Raises:
+        ThemeError: its file is broken.
+    """
+    return parse((files("themes") / f"{name}.yaml").read_text("utf-8"), f"{name}.yaml")
 
 
 def load(path: Path) -> Theme:

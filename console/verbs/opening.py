@@ -11,6 +11,7 @@ from console.open import open_console
 from console.output import note
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
+from themes.choice import UnknownTheme, chosen
 
 
 def has_screen() -> bool:
@@ -18,7 +19,9 @@ def has_screen() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
-def open_it(*, hosts: Sequence[str], viewer: bool, start: bool, embedded: bool, mouse: bool | None) -> int:
+def open_it(
+    *, hosts: Sequence[str], viewer: bool, start: bool, embedded: bool, mouse: bool | None, theme: str | None
+) -> int:
     """Open the console, here or on hosts; its exit code."""
     if hosts and embedded:
         note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
@@ -27,7 +30,7 @@ def open_it(*, hosts: Sequence[str], viewer: bool, start: bool, embedded: bool, 
         if viewer or start:
             note("--viewer and --start are for --host")
             return BAD_INPUT
-        return open_here(embedded=embedded, mouse=mouse)
+        return open_here(embedded=embedded, mouse=mouse, theme=theme)
     from console.remote import open_hosts  # what a console on this machine does without, and is there sooner for it
     from console.verbs.hosts import transports
     from runtime.link.ssh import BadHost
@@ -38,20 +41,27 @@ def open_it(*, hosts: Sequence[str], viewer: bool, start: bool, embedded: bool, 
     except (BadHost, ConfigurationError) as exc:
         note(str(exc))
         return BAD_INPUT
-    return _opened(lambda: open_hosts(ways, start=start, mouse=mouse))
+    return _opened(theme, lambda looks: open_hosts(ways, start=start, mouse=mouse, theme=looks))
 
 
-def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str = "") -> int:
+def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str = "", theme: str | None = None) -> int:
     """Open the console, at `run_id` if one is named; its exit code. What keeps it from opening is said on stderr."""
-    return _opened(lambda: open_console(workspace(), embedded=embedded, mouse=mouse, run_id=run_id))
+    return _opened(
+        theme, lambda looks: open_console(workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks)
+    )
 
 
-def _opened(console: Callable[[], int]) -> int:
+def _opened(theme: str | None, console: Callable[[str], int]) -> int:
+    try:
+        looks = chosen(os.environ, theme)
+    except UnknownTheme as exc:
+        note(str(exc))
+        return BAD_INPUT
     if not has_screen():
         note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
         return BAD_INPUT
     try:
-        return console()
+        return console(looks)
     except (OrbiterError, OSError, ValueError) as exc:
         note(str(exc))
         return FAILED

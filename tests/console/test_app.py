@@ -29,6 +29,7 @@ from screens.widgets.prompt import Asked, Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
+from themes.choice import BUILT_IN
 
 NEVER = 3600.0
 """A prompt that does not arm while the test lasts."""
@@ -688,8 +689,8 @@ async def test_nothing_is_painted_while_nothing_happens(monkeypatch: pytest.Monk
 async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
         await armed(pilot)
-        assert set(pilot.app.available_themes) == {"orbiter-dark", "orbiter-light"}
-        for theme in ("orbiter-light", "orbiter-dark"):
+        assert set(pilot.app.available_themes) == set(BUILT_IN)
+        for theme in BUILT_IN:
             pilot.app.theme = theme
             await redrawn(pilot)
         await pilot.press("ctrl+p")
