@@ -98,7 +98,7 @@ class OrbiterApp(App[None]):
     def on_mount(self) -> None:
         with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: somebody embeds us
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGHUP, signal.SIGTERM):
+            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
             self.set_interval(TICK, self._save_colours)

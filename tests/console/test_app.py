@@ -494,9 +494,9 @@ async def test_a_prompt_never_steals_a_field_in_which_someone_types() -> None:
 
 async def test_an_answer_that_comes_too_late_is_refused_with_the_reason() -> None:
     story = broken()
-    async with console(story, run_id="run-3") as (pilot, _):
+    async with console(story, run_id="run-3") as (pilot, desk):
         await armed(pilot)
-        story.answer("run-3-inc-1", "skip", who="grace")
+        desk.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
         await pilot.press("r")
         await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
 

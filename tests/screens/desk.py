@@ -25,6 +25,8 @@ class Desk:
         self.revived = 0
         self.streamed: dict[tuple[str, str], StreamedText] = {}
         self.cannot_revive = ""
+        self.overtaken: Callable[[], None] = lambda: None
+        """Called when a command has come in and before it is looked at: somebody else was faster."""
         self.asks = False
         self.logins = 0
         self.hosts: dict[str, str] = {}
@@ -88,6 +90,7 @@ class Desk:
         if verb == "preview":
             return {"sentence": "would have matched 3 past actions and 1 pending"}
         assert verb == "answer"
+        self.overtaken()
         incident_id = args["incident_id"]
         for story in self.stories.values():
             incident = story.state.incidents.get(incident_id)
