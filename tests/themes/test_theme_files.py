@@ -89,7 +89,7 @@ def test_who_sees_no_green_tells_the_states_apart(name: str, one: str, other: st
 
 
 def test_the_measure_for_who_sees_no_green_finds_red_and_green_of_one_lightness_alike() -> None:
-    """The default's own pair, further apart than `APART` for most people, is not for everybody."""
+    """A pair that is far apart for most people, and is not for everybody: the measure can fail."""
     red, green = Color.parse("#b06030"), Color.parse("#708a2c")
     assert dist(_lab(_linear(red)), _lab(_linear(green))) >= APART
     assert dist(_lab(_deuteranope(red)), _lab(_deuteranope(green))) < APART
