@@ -10,6 +10,7 @@ from typing import Any
 from console.cli import FAILED, WAITING
 from console.embedded import Driving
 from console.linear import follow, in_json, in_lines
+from console.logs import TOLD_ELSEWHERE, through_the_gate
 from console.operators import Operator
 from console.output import note
 from console.verbs.frame import Refusal, operator, writing
@@ -111,6 +112,7 @@ async def _carried(
     as_json: bool,
     decider: Callable[[], Operator] | None,
 ) -> RunState:
+    through_the_gate().muted = TOLD_ELSEWHERE
     async with Driving(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
         following = asyncio.create_task(
             follow(journal, desk, run_id, in_json() if as_json else in_lines(), decider() if decider else None)

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec
 import click
 
 from console.cli import BAD_INPUT, FAILED
+from console.logs import through_the_gate
 from console.output import note
 from console.workspace import workspace
 from orbiter.errors import OrbiterError
@@ -58,6 +59,7 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
 
 def outcome(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """The exit code of a verb's body; what ends it in an error is said on stderr."""
+    through_the_gate()
     try:
         return asyncio.run(body())
     except Refusal as exc:

@@ -44,7 +44,16 @@ async def attempt_once(c: Carried, changes: dict[str, Any]) -> Given | Trouble |
     checked = gate.as_used(c, changes)
     if checked is not None:
         arguments = c.step.codec.replace(arguments, {"arguments": checked})
-    await _start(c, attempt, changes if checked is None else {**changes, "arguments": checked})
+    # From before it is written that it begins until it is written how it ended.
+    c.element.holds = not c.repeatable
+    try:
+        await _start(c, attempt, changes if checked is None else {**changes, "arguments": checked})
+        return await _outcome(c, arguments, attempt, changes)
+    finally:
+        c.element.holds = False
+
+
+async def _outcome(c: Carried, arguments: Any, attempt: int, changes: dict[str, Any]) -> Given | Trouble | None:
     began = time.monotonic()
     try:
         result = await _call(c, arguments, attempt)
@@ -85,7 +94,6 @@ async def _start(c: Carried, attempt: int, changes: dict[str, Any]) -> None:
 
 async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
     timeout = c.step.traits.timeout
-    c.element.holds = not c.repeatable
     try:
         with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
             async with asyncio.timeout(timeout) as limit:
@@ -108,8 +116,6 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
             operation=c.step.name,
             timeout_seconds=timeout,
         ) from exc
-    finally:
-        c.element.holds = False
 
 
 async def _succeeded(  # noqa: PLR0917 - one attempt's whole story

@@ -56,6 +56,8 @@ class Conditions:
     """After how long without progress somebody is told; None: never."""
     handoff_rounds: int = 3
     """How often agents may hand on in the same circle before somebody is asked; 0: never."""
+    drain_s: float = 10.0
+    """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
     deltas: Deltas | None = None
     program: str = ""
     alive_since: Callable[[], datetime] | None = None

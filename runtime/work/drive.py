@@ -130,11 +130,11 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
     attendants = [
         asyncio.create_task(life.listen(after)),
         asyncio.create_task(_renew(life, life.lease)),
-        asyncio.create_task(_then_end(life, life.watch_idleness(), "park")),
+        asyncio.create_task(_park(life)),
         asyncio.create_task(watch_progress(life)),
     ]
     if stopping is not None:
-        attendants.append(asyncio.create_task(_then_end(life, stopping.wait(), "stop")))
+        attendants.append(asyncio.create_task(_stop(life, stopping)))
     if life.state.abort is not None:
         life.end("abort")
     elif life.state.rewind is not None:
@@ -168,9 +168,20 @@ async def _until_done(life: Life, root: asyncio.Task[ev.RunFinished]) -> None:
         root.cancel()
 
 
-async def _then_end(life: Life, awaited: Any, reason: Literal["park", "stop"]) -> None:
-    await awaited
-    life.end(reason)
+async def _park(life: Life) -> None:
+    await life.watch_idleness()
+    life.end("park")
+
+
+async def _stop(life: Life, stopping: asyncio.Event) -> None:
+    """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
+    await stopping.wait()
+    idle = life.idle()  # before everything else waits, too
+    life.hold()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(life.conditions.drain_s):
+            await life.drained()
+    life.end("park" if idle else "stop")
 
 
 async def _renew(life: Life, lease: Lease) -> None:

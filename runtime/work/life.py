@@ -75,6 +75,7 @@ class Life:
         self._moved_at = time.monotonic()
         self._heard = lease.seq
         self._somebody_waits = asyncio.Event()
+        self._held = False
         self._thawed = asyncio.Event()
         self._see_frost()
         self._root: asyncio.Task[Any] | None = None
@@ -201,7 +202,7 @@ class Life:
         self._see_frost()
 
     def _see_frost(self) -> None:
-        if self.state.phase == "frozen":
+        if self.state.phase == "frozen" or self._held:
             self._thawed.clear()
         else:
             self._thawed.set()
@@ -241,6 +242,16 @@ class Life:
         if element.parent is not None:
             element.parent.children -= 1
         self._moves += 1
+
+    def hold(self) -> None:
+        """Let nothing more begin: the drive is about to let go of the run."""
+        self._held = True
+        self._thawed.clear()
+
+    async def drained(self) -> None:
+        """Wait until no call is under way that must not be begun twice."""
+        while any(element.holds for element in self._open):  # noqa: ASYNC110 - a flag of many, asked only at a stop
+            await asyncio.sleep(0.02)
 
     def idle(self) -> bool:
         """Whether every open leaf waits and no call is under way that must not be begun twice."""

@@ -17,6 +17,16 @@ KEPT = 3
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+class Legible(logging.Formatter):
+    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if text.isprintable():
+            return text
+        return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
 def log_path(state_dir: str | Path) -> Path:
     return Path(state_dir) / NAME
 
@@ -73,7 +83,7 @@ class RotatingDescriptors(logging.StreamHandler):  # type: ignore[type-arg] # it
         self._path = path
         self._limit, self._kept = limit, kept
         self._descriptors = descriptors
-        self.setFormatter(logging.Formatter(FORMAT))
+        self.setFormatter(Legible(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -246,3 +246,21 @@ def test_the_examples_run_as_they_stand(program: Program) -> None:
     helpdesk = program("run", f"{examples}/helpdesk.py:swarm", "What would returning 3 lamps cost?")
     assert helpdesk.returncode == 0, helpdesk.stderr
     assert "64.60" in helpdesk.stdout
+
+
+def test_what_is_logged_goes_through_the_gate(program: Program) -> None:
+    (program.directory / "evil.py").write_text(
+        "from orbiter import Agent\n"
+        "from orbiter.models.scripted import script\n"
+        "@script('evil/model')\n"
+        "def said(messages, tools):\n"
+        "    raise ValueError('key invalid \\x1b]0;owned\\x07\\x1b[2J bad\\nFORGED')\n"
+        "swarm = Agent(name='evil', model='scripted:evil/model')\n"
+    )
+    done = program("run", "evil.py:swarm", "hi")
+    assert done.returncode == 3, done.stderr
+    for stream in (done.stdout, done.stderr):
+        assert "\x1b" not in stream
+        assert "\x07" not in stream
+        assert not any(line.startswith("FORGED") for line in stream.splitlines())
+    assert "owned" in done.stdout + done.stderr

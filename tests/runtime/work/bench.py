@@ -69,6 +69,7 @@ class Bench:
         self, *, grace_s: float = 60.0, policy: RetryPolicy | None = None, **more: Any
     ) -> AsyncIterator[Supervisor]:
         quick = RetryPolicy(max_attempts=2, base=0.01)
+        more.setdefault("drain_s", 0.2)  # most tools that still run at a test's end run for ever
         conditions = Conditions(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
         supervisor = Supervisor(self.journal, conditions, period_s=0.02)
         serving = asyncio.create_task(supervisor.serve())

@@ -1,0 +1,44 @@
+"""What the program logs while a verb runs: on stderr, a line each, through the gate like all foreign text.
+
+Without a handler Python would write warnings to stderr as they are, and they quote models, tools and providers.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+from console.output import note
+from screens.text import clean_line
+
+TOLD_ELSEWHERE = frozenset({"runtime.faults"})
+"""Loggers whose warnings a followed run shows already, as events."""
+
+
+class Noted(logging.Handler):
+    """Warnings and worse as notes."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.muted: frozenset[str] = frozenset()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name in self.muted:
+            return
+        try:
+            text = record.getMessage()
+            if record.exc_info and record.exc_info[1] is not None:
+                text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
+            note(clean_line(f"{record.levelname.lower()}: {record.name}: {text}"))
+        except Exception:
+            self.handleError(record)
+
+
+def through_the_gate() -> Noted:
+    """Let logs go through the gate; the handler, of which there is one."""
+    root = logging.getLogger()
+    found = next((handler for handler in root.handlers if isinstance(handler, Noted)), None)
+    if found is None:
+        found = Noted()
+        root.addHandler(found)
+    return found
