@@ -36,8 +36,9 @@ async def carry(
     as_json: bool,
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None = None,
+    drill: bool = False,
 ) -> RunState:
-    """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets.
+    """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
 
     Raises:
         LoadError: the reference does not lead to a swarm; nothing was begun.
@@ -49,12 +50,13 @@ async def carry(
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
         desk = Desk(journal, place.root)
-        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget)
+        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
 
 
-async def begin(ref: str, task: str, *, title: str = "", resume: bool) -> str:
+async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
     """Ask for a run of `ref` on `task`, or find its newest unfinished one, for a runtime to drive; its id.
+    A `drill`'s failures are invented: they open no breaker.
 
     Raises:
         LoadError, AgentError: as `carry`.
@@ -63,7 +65,7 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool) -> str:
     ref = loader.absolute(ref, place.root)
     check_models(await asyncio.to_thread(loader.load, ref, place.root))
     async with writing() as journal:
-        return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume)
+        return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
 
 
 async def _begun(
@@ -75,6 +77,7 @@ async def _begun(
     title: str,
     resume: bool,
     budget: Mapping[str, float] | None = None,
+    drill: bool = False,
 ) -> str:
     found = await _unfinished(journal, ref, task) if resume else None
     if resume and found is None:
@@ -83,7 +86,9 @@ async def _begun(
         note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
     if found is not None:
         return found.id
-    options = {"budget": dict(budget)} if budget else None
+    options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
+    if drill:
+        options["breakers"] = False
     return await desk.start(ref, task, title=title, options=options, by=operator())
 
 

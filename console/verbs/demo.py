@@ -52,7 +52,7 @@ def demo(
 async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
     decider: type[Operator] = PersonAtTerminal if has_person() and not as_json else DemoOperator
     before = len(calls())
-    state = await carry(_named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider)
+    state = await carry(_named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider, drill=True)
     (note if as_json else say)(_conclusion(state, calls()[before:]))
     return exit_code(state)
 
@@ -63,7 +63,7 @@ def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
     ids: list[str] = []
 
     async def begin_one() -> int:
-        ids.append(await begin(_named(model), TASK, title=TITLE, resume=resume))
+        ids.append(await begin(_named(model), TASK, title=TITLE, resume=resume, drill=True))
         return 0
 
     async def conclude() -> int:

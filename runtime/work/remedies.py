@@ -148,8 +148,11 @@ async def _closed(c: Carried, names: list[str]) -> set[str]:
 
 
 def breaker_key(c: Carried, changes: dict[str, Any]) -> str:
-    """The breaker that stands before a step; empty where there is none."""
-    if c.step.kind == "value" or not c.life.conditions.errors.enable_circuit_breaker:
+    """The breaker that stands before a step; empty where there is none, as in a run begun with ``breakers`` off: a
+    drill, whose invented failures say nothing of any service.
+    """
+    off = c.life.state.options.get("breakers") is False
+    if c.step.kind == "value" or off or not c.life.conditions.errors.enable_circuit_breaker:
         return ""
     return f"model:{c.model(changes)}" if c.step.kind == "llm" else f"tool:{c.step.name}"
 

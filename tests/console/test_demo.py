@@ -65,6 +65,18 @@ def test_it_meets_four_kinds_of_fault_and_comes_to_its_end(project: Program) -> 
     assert {each["answer"]["by"]["channel"] for each in shown["incidents"]} == {"rule"}
 
 
+def test_a_second_one_at_once_meets_the_same_faults(project: Program) -> None:
+    for _ in range(2):
+        assert project("demo").returncode == 0
+    causes = [
+        sorted(each["fault"]["cause"] for each in project.json("show", run["id"])[0]["incidents"])
+        for run in project.json("runs")
+    ]
+    assert causes[0] == causes[1]
+    assert "circuit_open" not in causes[0]
+    assert project.json("breakers") == []
+
+
 def test_nothing_that_had_succeeded_is_carried_out_again(project: Program) -> None:
     project("demo")
     found = counted(project)
