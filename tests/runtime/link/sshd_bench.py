@@ -35,7 +35,9 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 AllowTcpForwarding yes
 LogLevel ERROR
+SetEnv HOME={place}/home
 """
+"""The sessions have a home of their own: what the account's shell files do, and wait for, is none of ours."""
 _CLIENT = """
 Host far
     HostName {address}
@@ -63,6 +65,7 @@ class Sshd:
             self.port = int(probe.getsockname()[1])
         self._keygen("host")
         (place / "authorized_keys").touch()
+        (place / "home").mkdir(exist_ok=True)
         (place / "sshd_config").write_text(_SERVER.format(port=self.port, place=place, address=address))
         client = _CLIENT.format(port=self.port, place=place, address=address, user=getpass.getuser())
         (place / "ssh_config").write_text(client)
