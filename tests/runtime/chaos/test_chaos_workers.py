@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +27,7 @@ async def test_a_thawed_worker_finds_itself_fenced(place: Callable[[str], Place]
         async with asyncio.timeout(20):
             while not found.effects["look out"]:  # noqa: ASYNC110 - told by a file
                 await asyncio.sleep(0.005)
-        await frozen.signal(signal.SIGSTOP)
+        await _freeze(frozen, found.root)
         other = found.lives.begin("live", found.root, lease_s=0.3)
         async with asyncio.timeout(20):
             while found.effects["look out"] < 2:  # noqa: ASYNC110 - told by a file
@@ -41,6 +45,26 @@ async def test_a_thawed_worker_finds_itself_fenced(place: Callable[[str], Place]
     tried("SIGSTOP of a worker, thawed after another took over", 1)
 
 
+async def _freeze(process: Any, root: Path) -> None:
+    """Freeze a worker between two transactions: inside one it would hold the file's write lock, and all would wait."""
+    for _ in range(100):
+        await process.signal(signal.SIGSTOP)
+        if await asyncio.to_thread(_writable, root / "journal.db"):
+            return
+        await process.signal(signal.SIGCONT)
+    raise AssertionError("the worker was inside a transaction whenever it was frozen")
+
+
+def _writable(path: Path) -> bool:
+    with closing(sqlite3.connect(path, timeout=1.0, isolation_level=None)) as file:
+        try:
+            file.execute("BEGIN IMMEDIATE")
+            file.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
 @pytest.mark.timeout(180)
 async def test_three_workers_killed_and_frozen_lose_no_run(place: Callable[[str], Place], tried: Tried) -> None:
     async with place("w") as found:
@@ -50,7 +74,7 @@ async def test_three_workers_killed_and_frozen_lose_no_run(place: Callable[[str]
             for more in ({"die_after": 20}, {}, {})
         ]
         assert await first[0].status() == -signal.SIGKILL
-        await first[1].signal(signal.SIGSTOP)
+        await _freeze(first[1], found.root)
         doubts = 0
         for _ in range(12):
             assert await found.lives.live(found.root, lease_s=0.3) == 0
