@@ -414,6 +414,14 @@ class IncidentClosed(Record):
     reason: str
 
 
+class AnalysisStarted(Record):
+    """A model is being asked about an incident; what comes of it is an `AnalysisAdded`, in this life or a later one."""
+
+    type: Literal["incident.analysis_started"] = "incident.analysis_started"
+    incident_id: str
+    model: str
+
+
 class AnalysisAdded(Record):
     """A model's view of an incident; a fixed sentence where none could be had."""
 
@@ -524,12 +532,12 @@ KNOWN: tuple[type[Record], ...] = (
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
-    IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisAdded,
+    IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisStarted, AnalysisAdded,
     GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, NoticeSent,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
-    AnalysisAdded, IncidentClosed, LateResultDropped,
+    AnalysisStarted, AnalysisAdded, IncidentClosed, LateResultDropped,
 )  # fmt: skip
 """What may be appended to a run without its lease, besides answers."""
 
@@ -574,6 +582,7 @@ Event = Annotated[
     | Annotated[IncidentOpened, Tag("incident.opened")]
     | Annotated[IncidentAnswered, Tag("incident.answered")]
     | Annotated[IncidentClosed, Tag("incident.closed")]
+    | Annotated[AnalysisStarted, Tag("incident.analysis_started")]
     | Annotated[AnalysisAdded, Tag("incident.analysed")]
     | Annotated[GrantAdded, Tag("grant.added")]
     | Annotated[GrantUsed, Tag("grant.used")]

@@ -221,11 +221,20 @@ def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
     return True
 
 
+def analysis_started(s: RunState, e: ev.AnalysisStarted) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None:
+        return False
+    if incident.analysis is None:
+        incident.analysing = e
+    return True
+
+
 def analysis_added(s: RunState, e: ev.AnalysisAdded) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:
         return False
-    incident.analysis = e
+    incident.analysing, incident.analysis = None, e
     if e.cost_usd is not None:
         s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
     return True

@@ -33,6 +33,8 @@ class Incident:
     opened: ev.IncidentOpened
     answer: ev.IncidentAnswered | None = None
     closed: str = ""
+    analysing: ev.AnalysisStarted | None = None
+    """A model is being asked, and since when; None before and once `analysis` is there."""
     analysis: ev.AnalysisAdded | None = None
 
     @property

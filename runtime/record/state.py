@@ -123,7 +123,7 @@ class RunState:
         if handler is None:
             return
         # After the end nothing happens any more, but that a late analysis comes in or that somebody turns it back.
-        late = self.terminal and not isinstance(event, ev.AnalysisAdded | ev.RewindRequested | ev.LateResultDropped)
+        late = self.terminal and not isinstance(event, _LATE)
         if late or not handler(self, event):
             self.anomalies += 1
         elif type(event) in _TIMED:
@@ -242,8 +242,11 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.IncidentOpened: at_node.incident_opened,
     ev.IncidentAnswered: at_node.incident_answered,
     ev.IncidentClosed: at_node.incident_closed,
+    ev.AnalysisStarted: at_node.analysis_started,
     ev.AnalysisAdded: at_node.analysis_added,
 }
+
+_LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped)
 
 _TIMED: frozenset[type[ev.Record]] = frozenset(
     {

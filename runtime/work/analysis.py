@@ -145,6 +145,7 @@ class Analyst:
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
         try:
             async with self._at_once, asyncio.timeout(self._timeout_s):
+                await self._journal.post(found.run_id, ev.AnalysisStarted(**at, model=model))
                 reply = await self._reply(found, model)
             text, fallback = analysis_text(reply.content)
             cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None

@@ -61,6 +61,18 @@ async def test_a_storm_of_equal_incidents_is_asked_about_once(bench: Bench) -> N
     assert {found.text for found in texts if found is not None} == {"the host is gone"}
 
 
+async def test_it_is_said_that_a_model_is_being_asked_until_its_answer_is_there(bench: Bench) -> None:
+    async with bench.driving(), analysing(bench, [Reply(text="said", delay=0.2)]):
+        run = await bench.start("dead")
+        state = await bench.until(run, lambda s: any(found.analysing for found in s.incidents.values()))
+        (incident,) = state.incidents.values()
+        assert (incident.analysing is not None and incident.analysing.model) == MODEL
+        assert incident.analysis is None
+        incident = await analysed(bench, run)
+        assert incident.analysing is None
+        assert (await bench.state(run)).anomalies == 0
+
+
 async def test_questions_and_what_nobody_decides_are_not_analysed(bench: Bench) -> None:
     async with bench.driving(), analysing(bench, ["said"]) as asked:
         await bench.incidents(await bench.start("quiz_text"))
