@@ -113,8 +113,12 @@ class Journal(Protocol):
         """
         ...
 
-    async def answer(self, answer: IncidentAnswered) -> Accepted | Refused:
-        """Record an answer: compare-and-set on the incident's revision; first wins; durable; needs no lease."""
+    async def answer(self, answer: IncidentAnswered, grant: GrantAdded | None = None) -> Accepted | Refused:
+        """Record an answer: compare-and-set on the incident's revision; first wins; durable; needs no lease.
+
+        `grant`, the permission that it makes, is written to the workspace's stream in the same transaction, and not at
+        all where the answer is refused.
+        """
         ...
 
     async def post(self, run_id: str, event: Record) -> Record:

@@ -166,8 +166,8 @@ class SqliteJournal:
 
     # -- the desk ----------------------------------------------------------------------------------------------
 
-    async def answer(self, answer: ev.IncidentAnswered) -> Accepted | Refused:
-        result = await self._write().do(Answer(encode(answer)))
+    async def answer(self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None) -> Accepted | Refused:
+        result = await self._write().do(Answer(encode(answer), encode(grant) if grant is not None else None))
         if isinstance(result, ev.IncidentAnswered):
             return Accepted(result)
         refused, run_id, seq = result

@@ -158,9 +158,13 @@ class Append(Leased):
 
 @dataclass(slots=True)
 class Answer(Op):
-    """Gives the accepted event, or why not, with the place (run id, seq) of the event that says so."""
+    """Gives the accepted event, or why not, with the place (run id, seq) of the event that says so.
+
+    `grant` is the permission that the answer makes: written with it, or not at all.
+    """
 
     draft: Draft
+    grant: Draft | None = None
     sync = True
     counted = True
 
@@ -168,6 +172,9 @@ class Answer(Op):
     def event(self) -> ev.IncidentAnswered:
         assert isinstance(self.draft.event, ev.IncidentAnswered)
         return self.draft.event
+
+    def run_ids(self) -> Sequence[str]:
+        return (ev.WORKSPACE,) if self.grant is not None else ()
 
     def incident_ids(self) -> Sequence[str]:
         return (self.event.incident_id,)
@@ -182,6 +189,9 @@ class Answer(Op):
         if found.revision != self.event.revision:
             detail = f"it was given for revision {self.event.revision}, the incident is at revision {found.revision}"
             return Refused("revision", detail), run.id, None
+        if self.grant is not None:
+            # Before the answer: whoever hears the answer looks for the grant at once.
+            batch.write(batch.runs[ev.WORKSPACE], self.grant)
         event = batch.write(run, self.draft)
         _tell(batch, run, event)
         assert isinstance(event, ev.IncidentAnswered)

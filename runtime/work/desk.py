@@ -113,13 +113,7 @@ class Desk:
             reason=reason,
             by=by,
         )
-        if grant is not None:
-            # Before the answer: whoever hears the answer looks for the grant at once.
-            await self._journal.post(ev.WORKSPACE, grant)
-        outcome = await self._journal.answer(answer)
-        if grant is not None and isinstance(outcome, Refused):
-            await self._journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id=grant.grant_id, by=by))
-        return outcome
+        return await self._journal.answer(answer, grant)
 
     async def abort(self, run_id: str, *, reason: str = "", by: ev.Actor) -> None:
         """End a run now.

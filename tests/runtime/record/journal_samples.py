@@ -38,6 +38,10 @@ def answer(incident_id: str = "i1", option: str = "retry", revision: int = 1, by
     return ev.IncidentAnswered(incident_id=incident_id, revision=revision, option=option, by=actor)
 
 
+def grant(grant_id: str = "g1") -> ev.GrantAdded:
+    return ev.GrantAdded(grant_id=grant_id, subject="*", verb="shell", pattern="", lifetime="always")
+
+
 async def started(journal: Journal, run_id: str = "r1", owner: str = "me", ttl_s: float = 10.0) -> Lease:
     """A run that exists and is driven by `owner`."""
     await journal.create(created(run_id), summary(run_id))

@@ -16,6 +16,7 @@ from runtime.record.state import Summary, fold
 from tests.runtime.record.journal_samples import (
     answer,
     created,
+    grant,
     opened,
     started,
     state_of,
@@ -301,6 +302,23 @@ async def test_the_first_answer_wins(journal: Journal) -> None:
     assert won.answer.seq == 5
     assert [incident.opened.incident_id for incident in await journal.incidents()] == ["i2"]
     assert await journal.incident("i1") == ("r1", (await journal.read("r1"))[2], won.answer)
+
+
+async def test_a_grant_is_written_with_its_answer_or_not_at_all(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [opened("i1", revision=2), opened("i2")])
+    here = await journal.position()
+    results = await asyncio.gather(
+        journal.answer(answer("i9"), grant("g-unknown")),
+        journal.answer(answer("i1", revision=1), grant("g-stale")),
+        *(journal.answer(answer("i2", option=f"o{n}", by=f"p{n}"), grant(f"g-{n}")) for n in range(9)),
+    )
+    (won,) = [number for number, result in enumerate(results[2:]) if isinstance(result, Accepted)]
+    assert [each.grant_id for each in await journal.grants()] == [f"g-{won}"]
+    # Nobody ever sees a grant whose answer was refused, nor an answer without its grant.
+    async for batch in journal.tail(None, here):
+        assert [type(event) for event in batch] == [ev.GrantAdded, ev.IncidentAnswered]
+        break
 
 
 async def test_answers_that_come_to_nothing_say_why(journal: Journal) -> None:
