@@ -19,8 +19,10 @@ from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
 from console.lenient import read_leniently
+from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
+from screens.places import HOME, PLACES
 from screens.widgets.bar import Bar
 from themes.choice import BUILT_IN, DEFAULT
 from themes.loader import named
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 
     from screens.governor import Governor
     from screens.link import Session
-    from screens.messages import OpenHome, OpenRun
+    from screens.linked import LinkedScreen
+    from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
 
 TICK = 1.0
 
@@ -71,6 +74,8 @@ class OrbiterApp(App[None]):
         self._session = session
         self._opening = opening
         self._first_run = run_id
+        self.history = History()
+        self._places: dict[str, LinkedScreen] = {}
         self._known: frozenset[str] = frozenset()
         self._heard = False
 
@@ -127,14 +132,13 @@ class OrbiterApp(App[None]):
     def _show(self) -> None:
         from runtime.link.client import LinkClient
         from runtime.link.several import SeveralClients
-        from screens.home import HomeScreen
-        from screens.run import RunScreen
 
         link = self.session.link
         link.subscribe(self._ring)
-        self.push_screen(HomeScreen(self.session))
+        self.history.go(Visit(HOME))
         if self._first_run:
-            self.push_screen(RunScreen(self.session, self._first_run))
+            self.history.go(Visit("", self._first_run))
+        self._visit()
         if isinstance(link, LinkClient | SeveralClients):
             link.start()
 
@@ -161,23 +165,63 @@ class OrbiterApp(App[None]):
             self.bell()
         self._known, self._heard = now, True
 
+    # -- where one is ----------------------------------------------------------------------------------------
+
     def on_open_run(self, message: OpenRun) -> None:
         """Show a run: the one that is shown already, or another in its place."""
         from screens.run import RunScreen
 
         screen = self.screen
-        if not isinstance(screen, RunScreen):
-            self.push_screen(RunScreen(self.session, message.run_id, message.incident_id))
-        elif screen.run_id == message.run_id:
+        if isinstance(screen, RunScreen) and screen.run_id == message.run_id:
             screen.go_to(message.incident_id)
         else:
-            self.switch_screen(RunScreen(self.session, message.run_id, message.incident_id))
+            self.history.go(Visit("", message.run_id))
+            self._visit(message.incident_id)
+
+    def on_open_place(self, message: OpenPlace) -> None:
+        if message.name in PLACES and self.history.here != (here := Visit(message.name, message.run_id)):
+            self.history.go(here)
+            self._visit()
 
     def on_open_home(self, _message: OpenHome) -> None:
+        if self.history.up() is not None:
+            self._visit()
+
+    def on_go_step(self, message: GoStep) -> None:
+        if self.history.step(message.step) is not None:
+            self._visit()
+
+    def _visit(self, incident_id: str = "") -> None:
+        """Show what the history says. A place stays as it was left; a run is looked at anew."""
+        here, above = self.history.here, self.history.above()
+        assert here is not None
+        screen = self._screen_of(here, incident_id)
+        screen.came_from = (self._title_of(above),) if above is not None else ()
+        if len(self.screen_stack) > 1:
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def _screen_of(self, visit: Visit, incident_id: str) -> LinkedScreen:
         from screens.run import RunScreen
 
-        if isinstance(self.screen, RunScreen):
-            self.pop_screen()
+        if not visit.place:
+            return RunScreen(self.session, visit.run_id, incident_id)
+        place = PLACES[visit.place]
+        if visit.run_id:
+            return place.open(self.session, visit.run_id)
+        if place.name not in self._places:
+            self._places[place.name] = place.open(self.session)
+            self.install_screen(self._places[place.name], place.name)
+        return self._places[place.name]
+
+    def _title_of(self, visit: Visit) -> str:
+        if visit.place:
+            return PLACES[visit.place].title
+        from screens.views.runs import title_of
+
+        summary = self.session.link.summaries.get(visit.run_id)
+        return title_of(summary, self.session.looks()) if summary is not None else visit.run_id
 
 
 def _driver(governor: Governor | None) -> type[Driver] | None:

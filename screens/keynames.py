@@ -11,13 +11,29 @@ PLACES: Final = {
     "list": "In lists",
     "page": "In texts",
     "home": "In the inbox",
+    "swarms": "In the list of swarms",
+    "ledger": "In the ledger of permissions",
+    "limits": "Among breakers and budgets",
+    "log": "In the log",
+    "settings": "In the settings",
+    "form": "In a form",
     "run": "In a run",
+    "timeline": "In the timeline",
     "help": "On the page of keys",
     "app": "Everywhere",
 }
 """What the first part of an action's id stands for, in the order in which a reader wants it."""
 
-_WORDS: Final = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "question_mark": "?", "slash": "/"}
+_WORDS: Final = {
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+    "question_mark": "?",
+    "slash": "/",
+    "colon": ":",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}
 
 
 def in_words(key: str) -> str:

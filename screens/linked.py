@@ -15,7 +15,8 @@ from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
 from screens.layout import Span, Spans, joined, span
 from screens.link import Link, Session
-from screens.messages import OpenRun
+from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
+from screens.places import PLACES
 from screens.text import clean_line
 from screens.views.inbox import in_order
 from screens.widgets.bar import Bar
@@ -43,6 +44,13 @@ class LinkedScreen(Screen[None]):
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
+        *(
+            Binding(place.key, f"place('{place.name}')", place.title, show=False, id=f"app.{place.name}")
+            for place in PLACES.values()
+        ),
+        Binding("escape", "up", "Back", key_display="esc", tooltip="To where this was opened from", id="app.up"),
+        Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
+        Binding("right_square_bracket", "step(1)", "Forward in history", show=False, id="app.forward"),
         Binding("b", "revive", "Bring the runtime back", id="app.revive"),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
@@ -57,6 +65,8 @@ class LinkedScreen(Screen[None]):
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._phase = ""
+        self.came_from: tuple[str, ...] = ()
+        """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
     @property
     def link(self) -> Link:
@@ -82,6 +92,16 @@ class LinkedScreen(Screen[None]):
     def crumbs(self) -> Spans:
         """Where this screen stands."""
         raise NotImplementedError
+
+    def trail(self, here: str, *, ink: str = "ink-accent") -> Spans:
+        """`orbiter › inbox › here`: the crumbs of a screen, whose own name is clean."""
+        crumb = self.session.glyphs.crumb
+        above = "".join(f"{title.lower()}{crumb}" for title in self.came_from)
+        return (
+            Span("orbiter", "ink-strong", bold=True),
+            Span(f"{crumb}{above}", "ink-muted"),
+            Span(here, ink),
+        )
 
     def on_mount(self) -> None:
         self._end = self.link.subscribe(self._changed)
@@ -150,7 +170,18 @@ class LinkedScreen(Screen[None]):
         """Keys for what cannot be done now are not offered."""
         if action == "revive":
             return self.link.status.phase == "lost"
+        if action == "up":
+            return bool(self.came_from)
         return True
+
+    def action_place(self, name: str) -> None:
+        self.post_message(OpenPlace(name))
+
+    def action_up(self) -> None:
+        self.post_message(OpenHome())
+
+    def action_step(self, step: int) -> None:
+        self.post_message(GoStep(step))
 
     def action_leave(self) -> None:
         """Close the console. The runs go on."""

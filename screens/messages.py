@@ -16,5 +16,20 @@ class OpenRun(Message):
 
 
 @dataclass
+class OpenPlace(Message):
+    """Show one of the places of `screens.places`; `run_id` for those that can be about one run, as the log."""
+
+    name: str
+    run_id: str = ""
+
+
+@dataclass
 class OpenHome(Message):
-    """Back to the list of what needs a decision."""
+    """Back to where this was opened from: from a run to the place, from a place to what was shown before it."""
+
+
+@dataclass
+class GoStep(Message):
+    """Back (-1) or forward (1) among the screens that were shown."""
+
+    step: int

@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 from runtime.judgement.report import build
 from runtime.link.client import LinkError
 from runtime.record.state import Incident, RunState
-from screens.layout import Span, Spans, span
+from screens.layout import Spans, span
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.messages import OpenHome
@@ -74,14 +74,8 @@ class RunScreen(LinkedScreen):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def crumbs(self) -> Spans:
-        crumb = self.session.glyphs.crumb
         summary = self.link.summaries.get(self.run_id)
-        title = title_of(summary, self.session.looks()) if summary is not None else self.run_id
-        return (
-            Span("orbiter", "ink-strong", bold=True),
-            Span(f"{crumb}inbox{crumb}", "ink-muted"),
-            Span(title, "ink-accent"),
-        )
+        return self.trail(title_of(summary, self.session.looks()) if summary is not None else self.run_id)
 
     @property
     def incident_id(self) -> str:

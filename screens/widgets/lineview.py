@@ -7,13 +7,14 @@ lines in sight; so the number of lines does not matter, and nothing is sent when
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from screens.layout import Spans
+from screens.layout import Spans, plain
 from screens.widgets.inks import Inks
 
 
@@ -41,6 +42,23 @@ class LineView(ScrollView, inherit_bindings=False):
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """What stands on a line of `width` cells, and the token of its ground. Also asked for lines after the last."""
         raise NotImplementedError
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are, in sight or not."""
+        return int(self.virtual_size.height)
+
+    @property
+    def cursor_line(self) -> int:
+        """The line that the reader points at: the one under the cursor, or the first in sight where there is none."""
+        return int(self.scroll_offset.y)
+
+    def plain_lines(self) -> Iterator[str]:
+        """All lines as text, as wide as they are shown: what is copied and exported."""
+        return (self.plain_line(index) for index in range(self.line_count))
+
+    def plain_line(self, index: int) -> str:
+        return plain(self.line_at(index, self.room.width)[0]).rstrip()
 
     @property
     def room(self) -> Size:

@@ -79,6 +79,10 @@ class LiveLines(LineView, can_focus=True):
         """The key under the cursor; empty if there is none."""
         return self._keys[self._cursor] if 0 <= self._cursor < len(self._keys) else ""
 
+    @property
+    def cursor_line(self) -> int:
+        return max(0, self._cursor)
+
     def index_of(self, key: str) -> int:
         """-1 if the key is not among the lines."""
         if self._places is None:

@@ -1,0 +1,59 @@
+"""Where the operator has been: back, forward, and up. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+LONGEST = 100
+"""Visits that are kept."""
+
+
+class Visit(NamedTuple):
+    """What was shown: a place by its name, or (with no place) a run; with both, a place about one run."""
+
+    place: str
+    run_id: str = ""
+
+
+@dataclass(slots=True)
+class History:
+    """Visits in order, and where in them the operator is."""
+
+    visits: list[Visit] = field(default_factory=list)
+    at: int = -1
+
+    @property
+    def here(self) -> Visit | None:
+        return self.visits[self.at] if self.visits else None
+
+    def go(self, visit: Visit) -> None:
+        """Show something: what lay ahead is forgotten. Where one is already, that is no visit."""
+        if visit == self.here:
+            return
+        self.visits = [*self.visits[: self.at + 1], visit][-LONGEST:]
+        self.at = len(self.visits) - 1
+
+    def step(self, step: int) -> Visit | None:
+        """One back or forward; None at the end."""
+        if not 0 <= self.at + step < len(self.visits):
+            return None
+        self.at += step
+        return self.here
+
+    def above(self) -> Visit | None:
+        """What the screen that is shown was opened from: of a run the last place before it, of a place whatever was
+        shown before it; None if nothing was.
+        """
+        here = self.here
+        if here is None:
+            return None
+        before = range(self.at - 1, -1, -1)
+        return next((self.visits[at] for at in before if here.place or self.visits[at].place), None)
+
+    def up(self) -> Visit | None:
+        """Go to what is `above`; what lies between stays ahead. None if there is nothing."""
+        target = self.above()
+        if target is not None:
+            self.at = max(at for at in range(self.at) if self.visits[at] == target)
+        return target
