@@ -111,6 +111,7 @@ class Agent:
             idempotent=True,
             failure=self.failure.model,
             fallbacks=self.fallbacks,
+            result_type=self.output_type,
             classify_error=self.classify_error,
             retry_policy=self.get_retry_policy,
         )

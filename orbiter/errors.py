@@ -180,6 +180,11 @@ class OutputParseError(OrbiterError):
 
     raw: str | None = None
 
+    def __init__(self, *args: Any, expected: Any = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        # A type, so no fact for `context`: what structured output should have been.
+        self.expected = expected
+
 
 class GroupError(OrbiterError):
     """A parallel or serial group is configured wrongly, or a member of it failed."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from types import FrameType
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 from pydantic import ValidationError as PydanticValidationError
@@ -44,6 +44,8 @@ class Signature:
     open: bool
     context: str | None
     positional: tuple[str, ...]
+    returns: Any = None
+    """The return type, where it is one of named fields (a model, dataclass, `TypedDict`); else None."""
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values as the function's parameters, those not given left out.
@@ -85,7 +87,21 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
                 positional.append(name)
     arguments = _arguments_model(fn, fields, open_ended)
     names = tuple((f"p{index}", name) for index, name in enumerate(fields))
-    return Signature(summary, _parameters(arguments), arguments, names, open_ended, context, tuple(positional))
+    returns = hints.get("return")
+    return Signature(
+        summary,
+        _parameters(arguments),
+        arguments,
+        names,
+        open_ended,
+        context,
+        tuple(positional),
+        returns if _has_fields(returns) else None,
+    )
+
+
+def _has_fields(kind: Any) -> bool:
+    return isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind))
 
 
 def json_schema(kind: Any) -> dict[str, Any]:

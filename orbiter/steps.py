@@ -70,6 +70,8 @@ class Traits:
     """Model strings to try in turn when this one fails for good or its breaker is open."""
     schema: Mapping[str, Any] | None = None
     """JSON schema of a tool's arguments, for the form with which an operator edits them."""
+    result_type: Any = None
+    """What a result given by hand must fit: an agent's output type, a tool's structured return type."""
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
     retry_policy: Callable[[], Mapping[str, Any]] | None = None
 

@@ -209,7 +209,7 @@ class FunctionTool(Tool):
         self._signature: Signature = signature_of(self._fn, context_type=ToolContext)
         self.parameters = self._signature.schema
         self.context_parameter = self._signature.context
-        self.traits = replace(self.traits, schema=self.parameters)
+        self.traits = replace(self.traits, schema=self.parameters, result_type=self._signature.returns)
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them: nested models built, numbers read from text.

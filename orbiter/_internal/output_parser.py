@@ -68,10 +68,12 @@ def parse_structured_output(text: str, output_type: Any) -> Any:
     try:
         json.loads(body)
     except (ValueError, RecursionError) as exc:
-        raise OutputParseError(f"Structured output is not valid JSON: {exc}", raw=text) from exc
+        raise OutputParseError(f"Structured output is not valid JSON: {exc}", raw=text, expected=output_type) from exc
     try:
         # From the text, not from the parsed value: strict models take dates, enums and tuples from JSON only.
         return TypeAdapter(output_type).validate_json(body)
     except PydanticValidationError as exc:
         name = getattr(output_type, "__name__", str(output_type))
-        raise OutputParseError(f"Structured output failed {name} validation: {exc}", raw=text) from exc
+        raise OutputParseError(
+            f"Structured output failed {name} validation: {exc}", raw=text, expected=output_type
+        ) from exc

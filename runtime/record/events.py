@@ -140,11 +140,14 @@ class RewindRequested(Record):
 
 
 class RunRewound(Record):
-    """A node, its descendants and everything later in its sequential ancestors were dropped."""
+    """A node, its descendants and everything later in its sequential ancestors were dropped: so many nodes."""
 
     type: Literal["run.rewound"] = "run.rewound"
     DURABLE: ClassVar[bool] = True
     changes: dict[str, Any] = Field(default_factory=dict)
+    dropped: int = 0
+    reason: str = ""
+    by: Actor = Actor()
 
 
 class BreakpointSet(Record):
@@ -384,6 +387,8 @@ class IncidentOpened(Record):
     retryable: bool = True
     arguments_schema: dict[str, Any] | None = None
     """JSON schema of a tool's arguments, for the form of `edit` and for the check before an edit is taken."""
+    result_schema: dict[str, Any] | None = None
+    """JSON schema of a result given by hand, checked before it is taken; None: anything."""
     causes: tuple[str, ...] = ()
     """The chain of errors, outermost first, each as ``Type: message``."""
     unattended: bool = False

@@ -65,6 +65,8 @@ def checked(opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]) -
 def _check(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> None:
     if option in ("input", "result") and "value" not in given:
         raise BadCommand(f"{option!r} needs a value: give --value TEXT (an empty text is a value, too)")
+    if option == "result" and opened.result_schema is not None:
+        given["value"] = typed(opened.result_schema, given["value"])
     if opened.secret_key and option == "skip" and "value" in given:
         raise BadCommand("a secret is given with input; skip leaves the question unanswered, and takes no value here")
     if opened.question and option in ("input", "skip") and "value" in given:

@@ -290,6 +290,7 @@ class RunScope(steps.Scope):
             error=exc,
             action=action,
             in_place=at is not None,
+            result_type=getattr(exc, "expected", None),
             partial=any(_is_result_of(self._name, link) for link in _chain(exc, set())),
         )
         log_left_over(fault)

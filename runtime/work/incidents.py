@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from pydantic.errors import PydanticUserError
+
 from orbiter.ask import NeedsInput
 from orbiter.models.redact import redact
+from orbiter.schema import json_schema
 from runtime.judgement import fingerprint, options
 from runtime.judgement.inputs import is_secret
 from runtime.record import events as ev
@@ -42,6 +45,8 @@ class Trouble:
     partial: bool = False
     """Something was finished that can be accepted as it is."""
     arguments_schema: Mapping[str, Any] | None = None
+    result_type: Any = None
+    """What a result that a person gives must fit."""
     wait_s: float | None = None
     """A server's hint that is too long to wait for in memory: the run wakes by itself after it."""
     ended: ev.StepEnded | None = None
@@ -122,6 +127,7 @@ def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         answer_schema=schema,
         retryable=any(found.id in ("retry", "wait_retry") for found in offered),
         arguments_schema=_form(trouble, offered),
+        result_schema=_result_form(trouble, offered),
         unattended=unattended,
         secret_key=VAULT.public if is_secret(schema) else "",
     )
@@ -131,6 +137,15 @@ def _form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | 
     if trouble.arguments_schema is None or all(found.id != "edit" for found in offered):
         return None
     return dict(trouble.arguments_schema)
+
+
+def _result_form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if trouble.result_type is None or all(found.id != "result" for found in offered):
+        return None
+    try:
+        return json_schema(trouble.result_type)
+    except (PydanticUserError, TypeError):  # a type that has no JSON form: its own check comes when it is used
+        return None
 
 
 def chain_of(error: BaseException | None) -> list[str]:

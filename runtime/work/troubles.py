@@ -35,6 +35,7 @@ def trouble(
         action=action,
         need=need,
         arguments_schema=c.step.traits.schema if c.step.kind == "tool" else None,
+        result_type=c.step.traits.result_type,
         wait_s=wait_s,
         ended=ended,
     )
@@ -62,7 +63,8 @@ def doubt(c: Carried) -> Trouble | None:
         user_message=message,
         rule_id="in-doubt",
     )
-    return Trouble(fault=fault, where="tool", message=message, action=c.action({}), in_doubt=True)
+    expected = c.step.traits.result_type
+    return Trouble(fault=fault, where="tool", message=message, action=c.action({}), in_doubt=True, result_type=expected)
 
 
 def config_fault(exc: Exception) -> Classification:

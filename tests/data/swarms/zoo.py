@@ -225,3 +225,15 @@ def build(path: str) -> str:
 
 script("zoo/builder", [Reply(calls=[Call("build", {"path": "out"})]), "built"])
 builder = agent("builder", "", build)
+
+
+@tool(failure="fail", idempotent=True)
+def tally(what: str) -> Count:
+    """Count something, in vain."""
+    raise ValueError(f"{what} cannot be counted")
+
+
+script("zoo/tallier", [Reply(calls=[Call("tally", {"what": "sheep"})]), "tallied: ${result}"])
+tallier = agent("tallier", "", tally)
+script("zoo/deadformer", [[Fault(status=401, code="invalid_api_key", message="bad key")] * 3])
+deadformer = agent("deadformer", output_type=Count)

@@ -312,6 +312,27 @@ async def test_output_that_stays_invalid_is_corrected_where_it_is(
     assert state.anomalies == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "output"), [("former", '{"n": 7}'), ("deadformer", '{"n": 7}'), ("tallier", 'tallied: {"n": 7}')]
+)
+@pytest.mark.parametrize("wrong", ["seven", '{"n": "seven"}', "{}", {"n": None}])
+async def test_a_result_by_hand_fits_what_is_expected_or_is_refused_by_field(
+    bench: Bench, name: str, output: str, wrong: object
+) -> None:
+    async with bench.driving():
+        run = await bench.start(name)
+        incident = await only(bench, run)
+        schema = incident.opened.result_schema or {}
+        assert (schema["properties"], schema["required"]) == ({"n": {"type": "integer"}}, ["n"])
+        with pytest.raises(BadCommand, match=r"'n'|object"):
+            await bench.desk.answer(incident.opened.incident_id, "result", {"value": wrong}, by=ME)
+        assert (await only(bench, run)).opened == incident.opened
+        await bench.answer(incident, "result", value='{"n": 7}')
+        state = await bench.ended(run)
+    assert (state.phase, state.output) == ("completed", output)
+    assert len(state.incidents) == 1
+
+
 @pytest.mark.parametrize(("option", "more"), [("retry", {}), ("input", {"value": "look elsewhere"})])
 async def test_a_loop_goes_on_when_somebody_says_so(bench: Bench, option: str, more: dict[str, str]) -> None:
     async with bench.driving():
