@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from screens.text import clean, clean_line
+
+if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
+    from pydantic import BaseModel
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
@@ -26,7 +28,7 @@ def speaks_unicode(stream: TextIO | None = None) -> bool:
 
 def emit(value: BaseModel | dict[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
-    body = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    body = value if isinstance(value, dict) else value.model_dump(mode="json")
     print(json.dumps(body, default=str), flush=True)
 
 

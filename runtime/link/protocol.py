@@ -34,7 +34,7 @@ DeltaKind = Literal["text", "reasoning"]
 class Message(BaseModel):
     """Common to all messages."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     def line(self) -> bytes:
         """One line of JSON, without its line feed."""
@@ -44,7 +44,7 @@ class Message(BaseModel):
 class Inboxed(BaseModel):
     """A row of the inbox: an open incident and the run that it belongs to."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     run_id: str
     title: str = ""
     opened: IncidentOpened
@@ -227,8 +227,10 @@ FromConsole = As | Attach | Watch | Unwatch | Command | Ack | Ping | Part
 STREAM = frozenset({"snapshot", "changed", "run", "event", "delta"})
 """Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
 
-_runtime: TypeAdapter[FromRuntime] = TypeAdapter(Annotated[FromRuntime, Field(discriminator="t")])
-_console: TypeAdapter[FromConsole] = TypeAdapter(Annotated[FromConsole, Field(discriminator="t")])
+_LATE = ConfigDict(defer_build=True)
+"""What is read is worked out when it is first read: whoever opens a console waits for it."""
+_runtime: TypeAdapter[FromRuntime] = TypeAdapter(Annotated[FromRuntime, Field(discriminator="t")], config=_LATE)
+_console: TypeAdapter[FromConsole] = TypeAdapter(Annotated[FromConsole, Field(discriminator="t")], config=_LATE)
 
 
 class BadMessage(ValueError):

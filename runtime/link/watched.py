@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -25,8 +26,16 @@ IDLE = 8
 CHUNK = 1000
 """Events folded in one go: the other consoles must not wait for a big run."""
 
-_state: TypeAdapter[RunState] = TypeAdapter(RunState)
-_nodes: TypeAdapter[dict[str, Node]] = TypeAdapter(dict[str, Node])
+
+@cache
+def _state() -> TypeAdapter[RunState]:
+    """Worked out for the first run that is watched, not when a console opens."""
+    return TypeAdapter(RunState)
+
+
+@cache
+def _nodes() -> TypeAdapter[dict[str, Node]]:
+    return TypeAdapter(dict[str, Node])
 
 
 def event_line(event: ev.Record) -> bytes:
@@ -85,7 +94,7 @@ class WatchedRun:
 
 
 def _snapshot(run_id: str, state: RunState, why: Why) -> Iterator[RunSnapshot]:
-    whole: dict[str, Any] = _state.dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
+    whole: dict[str, Any] = _state().dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
     nodes: dict[str, Any] = whole.pop("nodes", {})
     ids = list(nodes)
     yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=whole, more=bool(ids))
@@ -169,8 +178,8 @@ class Restoring:
     def add(self, part: RunSnapshot) -> RunState | None:
         """The state, once its last part is there."""
         if part.head is not None:
-            self._state, self._nodes = _state.validate_python(part.head), {}
-        self._nodes.update(_nodes.validate_python(part.nodes))
+            self._state, self._nodes = _state().validate_python(part.head), {}
+        self._nodes.update(_nodes().validate_python(part.nodes))
         if part.more or self._state is None:  # or the rest of a snapshot whose head could not be read
             return None
         self._state.nodes = self._nodes

@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 class Record(BaseModel):
     """Common to all events. `node_id` is the node's path; empty for what concerns the run as a whole."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     DURABLE: ClassVar[bool] = False
 
     v: int = VERSION
@@ -51,7 +51,7 @@ class Record(BaseModel):
 class Actor(BaseModel):
     """Who did something, and by what way; a rule's `name` is the rule's."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     name: str = ""
     channel: Literal["console", "cli", "rule", "runtime"] = "runtime"
 
@@ -350,7 +350,7 @@ class LateResultDropped(Record):
 class Option(BaseModel):
     """One thing an operator may answer. `id` as in DESIGN section 6; `needs` names the parameter it takes, if any."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     id: str
     label: str
     needs: Literal["", "text", "arguments", "model", "seconds", "amount"] = ""
@@ -527,7 +527,7 @@ class NoticeSent(Record):
 class UnknownEvent(Record):
     """An event of a newer program; kept, shown by name, and without effect on state."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
     type: str
 
 
@@ -601,7 +601,7 @@ Event = Annotated[
     Discriminator(_tag),
 ]
 
-_adapter: TypeAdapter[Record] = TypeAdapter(Event)
+_adapter: TypeAdapter[Record] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 def dump(event: Record) -> str:

@@ -146,7 +146,7 @@ class Classification(BaseModel):
     `technical` may quote a provider; secrets in it are already masked. `metadata` is the author's, as JSON.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
     origin: Origin
     cause: Cause
