@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
 
 from console.output import emit, note, say
-from console.verbs.frame import Refusal, json_object, operator, run_named, verb, writing
+from console.verbs.frame import Refusal, json_object, operator, run_named, state_of, verb, writing
+from console.verbs.runs import under_way
 from console.workspace import workspace
 from runtime.record.journal import Journal
 from runtime.record.lock import holder
 from runtime.record.state import Summary
 from runtime.work import loader
 from runtime.work.controls import Controls, What
+from screens.glyphs import state_word
+
+_LOOK_S = 1.0
+"""How often, in seconds, it is looked whether somebody still drives what is waited for."""
 
 _changes = (
     click.option("--model", default="", metavar="PROVIDER:NAME", help="Another model, for an agent or its call."),
@@ -38,14 +44,34 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @verb()
-@_with(*_many, click.option("--reason", default="", help="Why; kept with the run."))
-async def freeze(run: str, *, swarm: str, everything: bool, reason: str, as_json: bool) -> int:
+@_with(
+    *_many,
+    click.option("--reason", default="", help="Why; kept with the run."),
+    click.option("--wait", is_flag=True, help="Return when the steps under way have come to their end."),
+)
+async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
     """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end."""
     return await _each(
         run, swarm, everything, as_json,
         lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=operator()),
-        "frozen", "nothing was there to freeze",
+        lambda journal, run_id: _frozen(journal, run_id, wait=wait),
+        "nothing was there to freeze",
     )  # fmt: skip
+
+
+async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
+    """How far the freeze is; with `wait`, once it is through, or nobody is left who could bring its steps to an end."""
+    state = await state_of(journal, run_id)
+    tail = journal.tail(run_id, state.last_seq)
+    while wait and state.freezing:
+        coming = asyncio.ensure_future(anext(tail))
+        while not (await asyncio.wait({coming}, timeout=_LOOK_S))[0]:
+            if holder(workspace().state) is None:
+                coming.cancel()
+                return under_way(state)
+        for event in coming.result():
+            state.apply(event)
+    return under_way(state) if state.freezing else state_word(state.phase)
 
 
 @verb()
@@ -55,8 +81,13 @@ async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
     return await _each(
         run, swarm, everything, as_json,
         lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=operator()),
-        "thawed", "nothing was frozen",
+        _thawed,
+        "nothing was frozen",
     )  # fmt: skip
+
+
+async def _thawed(_journal: Journal, _run_id: str) -> str:
+    return "thawed"
 
 
 async def _each(  # noqa: PLR0917 - two callers, above
@@ -65,7 +96,7 @@ async def _each(  # noqa: PLR0917 - two callers, above
     everything: bool,
     as_json: bool,
     act: Callable[[Controls, str, str], Awaitable[list[str]]],
-    done: str,
+    done: Callable[[Journal, str], Awaitable[str]],
     nothing: str,
 ) -> int:
     if sum((bool(run), bool(swarm), everything)) != 1:
@@ -76,7 +107,8 @@ async def _each(  # noqa: PLR0917 - two callers, above
         ref = loader.absolute(swarm, workspace().root) if swarm else ""
         ids = await act(Controls(journal), run_id, ref)
         for each in ids:
-            await _tell(journal, each, f"run {each}: {done}", as_json=as_json)
+            told = await done(journal, each)
+            await _tell(journal, each, f"run {each}: {told}", as_json=as_json)
     if not ids:
         note(nothing)
     return 0

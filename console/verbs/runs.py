@@ -37,7 +37,7 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
 def _row(each: Summary) -> tuple[str, ...]:
     return (
         each.id,
-        state_word(each.state),
+        "freezing" if each.freezing else state_word(each.state),
         str(each.open_incidents or ""),
         age(each.created_at, utc_now()),
         tokens(each.input_tokens, each.output_tokens),
@@ -123,12 +123,25 @@ def incident_object(run_id: str, incident: Incident) -> dict[str, Any]:
     }
 
 
+def under_way(state: RunState) -> str:
+    """How far the freeze of a run is: which steps have still to come to their end."""
+    steps = state.in_flight
+    names = [f"{node.agent}: {'its model' if node.kind == 'llm' else node.name}" for node in steps[:4]]
+    listed = clean_line("; ".join(names), limit=300) + ("; …" if len(steps) > 4 else "")
+    return f"freezing, {len(steps)} {'step' if len(steps) == 1 else 'steps'} under way ({listed})"
+
+
 def _print(state: RunState) -> None:
     unicode = speaks_unicode()
     glyphs = UNICODE if unicode else ASCII
     now = utc_now()
-    say(f"{state.id}  {state_word(state.phase)}  {clean_line(state.title or state.ref, limit=200)}")
+    phase = under_way(state) if state.freezing else state_word(state.phase)
+    say(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
     say(f"task: {clean_line(state.input, limit=400)}")
+    for back in state.rewound:
+        who, when = clean_line(back.by.name or back.by.channel, limit=60), back.ts.astimezone()
+        why = f": {clean_line(back.reason, limit=200)}" if back.reason else ""
+        say(f"turned back to {back.node_id} by {who} at {when:%H:%M:%S}, {back.dropped} nodes dropped{why}")
     for depth, node in state.walk():
         facts = [state_word(node.phase), elapsed(node.opened_at, node.closed_at, now)]
         facts.append(f"{node.attempts} attempts" if node.attempts > 1 else "")

@@ -119,6 +119,7 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
     if s.rewind is not None and (s.rewind.node_id == e.node_id or s.rewind.node_id not in s.nodes):
         s.rewind = None  # one that was asked for later is still to be done, if its node is left
     s.output, s.error, s.finished_at = "", "", None
+    s.rewound.append(e)
     return True
 
 

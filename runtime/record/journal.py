@@ -13,7 +13,15 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from orbiter.errors import OrbiterError
-from runtime.record.events import GrantAdded, IncidentAnswered, IncidentOpened, Record, RunCreated
+from runtime.record.events import (
+    FreezeSet,
+    GrantAdded,
+    IncidentAnswered,
+    IncidentOpened,
+    Record,
+    RunCreated,
+    RunFrozen,
+)
 from runtime.record.state import Summary
 
 
@@ -65,11 +73,21 @@ class OpenIncident:
     opened: IncidentOpened
 
 
+@dataclass(slots=True, frozen=True)
+class Placed:
+    """An event and its place: its `seq` within its run, or its position among the events of all runs."""
+
+    pos: int
+    event: Record
+
+
 class Journal(Protocol):
     """All methods raise `JournalError`, chained from its cause, when the store fails."""
 
-    async def create(self, event: RunCreated, summary: Summary) -> bool:
-        """Add a run, queued. False if its id is there already: creating is idempotent."""
+    async def create(self, event: RunCreated, summary: Summary, *, frozen: RunFrozen | None = None) -> bool:
+        """Add a run, queued; or, with `frozen`, in one transaction with its freeze. False if its id is there already:
+        creating is idempotent.
+        """
         ...
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
@@ -138,6 +156,23 @@ class Journal(Protocol):
         """
         ...
 
+    async def latest(
+        self,
+        run_id: str | None = None,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        marks: Sequence[str] = (),
+    ) -> list[Placed]:
+        """The latest `limit` events above `after` and below `before`, in the order in which they were written: of a run
+        (places are its `seq`), or without one of all streams (places are positions).
+
+        With `marks`, only those in whose stored JSON (no blanks, `type` first) one of these texts occurs: a sieve, so
+        that a few among a million are found without reading the rest. Whoever asks looks again at what comes through.
+        """
+        ...
+
     async def position(self) -> int:
         """The journal's position by now: where a `tail` without a run id starts if only what comes later matters."""
         ...
@@ -160,8 +195,20 @@ class Journal(Protocol):
         """Ids of runs that `claim` would give to somebody."""
         ...
 
+    async def rouse(self, now: datetime) -> list[str]:
+        """Let the wait of every run end that began in what is now the future; the ids of those runs.
+
+        For whoever sees that the clock was set back, or may have been while nobody looked: such a wait would be longer
+        than it was meant to be. Whoever drives the run then waits its length at most, from now.
+        """
+        ...
+
     async def grants(self) -> list[GrantAdded]:
         """Grants that are neither revoked nor past their date."""
+        ...
+
+    async def freezes(self) -> dict[str, FreezeSet]:
+        """Freezes that stand, by the swarm they name; that of everything under the empty name."""
         ...
 
     async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:

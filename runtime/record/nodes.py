@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from runtime.record import events as ev
 from runtime.record.taxonomy import Classification
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 """Rises when the same events give another summary; cached summaries of another version are made anew."""
 
 RunPhase = Literal[
@@ -126,7 +126,7 @@ class Node:
 class Summary(BaseModel):
     """What lists show of a run, without its tree."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     id: str
     ref: str = ""
     title: str = ""
@@ -139,8 +139,15 @@ class Summary(BaseModel):
     output_tokens: int = 0
     cost_usd: float | None = None
     open_incidents: int = 0
+    in_flight: int = 0
+    """Steps whose attempt is under way: a frozen run with any is still freezing."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
     wake_at: datetime | None = None
     error: str = ""
     fold: int = FOLD_VERSION
+
+    @property
+    def freezing(self) -> bool:
+        """Frozen, and not yet still: steps that were in flight come to their end."""
+        return self.state == "frozen" and self.in_flight > 0

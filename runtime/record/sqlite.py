@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from runtime.record import events as ev
 from runtime.record import sqlite_doctor
-from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Refused
+from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
 from runtime.record.sqlite_exit import guard, unguard
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import (
@@ -38,8 +38,10 @@ from runtime.record.sqlite_ops import (
 from runtime.record.sqlite_reader import Reader
 from runtime.record.sqlite_rows import encode
 from runtime.record.sqlite_schema import connect, prepare, touch, translated
+from runtime.record.sqlite_sql import roused
 from runtime.record.sqlite_tail import POLL_S, Tails
 from runtime.record.sqlite_writer import Clock, Writer
+from runtime.record.standing import Standing
 from runtime.record.state import Summary
 
 
@@ -53,8 +55,7 @@ class SqliteJournal:
         self._tails = tails
         self._writer = writer
         self._clock = clock
-        self._grants: dict[str, ev.GrantAdded] = {}
-        self._grants_seq = 0
+        self._standing = Standing()
 
     @classmethod
     async def open(
@@ -114,10 +115,13 @@ class SqliteJournal:
 
     # -- runs --------------------------------------------------------------------------------------------------
 
-    async def create(self, event: ev.RunCreated, summary: Summary) -> bool:
+    async def create(self, event: ev.RunCreated, summary: Summary, *, frozen: ev.RunFrozen | None = None) -> bool:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
-        result: bool = await self._write().do(Create(encode(event), summary.model_dump_json(exclude_defaults=True)))
+        drafts = [encode(each) for each in (event, frozen) if each is not None]
+        result: bool = await self._write().do(
+            Create(event.run_id, drafts, summary.model_dump_json(exclude_defaults=True))
+        )
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
@@ -147,6 +151,9 @@ class SqliteJournal:
 
     async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
         return await self._reader.runnable(now.timestamp(), limit)
+
+    async def rouse(self, now: datetime) -> list[str]:
+        return await self._write().alone(lambda connection: roused(connection, now.timestamp()))
 
     async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
         found = await self._reader.summaries(limit, states)
@@ -196,16 +203,17 @@ class SqliteJournal:
         return await self._reader.incident(incident_id)
 
     async def grants(self) -> list[ev.GrantAdded]:
-        for event in await self._reader.events(ev.WORKSPACE, self._grants_seq):
-            if event.seq <= self._grants_seq:
-                continue  # another caller folded it while this one read
-            self._grants_seq = event.seq
-            if isinstance(event, ev.GrantAdded):
-                self._grants[event.grant_id] = event
-            elif isinstance(event, ev.GrantRevoked):
-                self._grants.pop(event.grant_id, None)
-        now = self._clock()
-        return [grant for grant in self._grants.values() if grant.until is None or grant.until > now]
+        now, standing = self._clock(), await self._now_standing()
+        return [grant for grant in standing.grants.values() if grant.until is None or grant.until > now]
+
+    async def freezes(self) -> dict[str, ev.FreezeSet]:
+        return dict((await self._now_standing()).freezes)
+
+    async def _now_standing(self) -> Standing:
+        """The workspace's stream, folded as far as it is written; only what is new is read."""
+        for event in await self._reader.events(ev.WORKSPACE, self._standing.seq):
+            self._standing.apply(event)
+        return self._standing
 
     async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
         if reply is None:
@@ -222,6 +230,17 @@ class SqliteJournal:
 
     def tail(self, run_id: str | None = None, after: int = 0) -> AsyncIterator[list[ev.Record]]:
         return self._tails.tail(run_id, after)
+
+    async def latest(
+        self,
+        run_id: str | None = None,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        marks: Sequence[str] = (),
+    ) -> list[Placed]:
+        return await self._reader.latest(run_id, after, before, limit, marks)
 
     async def position(self) -> int:
         """The place of the newest event: ``tail(after=await journal.position())`` gives what happens from now on."""

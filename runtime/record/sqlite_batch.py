@@ -44,8 +44,12 @@ class RunRow:
         return self.lease_until is not None and now < self.lease_until <= now + 2 * self.lease_ttl
 
     def runnable(self, now: float) -> bool:
+        """Whether somebody should drive it, if nobody does.
+
+        A frozen run is driven no further, unless its driver died over it: then nobody knows what of it is in flight.
+        """
         due = self.state == "waiting" and self.wake_at is not None and self.wake_at <= now
-        return self.state in ("queued", "running") or due
+        return due or self.state in ("queued", "running") or (self.state == "frozen" and self.lease_until is not None)
 
 
 @dataclass(slots=True)

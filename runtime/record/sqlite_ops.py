@@ -40,20 +40,22 @@ class Op(ABC):
 
 @dataclass(slots=True)
 class Create(Op):
-    draft: Draft
+    run_id: str
+    drafts: Sequence[Draft]
     summary: str
     sync = True
     counted = True
 
     def run_ids(self) -> Sequence[str]:
-        return (self.draft.event.run_id,)
+        return (self.run_id,)
 
     def apply(self, batch: Batch) -> bool:
-        if self.draft.event.run_id in batch.runs:
+        if self.run_id in batch.runs:
             return False
-        run = batch.add_run(self.draft.event.run_id)
+        run = batch.add_run(self.run_id)
         run.summary = self.summary
-        batch.write(run, self.draft)
+        for draft in self.drafts:
+            batch.write(run, draft)
         return True
 
 

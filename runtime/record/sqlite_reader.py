@@ -5,7 +5,7 @@ is not committed and no list waits for a write.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record import events as ev
-from runtime.record.journal import JournalError, Lease, OpenIncident
+from runtime.record.journal import JournalError, Lease, OpenIncident, Placed
 from runtime.record.sqlite_batch import Written
 from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_rows import decode
@@ -36,7 +36,8 @@ _OPEN += " ORDER BY incident.iid"
 _FREE = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + 2 * lease_ttl)"
 _RUNNABLE = (
     "SELECT id FROM run WHERE state IN ('queued', 'running') AND " + _FREE + " UNION ALL"  # noqa: S608 - no input in it
-    " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " LIMIT ?2"
+    " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " UNION ALL"
+    " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT ?2"
 )
 
 
@@ -48,7 +49,7 @@ class Reader:
         self.renewed: list[Resummarise] = []
         """Summaries that had to be made anew, for whoever may write them down."""
 
-    async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    async def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         if self.closed:
             raise JournalError(f"the journal {self._path} is closed")
         with translated("cannot read", self._path):
@@ -84,6 +85,21 @@ class Reader:
             )
         values = await self._values(row[4] for row in rows if row[4] is not None)
         return [Written(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in rows]
+
+    async def latest(
+        self, run_id: str | None, after: int, before: int | None, limit: int, marks: Sequence[str]
+    ) -> list[Placed]:
+        place = "pos" if run_id is None else "seq"
+        of_run = "" if run_id is None else " AND event.run = (SELECT rid FROM run WHERE id = :run)"
+        sieve = " AND EXISTS (SELECT 1 FROM json_each(:marks) WHERE instr(body, value))" if marks else ""
+        rows = await self.rows(
+            f"SELECT {place}, run.id, seq, body, blobs FROM event JOIN run ON run.rid = event.run"  # noqa: S608 - no input in it
+            f" WHERE {place} > :after AND (:before IS NULL OR {place} < :before){of_run}{sieve}"
+            f" ORDER BY {place} DESC LIMIT :limit",
+            {"after": after, "before": before, "limit": limit, "marks": json.dumps(list(marks)), "run": run_id},
+        )
+        values = await self._values(row[4] for row in rows if row[4] is not None)
+        return [Placed(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in reversed(rows)]
 
     async def _values(self, blobs: Iterable[str]) -> dict[str, str]:
         digests = sorted({digest for names in blobs for digest in json.loads(names).values()})

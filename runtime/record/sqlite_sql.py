@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -32,6 +33,17 @@ _SET_INCIDENT = """
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, revision = excluded.revision,
     answer_seq = excluded.answer_seq, closed_seq = excluded.closed_seq"""
 _ADD_REPLY = "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)"
+
+
+_ROUSE = """
+    UPDATE run SET wake_at = ?1 WHERE state = 'waiting' AND wake_at > ?1 AND updated_at > ?1 + ?2 RETURNING id"""
+_SLEW_S = 1.0
+"""By how much, in seconds, a clock is corrected without that counting as having been set back."""
+
+
+def roused(connection: sqlite3.Connection, now: float) -> list[str]:
+    """See `runtime.record.journal.Journal.rouse`. A run's last event is when it began to wait, or later."""
+    return [row[0] for row in connection.execute(_ROUSE, (now, _SLEW_S)).fetchall()]
 
 
 def sql_writes(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:

@@ -69,6 +69,8 @@ class RunState:
     abort: ev.AbortRequested | None = None
     rewind: ev.RewindRequested | None = None
     """Asked for and not yet done."""
+    rewound: list[ev.RunRewound] = field(default_factory=list)
+    """Each time the run was turned back: by whom, why, to which node, and how many nodes were dropped. Oldest first."""
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a rewind changes at a node, for its next attempts."""
     breakpoints: set[tuple[str, str]] = field(default_factory=set)
@@ -129,6 +131,23 @@ class RunState:
         elif type(event) in _TIMED:
             self._book_time(event)
 
+    @property
+    def in_flight(self) -> list[Node]:
+        """Steps whose attempt is under way, oldest first. A frozen run is still freezing while there are any: they
+        come to their end, and nothing new begins. A tool that itself waits for something inside it is not among them.
+        """
+        return [self.nodes[node_id] for node_id in self.busy if not self._waits_inside(node_id)]
+
+    @property
+    def freezing(self) -> bool:
+        """Frozen, and not yet still."""
+        return self.phase == "frozen" and bool(self.in_flight)
+
+    def _waits_inside(self, node_id: str) -> bool:
+        below = f"{node_id}/"
+        inside = any(not node.terminal for _, node in self.walk(node_id))
+        return self._waits_within(node_id) or (inside and not any(other.startswith(below) for other in self.busy))
+
     def active_seconds(self, now: datetime) -> float:
         """How long the run has worked by `now`: without waits for a person, pauses between attempts, and freezes."""
         since = self.active_since
@@ -181,6 +200,7 @@ class RunState:
             output_tokens=self.output_tokens,
             cost_usd=self.cost_usd,
             open_incidents=sum(incident.open for incident in self.incidents.values()),
+            in_flight=len(self.in_flight) if self.busy else 0,
             created_at=self.created_at,
             updated_at=self.updated_at,
             wake_at=self.wake_at,

@@ -13,8 +13,8 @@ from runtime.record.journal import Journal
 from runtime.record.rewind import dropped_by
 from runtime.record.state import RUN_TERMINAL, Node, RunState, Summary, fold
 from runtime.work.answers import first_question
+from runtime.work.begin import begin
 from runtime.work.desk import BadCommand
-from runtime.work.frost import freeze_if_told
 from runtime.work.life import new_id
 
 What = Literal["tool", "agent"]
@@ -138,19 +138,14 @@ class Controls:
         elif changes:
             raise BadControl("changes are for a node: name the one from which the fork goes its own way")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
-        created = ev.RunCreated(
-            run_id=f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}",
-            ref=source.ref,
+        return await begin(
+            self._journal,
+            source.ref,
+            source.input,
             title=f"fork of {source.title}",
-            input=source.input,
             options=source.options | {"fork": fork},
             by=by,
         )
-        state = RunState()
-        state.apply(created)
-        await self._journal.create(created, state.summary())
-        await freeze_if_told(self._journal, created.run_id, created.ref)
-        return created.run_id
 
     async def node_named(self, run_id: str, name: str) -> str:
         """The id of the node that is called so, or whose id is the only one to end so.

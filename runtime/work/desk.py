@@ -19,8 +19,8 @@ from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
 from runtime.work import loader
 from runtime.work.answer_params import BadCommand, checked, until
+from runtime.work.begin import begin
 from runtime.work.budgets import checked_budget
-from runtime.work.frost import freeze_if_told
 from runtime.work.life import new_id
 
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
@@ -59,21 +59,16 @@ class Desk:
                 options = {**options, "budget": checked_budget(options["budget"])}
             except ValueError as exc:
                 raise BadCommand(str(exc)) from exc
-        run_id = run_id or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
-        created = ev.RunCreated(
-            run_id=run_id,
-            ref=ref,
+        return await begin(
+            self._journal,
+            ref,
+            input,
             title=title or _title(ref),
-            input=input,
             options=options or {},
             program=self._program,
+            run_id=run_id,
             by=by,
         )
-        state = RunState()
-        state.apply(created)
-        if await self._journal.create(created, state.summary()):
-            await freeze_if_told(self._journal, run_id, ref)
-        return run_id
 
     async def answer(
         self,

@@ -209,11 +209,11 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         await life.close(_aborted(life))
         return "finished"
     if life.ending == "rewind":
-        await life.close(*_rewound(life), ev.RunParked(reason="stop"))
+        await life.close(*_rewound(life), ev.RunParked(ts=life.clock(), reason="stop"))
         return "parked"
     if root.cancelled() or not root.done():
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
-        await life.close(ev.RunParked(reason=reason, wake_at=_wake_at(life)))
+        await life.close(ev.RunParked(ts=life.clock(), reason=reason, wake_at=_wake_at(life)))
         return "parked"
     finished = root.result()
     await life.close(finished)
@@ -246,7 +246,10 @@ def _rewound(life: Life) -> list[ev.Record]:
         ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason="the run was rewound")
         for opened in gone
     ]
-    return [*closed, ev.RunRewound(node_id=asked.node_id, changes=asked.changes)]
+    rewound = ev.RunRewound(
+        node_id=asked.node_id, changes=asked.changes, dropped=len(dropped), reason=asked.reason, by=asked.by
+    )
+    return [*closed, rewound]
 
 
 def _wake_at(life: Life) -> datetime | None:

@@ -117,6 +117,7 @@ class Supervisor:
         self._clock = clock
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
+        self._roused = False
         self._lease_s = lease_s
         self._period_s = period_s
         self._gap_s = gap_s
@@ -183,20 +184,27 @@ class Supervisor:
         self._stopping.set()
         self._hint.set()
 
-    def _notice_gaps(self) -> None:
-        """A computer that slept, or whose clock was set forward: nobody was alive in the time that is missing."""
+    async def _notice_gaps(self) -> None:
+        """A computer that slept, or whose clock was set forward: nobody was alive in the time that is missing. One
+        whose clock was set back, now or before this process began: nobody waits longer for that.
+        """
         now, ticks = self._clock(), time.monotonic()
-        if (now - self._looked_at).total_seconds() - (ticks - self._ticked_at) > self._gap_s:
+        gap = (now - self._looked_at).total_seconds() - (ticks - self._ticked_at)
+        if gap > self._gap_s:
             self._alive_since = now
+        if gap < -self._gap_s or not self._roused:
+            for run_id in await self._journal.rouse(now):
+                log.info("run %s: the clock was set back; its wait is held against the new time", run_id)
+            self._roused = True
         self._looked_at, self._ticked_at = now, ticks
 
     async def _reconcile(self) -> None:
-        self._notice_gaps()
         try:
+            await self._notice_gaps()
             for run_id in await self._journal.runnable(self._clock()):
                 self._engine.submit(run_id)
         except JournalError:
-            log.exception("the journal cannot be read")
+            log.exception("the journal cannot be used")
 
     async def _carry_on(self, run_id: str) -> Driven:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease

@@ -5,6 +5,7 @@ Each tool call leaves a line in the file that $ORBITER_TEST_EFFECTS names: the w
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -237,3 +238,17 @@ script("zoo/tallier", [Reply(calls=[Call("tally", {"what": "sheep"})]), "tallied
 tallier = agent("tallier", "", tally)
 script("zoo/deadformer", [[Fault(status=401, code="invalid_api_key", message="bad key")] * 3])
 deadformer = agent("deadformer", output_type=Count)
+
+
+@tool
+async def linger() -> str:
+    """Work until somebody says go."""
+    go = Path(os.environ["ORBITER_TEST_EFFECTS"]).with_name("go")
+    while not go.exists():  # noqa: ASYNC110, ASYNC240 - the world tells nobody
+        await asyncio.sleep(0.01)
+    effect("lingered")
+    return "done"
+
+
+script("zoo/slow", [Reply(calls=[Call("linger", {})]), "slowly done"])
+slow = agent("slow", "", linger)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
+from runtime.record import events as ev
 from runtime.record.state import RunState
 from runtime.work.controls import BadControl, Controls, Effects
 from tests.runtime.work.bench import ME, Bench
@@ -207,3 +209,97 @@ async def test_a_freeze_of_a_swarm_stands_for_runs_that_begin_later(bench: Bench
         await bench.ended(first)
         await bench.ended(later)
         await bench.ended(await bench.start("plain"))
+
+
+async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench, controls: Controls) -> None:
+    first = await bench.start("plain")
+    ref = (await bench.state(first)).ref
+    await controls.freeze(ref=ref, reason="no money", by=ME)
+    async with bench.driving(grace_s=0.0):
+        later = await bench.start("plain")
+        forked = await controls.fork(first, by=ME)
+        for run in (later, forked):
+            created, frozen = await bench.journal.read(run)
+            assert isinstance(created, ev.RunCreated)
+            assert isinstance(frozen, ev.RunFrozen), "in one transaction: there is no moment in which a step may begin"
+            assert frozen.reason == "no money"
+            summary = await bench.journal.summary(run)
+            assert summary is not None
+            assert summary.state == "frozen"
+        await controls.thaw(ref=ref, by=ME)
+        assert (await bench.ended(later)).phase == "completed"
+
+
+async def test_a_freeze_that_is_said_while_a_run_is_being_created_reaches_it(
+    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = bench.journal.create
+
+    async def freeze_first(*args: Any, **more: Any) -> bool:
+        assert await controls.freeze(by=ME) == [], "it is not listed yet"
+        return await create(*args, **more)
+
+    monkeypatch.setattr(bench.journal, "create", freeze_first)
+    assert (await bench.state(await bench.start("plain"))).phase == "frozen"
+
+
+async def test_what_stands_is_read_once(bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
+    await controls.freeze(ref="other.py:swarm", by=ME)
+    asked: list[int] = []
+    events = bench.journal._reader.events
+
+    async def counted(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        found = await events(run_id, after, limit)
+        asked.append(len(found))
+        return found
+
+    monkeypatch.setattr(bench.journal._reader, "events", counted)
+    for _ in range(3):
+        await bench.start("plain")
+    assert sum(asked) == 1, "the freeze, once"
+
+
+async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("slow")
+        await bench.until(run, lambda s: any(node.kind == "tool" and node.in_flight for node in s.nodes.values()))
+        await controls.freeze(run, by=ME)
+        state = await bench.until(run, lambda s: s.phase == "frozen")
+        assert [node.name for node in state.in_flight] == ["linger"]
+        assert state.freezing
+        summary = await bench.journal.summary(run)
+        assert summary is not None
+        assert (summary.state, summary.in_flight, summary.freezing) == ("frozen", 1, True)
+        (bench.root / "go").touch()
+        state = await bench.until(run, lambda s: not s.freezing)
+        assert (state.phase, state.in_flight) == ("frozen", [])
+        await bench.until(run, lambda s: s.parked is not None)
+        summary = await bench.journal.summary(run)
+        assert summary is not None
+        assert not summary.freezing
+        assert bench.effects == ["lingered"], "what was under way has come to its end, and nothing new began"
+
+
+async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("slow")
+    lease = await bench.journal.claim(run, "somebody", 0.0)
+    assert lease is not None
+    step = ev.StepStarted(node_id="slow~0/llm~0", parent_id="", kind="llm", name="x", agent="slow", attempt=1, epoch=1)
+    await bench.journal.append(lease, [ev.RunStarted(epoch=1), step])
+    await controls.freeze(run, by=ME)
+    assert (await bench.state(run)).freezing, "as far as anybody knows"
+    async with bench.driving(grace_s=0.0):
+        state = await bench.until(run, lambda s: s.parked is not None)
+    assert (state.phase, state.freezing, bench.effects) == ("frozen", False, [])
+    assert await bench.journal.runnable(ev.utc_now()) == []
+
+
+async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: Controls) -> None:
+    async with bench.driving():
+        run = await bench.start("workflow")
+        before = await bench.ended(run)
+        (node,) = [found for found in before.nodes if before.nodes[found].name == "plain"]
+        dropped = await controls.rewind(run, node, reason="too short", by=ME)
+        state = await bench.until(run, lambda s: s.lives > 1 and s.terminal)
+    (back,) = state.rewound
+    assert (back.by, back.reason, back.node_id, back.dropped) == (ME, "too short", node, len(dropped))

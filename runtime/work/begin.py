@@ -1,0 +1,39 @@
+"""How a run begins: it is created, and frozen in the same moment if a freeze stands for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.record import events as ev
+from runtime.record.journal import Journal
+from runtime.record.state import fold
+from runtime.work.life import new_id
+
+
+async def begin(
+    journal: Journal,
+    ref: str,
+    input: str,
+    *,
+    title: str,
+    options: dict[str, Any],
+    by: ev.Actor,
+    program: str = "",
+    run_id: str = "",
+) -> str:
+    """Ask for a run; returns its id. Beginning a run that is there already changes nothing."""
+    run_id = run_id or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
+    created = ev.RunCreated(run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by)
+    frozen = await _told(journal, ref)
+    summary = fold([created, frozen] if frozen is not None else [created]).summary()
+    new = await journal.create(created, summary, frozen=frozen)
+    if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
+        # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
+        await journal.post(run_id, frozen)
+    return run_id
+
+
+async def _told(journal: Journal, ref: str) -> ev.RunFrozen | None:
+    freezes = await journal.freezes()
+    told = freezes.get(ref) or freezes.get("")
+    return ev.RunFrozen(reason=told.reason, by=told.by) if told is not None else None
