@@ -23,7 +23,7 @@ _BUDGET_CHARS = 12_000
 _MESSAGE_CHARS = 1_200
 _LAST_MESSAGES = 6
 _LAST_EVENTS = 30
-_LONGEST = 4_000
+LONGEST = 4_000
 """Characters of an analysis: 500 tokens of the longest words."""
 
 INSTRUCTIONS = """\
@@ -111,6 +111,11 @@ def cited(text: str, last_seq: int) -> list[tuple[int, int, int]]:
     return [(start, end, seq) for start, end, seq in found if 1 <= seq <= last_seq]
 
 
+def without_references(text: str) -> str:
+    """An analysis for another incident than it was made of: what it says stands, the events that it names do not."""
+    return re.sub(r"[ \t]*\[#\d{1,9}\](?:,(?=[ \t]*\[#))?", "", text)
+
+
 def capabilities(state: RunState) -> dict[str, list[str]]:
     """The swarm's agents and the tools they have used so far."""
     found: dict[str, list[str]] = {}
@@ -142,7 +147,7 @@ def analysis_text(reply: object) -> tuple[str, bool]:
         return EMPTY_ANALYSIS, True
     said = reply.strip()
     # A provider that does not keep to the limit of tokens is kept to it here.
-    return (said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"), False
+    return (said if len(said) <= LONGEST else f"{said[:LONGEST]}…"), False
 
 
 _RECOMMENDED = re.compile(r"^\W*recommended\W+([a-z_]+)\b", re.IGNORECASE | re.MULTILINE)
@@ -158,6 +163,7 @@ def recommended(text: str, report: Report) -> str:
 __all__ = [
     "EMPTY_ANALYSIS",
     "INSTRUCTIONS",
+    "LONGEST",
     "MAX_TOKENS",
     "NO_ANALYSIS",
     "TIMEOUT_S",
@@ -168,4 +174,5 @@ __all__ = [
     "evidence",
     "last_messages",
     "recommended",
+    "without_references",
 ]

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 from orbiter.models.assembly import StreamAssembly
@@ -20,12 +21,14 @@ from runtime.judgement import report as reports
 from runtime.judgement.breaker import BreakerPolicy
 from runtime.judgement.briefing import (
     INSTRUCTIONS,
+    LONGEST,
     MAX_TOKENS,
     NO_ANALYSIS,
     TIMEOUT_S,
     analysis_text,
     briefing,
     evidence,
+    without_references,
 )
 from runtime.judgement.classify import classify
 from runtime.judgement.prices import PriceTable
@@ -40,23 +43,25 @@ from runtime.work.secrets import VAULT
 
 log = logging.getLogger("runtime.analysis")
 
-PREFERRED = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-5-mini"))
-"""Who is asked if the configuration names nobody: the first whose key is there and that is not the one that failed."""
-
+PREFERRED = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
+"""Who is asked if the configuration names nobody: the first whose key is there and that is not the one that failed.
+Models that answer at once: one that reasons first spends the few tokens of an analysis on that.
+"""
 
 AT_ONCE = 4
 """Incidents that a model is asked about at the same time."""
 
 
-def choose_model(configured: str, failing_provider: str) -> str:
-    """The model to ask; empty where none can be had. `configured`: a model string, `auto`, or `off`."""
+def models_to_ask(configured: str, failing_provider: str) -> tuple[str, ...]:
+    """Who could be asked, best first: with `auto`, whose key is there, and the provider that failed last. `configured`
+    is a model string, `auto`, or `off`.
+    """
     if configured == "off":
-        return ""
+        return ()
     if configured not in ("", "auto"):
-        return configured
+        return (configured,)
     able = [(name, model) for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
-    others = [model for name, model in able if name != failing_provider]
-    return next(iter(others or [model for _, model in able]), "")
+    return tuple(model for _, model in sorted(able, key=lambda each: each[0] == failing_provider))
 
 
 def worth_analysing(opened: ev.IncidentOpened) -> bool:
@@ -139,9 +144,12 @@ class Analyst:
         }
         known = self._known.get(opened.fingerprint)
         if known is not None:
-            return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None})
-        model = choose_model(self._model, opened.fault.provider)
-        if not model or not await self._admitted(model, opened):
+            # What it points to are events of the run that it was made of.
+            own = known.run_id == found.run_id and known.node_id == opened.node_id
+            text = known.text if own else without_references(known.text)
+            return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
+        model = await self._choice(opened)
+        if not model:
             return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
         try:
             async with self._at_once, asyncio.timeout(self._timeout_s):
@@ -159,15 +167,18 @@ class Analyst:
         await breakers_of(self._journal).succeeded(f"model:{model}", opened.incident_id)
         analysis = ev.AnalysisAdded(**at, text=text, model=model, fallback=fallback, cost_usd=cost)
         if not fallback and opened.fingerprint:
-            self._known[opened.fingerprint] = analysis
+            self._known[opened.fingerprint] = analysis.model_copy(update={"run_id": found.run_id})
         return analysis
 
-    async def _admitted(self, model: str, opened: ev.IncidentOpened) -> bool:
-        """Whether the model's breaker lets the call through: the one that the runs' own calls go by."""
-        now = ev.utc_now().timestamp()
+    async def _choice(self, opened: ev.IncidentOpened) -> str:
+        """The first that may be asked whose breaker, the one that the runs' own calls go by, lets the call through."""
         breakers = breakers_of(self._journal)
-        _, verdict = await breakers.admit(f"model:{model}", self._breaker, now, opened.incident_id)
-        return verdict.allowed
+        for model in models_to_ask(self._model, opened.fault.provider):
+            now = ev.utc_now().timestamp()
+            _, verdict = await breakers.admit(f"model:{model}", self._breaker, now, opened.incident_id)
+            if verdict.allowed:
+                return model
+        return ""
 
     async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
         fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
@@ -188,15 +199,20 @@ class Analyst:
             streams = getattr(type(provider), "streams", False) is True
             if streams and self._deltas is not None and self._deltas.wants(found.run_id):
                 return await self._streamed(found, provider, messages, self._deltas)
-            return await provider.complete(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS)
+            return await provider.complete(messages, tools=None, max_tokens=MAX_TOKENS)
         finally:
             await provider.aclose()
 
     async def _streamed(self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas) -> Any:
         """The reply, its pieces on the way to the consoles that watch the run: under the incident's id."""
         assembly = StreamAssembly()
-        async for chunk in provider.stream(messages, tools=None, temperature=0.0, max_tokens=MAX_TOKENS):
-            assembly.add(chunk)
-            if chunk.delta:
-                deltas.put(found.run_id, found.opened.incident_id, 1, "text", chunk.delta)
+        left = LONGEST + 1
+        async with aclosing(provider.stream(messages, tools=None, max_tokens=MAX_TOKENS)) as chunks:
+            async for chunk in chunks:
+                assembly.add(chunk)
+                if piece := (chunk.delta or "")[:left]:
+                    deltas.put(found.run_id, found.opened.incident_id, 1, "text", piece)
+                    left -= len(piece)
+                if not left:  # one that does not keep to the limit of tokens is listened to no longer
+                    break
         return assembly.response()
