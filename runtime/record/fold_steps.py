@@ -221,6 +221,11 @@ def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
     return True
 
 
+def grant_used(s: RunState, e: ev.GrantUsed) -> bool:
+    s.granted.setdefault(e.node_id, []).append(e)  # of a step that has not begun: its node comes after
+    return True
+
+
 def analysis_started(s: RunState, e: ev.AnalysisStarted) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:

@@ -83,6 +83,8 @@ class RunState:
     roots: list[str] = field(default_factory=list)
     incidents: dict[str, Incident] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
+    """By node: the grants that let its attempts pass, each time."""
     returned: list[ev.ControlReturned] = field(default_factory=list)
     """What went back into the swarm so far, oldest first; what was rewound is not among it."""
     steps: int = 0
@@ -169,6 +171,12 @@ class RunState:
             each.opened.node_id == node_id or each.opened.node_id.startswith(below) for each in self.open_incidents
         )
 
+    def waits_from(self, instant: datetime) -> list[ev.IncidentOpened | ev.RetryScheduled]:
+        """What waits for an instant by the clock, and began to after `instant`."""
+        deadlines = [found.opened for found in self.open_incidents if found.opened.deadline is not None]
+        retries = [node.retry for node in self.nodes.values() if node.phase == "retrying" and node.retry is not None]
+        return [wait for wait in (*deadlines, *retries) if wait.ts > instant]
+
     def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:
         """Nodes below `node_id` (the whole tree without it), parents first, each with its depth."""
         stack = [(0, child) for child in reversed(self.nodes[node_id].children if node_id else self.roots)]
@@ -242,6 +250,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.RunThawed: runs.run_thawed,
     ev.RewindRequested: runs.rewind_requested,
     ev.RunRewound: runs.run_rewound,
+    ev.ClockSetBack: runs.clock_set_back,
     ev.BreakpointSet: runs.breakpoint_changed,
     ev.BreakpointCleared: runs.breakpoint_changed,
     ev.MessageInjected: runs.message_injected,
@@ -262,6 +271,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.IncidentOpened: at_node.incident_opened,
     ev.IncidentAnswered: at_node.incident_answered,
     ev.IncidentClosed: at_node.incident_closed,
+    ev.GrantUsed: at_node.grant_used,
     ev.AnalysisStarted: at_node.analysis_started,
     ev.AnalysisAdded: at_node.analysis_added,
 }
