@@ -1,0 +1,58 @@
+"""The first moments of a console: the picture is there before the first screen is, or it is not waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from console.attaching import attach
+from runtime.link.client import LinkClient
+from runtime.link.transport import UnixTransport
+from tests.runtime.link.link_bench import Bench
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="orb-") as place:
+        made = Bench(Path(place) / ".orbiter")
+        try:
+            yield made
+        finally:
+            await made.close()
+
+
+async def test_the_first_screen_finds_the_picture(bench: Bench) -> None:
+    await bench.started()
+    await bench.serve()
+    link = LinkClient(UnixTransport(bench.state_dir))
+    bench.clients.append(link)
+    gc.disable()  # as the console does while it loads
+    try:
+        await attach(link, "screens.home")
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    assert set(link.summaries) == {"run-1"}
+    assert "screens.home" in sys.modules
+
+
+async def test_without_a_runtime_nothing_is_waited_for(bench: Bench) -> None:
+    link = LinkClient(UnixTransport(bench.state_dir))
+    bench.clients.append(link)
+    await asyncio.wait_for(attach(link, "screens.home"), 30)
+    gc.unfreeze()
+    assert link.status.phase == "lost"
+
+
+def test_what_stands_before_the_first_frame_loads_no_models() -> None:
+    code = "import sys, console.open, console.app, console.driver; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pydantic", "runtime.record.events", "screens.home"} & set(done.stdout.split())
