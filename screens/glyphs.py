@@ -24,6 +24,13 @@ class Glyphs:
     cursor: str
     crumb: str
     more: str
+    ascending: str
+    descending: str
+    chosen: str
+    fresh: str
+    bar: str
+    no_bar: str
+    heights: str
     times: str
     dot: str
     warning: str
@@ -59,6 +66,13 @@ UNICODE: Final = Glyphs(
     cursor="▌",
     crumb=" › ",
     more="▼",
+    ascending="↑",
+    descending="↓",
+    chosen="▌",
+    fresh="+",
+    bar="█",
+    no_bar="░",
+    heights="▁▂▃▄▅▆▇█",
     times="×",
     dot=" · ",
     warning="⚠",
@@ -94,6 +108,13 @@ ASCII: Final = Glyphs(
     cursor=">",
     crumb=" > ",
     more="v",
+    ascending="^",
+    descending="v",
+    chosen=">",
+    fresh="+",
+    bar="#",
+    no_bar=".",
+    heights="._-=*%#@",
     times="x",
     dot=" . ",
     warning="!",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
@@ -43,11 +43,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a list. `key` names what it stands for; a heading cannot be selected."""
+    """A row of a list. `key` names what it stands for; a heading cannot be selected.
+
+    `values` are what its columns are sorted by, one each; without them, what stands there is compared. `fault`: it is
+    among what is left when only faults are shown. `fold`: whether it hides (True) or shows (False) the rows that are
+    `under` its key; None where there are none.
+    """
 
     key: str
     cells: tuple[Spans, ...]
     heading: bool = False
+    values: tuple[Any, ...] = ()
+    fault: bool = False
+    under: str = ""
+    fold: bool | None = None
 
 
 def plain(spans: Iterable[Span]) -> str:

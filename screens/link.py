@@ -12,8 +12,11 @@ from runtime.link.view import StreamedText
 from runtime.record.state import RunState, Summary
 from screens.glyphs import UNICODE, Glyphs
 from screens.governor import Governor
-from screens.views.inbox import Waiting
+from screens.listing import Order
+from screens.views.attention import in_order
+from screens.views.groups import Waiting
 from screens.views.looks import Looks
+from screens.views.prompt import KEYS
 
 ARM_AFTER = 0.4
 """Seconds after which a prompt that was painted takes keys."""
@@ -87,6 +90,26 @@ class Session:
     clock: Callable[[], datetime] = utc_now
     arm_after: float = ARM_AFTER
     governor: Governor = field(default_factory=Governor)
+    letters: Mapping[str, str] = field(default_factory=lambda: KEYS)
+    """The key of each option of a decision; none where it is empty."""
+
+    order: Order = field(default_factory=Order)
+    """In which decisions stand; see `decisions`."""
+
+    def decisions(self) -> list[Waiting]:
+        """The open decisions, the one to take next first: the same on every screen, and as they were until one of them
+        comes or goes.
+        """
+        link = self.link
+        incidents = link.incidents
+        ranked = self.order.of(
+            incidents.keys(),
+            lambda: (
+                found.opened.incident_id
+                for found in in_order(incidents.values(), link.summaries, self.clock(), link.where)
+            ),
+        )
+        return [incidents[key] for key in ranked]
 
     def looks(self) -> Looks:
         """How a view is to look now."""

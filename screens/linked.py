@@ -18,7 +18,6 @@ from screens.link import Link, Session
 from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
 from screens.places import PLACES
 from screens.text import clean_line
-from screens.views.inbox import in_order
 from screens.widgets.bar import Bar
 from screens.widgets.foot import Foot
 from screens.widgets.pace import Pace
@@ -191,8 +190,8 @@ class LinkedScreen(Screen[None]):
         self.app.push_screen(HelpScreen(help_lines(self)))
 
     def action_next_decision(self) -> None:
-        """Go to the decision that has been waiting longest; from one of them to the next, and round again."""
-        waiting = in_order(self.link.incidents.values())
+        """Go to the decision that matters most (`screens.views.attention`); from one to the next, and round again."""
+        waiting = self.session.decisions()
         keys = [found.opened.incident_id for found in waiting]
         here = self.incident_id
         found = waiting[(keys.index(here) + 1) % len(keys) if here in keys else 0] if waiting else None

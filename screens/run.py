@@ -18,7 +18,6 @@ from screens.layout import Spans, span
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.messages import OpenHome
-from screens.views.inbox import in_order
 from screens.views.report import answer_lines, report_lines, traceback_lines
 from screens.views.runs import head_line, outcome_lines, title_of
 from screens.views.tree import COLUMNS, RunTree, detail_lines
@@ -243,9 +242,9 @@ class RunScreen(LinkedScreen):
     def action_find_fault(self) -> None:
         """Put the cursor on the node that the decision is about; on the next one, if it is there already."""
         state = self.link.run(self.run_id)
-        waiting = in_order(
-            found for found in self.link.incidents.values() if found.run_id == self.run_id and found.opened.node_id
-        )
+        waiting = [
+            found for found in self.session.decisions() if found.run_id == self.run_id and found.opened.node_id
+        ]
         if state is None or not waiting:
             self.say("Nothing waits for a decision in this run.")
             return

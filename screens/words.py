@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -42,6 +42,17 @@ def age(since: datetime | None, now: datetime) -> str:
     if seconds < DAY:
         return f"{seconds // HOUR}h"
     return f"{seconds // DAY}d"
+
+
+def age_ends(since: datetime | None, now: datetime) -> datetime:
+    """When `age` will say something else than it does now."""
+    if since is None:
+        return datetime.max.replace(tzinfo=now.tzinfo)
+    seconds = max(0, int((now - since).total_seconds()))
+    step = next(
+        step for step, limit in ((10, MINUTE), (MINUTE, HOUR), (HOUR, DAY), (DAY, None)) if not limit or seconds < limit
+    )
+    return since + timedelta(seconds=(seconds // step + 1) * step)
 
 
 def elapsed(since: datetime | None, until: datetime | None, now: datetime) -> str:

@@ -2,88 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
 
 from runtime.record.events import IncidentOpened
 from runtime.record.state import Summary
 from screens.glyphs import state_ink
 from screens.layout import Row, Spans, joined, span
+from screens.views.groups import Waiting, grouped
 from screens.views.looks import Looks
-from screens.views.runs import is_done, named, run_row
-from screens.words import age, plural
+from screens.views.memory import Memory
+from screens.views.runs import changes_at, is_done, named, run_row
+from screens.words import age, age_ends, plural
 
 DONE_SHOWN = 200
 """Finished runs in the list; older ones are found by the command line."""
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Waiting(Protocol):
-    """An open incident and the run that it belongs to: `link.protocol.Inboxed`, `record.journal.OpenIncident`."""
-
-    @property
-    def run_id(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def opened(self) -> IncidentOpened: ...
-
-
-def in_order(incidents: Iterable[Waiting]) -> list[Waiting]:
-    """Oldest first: an order that no change upsets."""
-    return sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id))
-
-
 def inbox_rows(
     summaries: Mapping[str, Summary],
-    incidents: Iterable[Waiting],
+    waiting: Sequence[Waiting],
     looks: Looks,
     where: Callable[[str], str] = lambda _run_id: "",
+    memory: Memory | None = None,
 ) -> list[Row]:
-    """Three groups, each under its heading, without those that are empty. `where`: the host that a run is on."""
-    waiting = in_order(incidents)
+    """Three parts, each under its heading, without those that are empty. `waiting`: the decisions, the one to take next
+    first; those that are the same are under one line. `where`: the host that a run is on. With a `memory`, rows that
+    say what they said are not made anew.
+    """
+    memory = memory or Memory()
     working = [found for found in summaries.values() if not is_done(found)]
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
-    rows: list[Row] = []
-    groups: tuple[tuple[str, str, list[Row]], ...] = (
-        ("Needs a decision", "state-waiting", [incident_row(found, looks, where(found.run_id)) for found in waiting]),
-        ("Working", "state-running", [run_row(found, looks, where(found.id)) for found in working]),
-        ("Done", "ink-muted", [run_row(found, looks, where(found.id)) for found in done[:DONE_SHOWN]]),
+    parts: tuple[tuple[str, str, int, list[Row]], ...] = (
+        ("Needs a decision", "state-waiting", len(waiting), _decisions(waiting, looks, where, memory)),
+        ("Working", "state-running", len(working), _runs(working, looks, where, memory)),
+        ("Done", "ink-muted", len(done), _runs(done[:DONE_SHOWN], looks, where, memory)),
     )
-    totals = (len(waiting), len(working), len(done))
-    for (title, ink, found), total in zip(groups, totals, strict=True):
+    rows: list[Row] = []
+    for title, ink, total, found in parts:
         if found:
             if rows:
                 rows.append(Row(f"gap:{title}", ((),), heading=True))
-            rows.append(
-                Row(
-                    f"heading:{title}",
-                    (span(f" {title}", ink, bold=True), span(f"  {total}", "ink-muted")),
-                    heading=True,
-                )
-            )
+            words = (span(f" {title}", ink, bold=True), span(f"  {total}", "ink-muted"))
+            rows.append(Row(f"heading:{title}", words, heading=True))
             rows += found
+    memory.forget(len(rows))
     return rows
 
 
-def incident_row(found: Waiting, looks: Looks, where: str = "") -> Row:
+def _decisions(waiting: Sequence[Waiting], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:
+    rows: list[Row] = []
+    for key, found in grouped(waiting, where).items():
+        under = key if len(found) > 1 else ""
+        if under:
+            rows.append(group_row(key, found, looks, where(found[0].run_id)))
+        rows += (
+            memory.row(
+                f"{under}incident:{each.opened.incident_id}",
+                each,
+                looks.now,
+                lambda each=each, under=under: (  # type: ignore[misc]
+                    incident_row(each, looks, where(each.run_id), under),
+                    age_ends(each.opened.ts, looks.now),
+                ),
+            )
+            for each in found
+        )
+    return rows
+
+
+def _runs(summaries: Sequence[Summary], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:
+    return [
+        memory.row(
+            f"run:{found.id}",
+            found,
+            looks.now,
+            lambda found=found: (run_row(found, looks, where(found.id)), changes_at(found, looks.now)),  # type: ignore[misc]
+        )
+        for found in summaries
+    ]
+
+
+def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "") -> Row:
     """One decision: what went wrong, where, in which words, and how many ways there are."""
     opened = found.opened
+    title = looks.line(found.title, 120) or looks.line(found.run_id, 40)
     return Row(
         f"incident:{opened.incident_id}",
         (
             looks.state("waiting", "decide"),
-            named(span(looks.line(found.title, 120) or looks.line(found.run_id, 40), "ink-strong"), where, looks),
+            named(span(title, "ink-strong"), where, looks),
             what(opened, looks),
             span(plural(len(opened.options), "way"), "ink-muted"),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
         ),
+        values=("waiting", title, str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        fault=True,
+        under=under,
+    )
+
+
+def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "") -> Row:
+    """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
+    opened = found[0].opened
+    count = span(f"{len(found)} like this", "ink-strong", bold=True)
+    return Row(
+        key,
+        (
+            looks.state("waiting", "decide"),
+            named(count, where, looks),
+            what(opened, looks),
+            span(plural(len(opened.options), "way"), "ink-muted"),
+            (),
+            span(age(opened.ts, looks.now), state_ink("waiting")),
+        ),
+        values=("waiting", f"{len(found)} like this", str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        fault=True,
+        fold=True,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from runtime.record.state import Summary
 from screens.layout import Span, Spans, joined, span
-from screens.views.inbox import Waiting
+from screens.views.groups import GROUP, Waiting
 from screens.views.looks import Looks
 from screens.views.prompt import choices, question_lines, title_line
 from screens.views.runs import progress, title_of
@@ -14,10 +14,17 @@ from screens.words import age, cost, elapsed, tokens
 
 
 def preview_lines(
-    key: str, summaries: Mapping[str, Summary], incidents: Mapping[str, Waiting], looks: Looks
+    key: str,
+    summaries: Mapping[str, Summary],
+    incidents: Mapping[str, Waiting],
+    looks: Looks,
+    *,
+    alike: Sequence[Waiting] = (),
 ) -> list[Spans]:
-    """`key` as the rows of the inbox have it."""
+    """`key` as the rows of the inbox have it; `alike` are the decisions on a line that stands for several."""
     kind, _, name = key.partition(":")
+    if key.startswith(GROUP) and alike:
+        return _group_lines(alike, looks)
     if kind == "incident" and (found := incidents.get(name)):
         return _incident_lines(found, looks)
     if kind == "run" and (summary := summaries.get(name)):
@@ -30,6 +37,26 @@ def _incident_lines(found: Waiting, looks: Looks) -> list[Spans]:
     lines: list[Spans] = [title_line(opened, looks), (), *question_lines(opened, looks)]
     offered = choices(opened, looks)[1:]
     return [*lines, (), *((Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.label)) for choice in offered)]
+
+
+_LISTED = 12
+"""Runs of a group that are named."""
+
+
+def _group_lines(alike: Sequence[Waiting], looks: Looks) -> list[Spans]:
+    """How many there are and where; then the oldest of them, as an example."""
+    lines: list[Spans] = [
+        (Span(f"{len(alike)} like this", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
+        (Span("enter ", "ink-key"), Span("opens the oldest", "ink-muted"), Span("   B ", "ink-key"),
+         Span("answers one, and the rest when that proved right", "ink-muted")),
+        (),
+    ]  # fmt: skip
+    for found in alike[:_LISTED]:
+        words = (span(looks.line(found.title or found.run_id, 60)), span(looks.line(found.run_id, 40), "ink-muted"))
+        lines.append(joined((*words, span(_ago(age(found.opened.ts, looks.now)), "ink-muted")), looks.glyphs.dot))
+    if len(alike) > _LISTED:
+        lines.append(span(f"and {len(alike) - _LISTED} more", "ink-muted"))
+    return [*lines, (), *_incident_lines(alike[0], looks)]
 
 
 def _ago(words: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from screens.glyphs import state_ink, state_word
 from screens.layout import Column, Row, Span, Spans, joined, span
 from screens.views.looks import Looks
-from screens.words import age, cost, count, elapsed, plural, tokens, whole_seconds
+from screens.words import age, age_ends, cost, count, elapsed, plural, tokens, whole_seconds
 
 COLUMNS: Final = (
     Column("state", width=13),
@@ -39,6 +40,42 @@ def named(title: Spans, where: str, looks: Looks) -> Spans:
     return joined((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
 
 
+_NO_FAULT: Final = frozenset({"completed", "aborted"})
+_FAULTS: Final = ("failed", "degraded", "timed_out", "waiting")
+
+
+def has_fault(summary: Summary) -> bool:
+    """Whether something went wrong in a run, or waits for a person; what an operator ended is no fault."""
+    if is_done(summary):
+        return summary.state not in _NO_FAULT
+    return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULTS)
+
+
+def since_of(summary: Summary) -> datetime | None:
+    """What a run's age is counted from: its beginning, or its end."""
+    return summary.updated_at if is_done(summary) else summary.created_at
+
+
+def changes_at(summary: Summary, now: datetime) -> datetime:
+    """When a run's row will say something else though nothing happens: its age goes on, or its countdown."""
+    if summary.wake_at is not None and summary.state == "waiting":
+        return now + timedelta(seconds=1)
+    return age_ends(since_of(summary), now)
+
+
+def run_values(summary: Summary, looks: Looks) -> tuple[Any, ...]:
+    """What a row of runs is sorted by, column by column."""
+    since = since_of(summary)
+    return (
+        summary.state,
+        title_of(summary, looks),
+        summary.steps,
+        summary.input_tokens + summary.output_tokens,
+        summary.cost_usd,
+        -since.timestamp() if since is not None else None,
+    )
+
+
 def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
@@ -53,8 +90,10 @@ def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(cost(summary.cost_usd), "ink-muted"),
-            span(age(summary.updated_at if done else summary.created_at, looks.now), "ink-muted"),
+            span(age(since_of(summary), looks.now), "ink-muted"),
         ),
+        values=run_values(summary, looks),
+        fault=has_fault(summary),
     )
 
 

@@ -19,7 +19,6 @@ from console.app import OrbiterApp
 from runtime.record import events as ev
 from screens.link import Session
 from screens.run import RunScreen
-from screens.views.inbox import in_order
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, DENIED, Story
@@ -60,7 +59,7 @@ async def walk(pilot: Pilot[object]) -> None:
     """Every screen, every pane, every mode of the prompt that asks nothing of the runtime."""
     await pilot.press("end", "home", "enter")
     await pilot.pause(0.2)
-    waiting = in_order(pilot.app.screen.link.incidents.values())  # type: ignore[attr-defined]
+    waiting = pilot.app.screen.session.decisions()  # type: ignore[attr-defined]
     for number, incident in enumerate(waiting):
         await at(pilot, incident.opened.incident_id)
         prompt = pilot.app.screen.query_one(Prompt)

@@ -15,7 +15,7 @@ from runtime.record.state import RunState
 from screens.glyphs import ASCII, UNICODE
 from screens.layout import Row, Spans, plain
 from screens.outline import outline
-from screens.views.filter import filtered
+from screens.views.filter import Filter, filtered
 from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.prompt import (
@@ -96,14 +96,6 @@ def test_groups_that_are_empty_have_no_heading() -> None:
     assert texts(inbox_rows(summaries(done), [], looks_at(done)))[0] == " Done  1"
 
 
-def test_decisions_stand_oldest_first_however_they_arrive() -> None:
-    early, late = digest(), Story("run-2", "late", START + timedelta(hours=1))
-    late.park(late.begin(), BROKEN_TOOL)
-    for order in (open_incidents(early, late), open_incidents(late, early)):
-        keys = [row.key for row in inbox_rows({}, order, looks_at(late)) if not row.heading]
-        assert keys == ["incident:run-1-inc-1", "incident:run-2-inc-1"]
-
-
 def test_a_run_without_a_title_is_called_after_its_reference() -> None:
     story = Story(title="")
     story.begin()
@@ -131,7 +123,9 @@ def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
         ("MANUAL", []),
         ("^◆|compl", ["incident:run-1-inc-1", "run:run-0"]),
         ("!manual", ["incident:run-1-inc-1", "run:run-1"]),
-        ("[", []),
+        ("[", ["incident:run-1-inc-1", "run:run-1", "run:run-0"]),
+        ("done weekly", ["run:run-1"]),
+        ("!done weekly", ["incident:run-1-inc-1", "run:run-0"]),
         ("!", ["incident:run-1-inc-1", "run:run-1", "run:run-0"]),
     ],
 )
@@ -143,6 +137,7 @@ def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list
     headings = [text for text in texts(kept) if text.startswith(" ")]
     assert len(headings) == len(keys)
     assert not kept or texts(kept)[0] == headings[0]
+    assert bool(Filter(pattern).problem) is (pattern == "[")
 
 
 # -- tree ------------------------------------------------------------------------------------------------------

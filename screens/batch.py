@@ -1,0 +1,102 @@
+"""One action on several things: asked about first where it cannot be undone, and told of one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from runtime.link.client import LinkError
+from screens.help import HelpPage
+from screens.layout import Spans, span
+from screens.link import Session
+from screens.views.batch import Came, Item, item_lines, sum_words
+
+
+class BatchScreen(ModalScreen[None]):
+    """A page over the screen that asked for it. Closing it stops nothing."""
+
+    CSS_PATH = "help.tcss"
+    AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "do", "Yes, do it", id="batch.do"),
+        Binding("escape,n,q", "close", "Close", key_display="esc", tooltip="Leave it; what has begun goes on",
+                id="batch.close"),
+    ]  # fmt: skip
+
+    def __init__(
+        self,
+        session: Session,
+        title: str,
+        items: Sequence[Item],
+        act: Callable[[str], Awaitable[None]],
+        *,
+        done: Came,
+        question: str = "",
+    ) -> None:
+        """`act` is called with the key of each item and raises `LinkError` where it cannot be; `done` is what an item
+        came to that it went well with. With a `question` nothing begins before it is answered with `y`.
+        """
+        super().__init__()
+        self._session = session
+        self._title = title
+        self._items = tuple(items)
+        self._act = act
+        self._done = done
+        self._question = question
+        self._came: dict[str, Came] = {}
+        self._began = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="help") as box:
+            box.border_title = self._title
+            box.border_subtitle = "y does it   esc leaves it" if self._question else "esc closes"
+            yield HelpPage()
+
+    def on_mount(self) -> None:
+        self._show()
+        if not self._question:
+            self.action_do()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Once is enough."""
+        return not self._began if action == "do" else True
+
+    def action_do(self) -> None:
+        self._began = True
+        self.query_one("#help").border_subtitle = "esc closes"
+        self.refresh_bindings()
+        self.run_worker(self._carry_out(), group="batch", exit_on_error=False)
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+    async def _carry_out(self) -> None:
+        for item in self._items:
+            self._came[item.key] = Came("running", "under way")
+            self._show()
+            try:
+                await self._act(item.key)
+            except LinkError as exc:
+                self._came[item.key] = Came("failed", "refused", str(exc))
+            else:
+                self._came[item.key] = self._done
+            self._show()
+
+    def _show(self) -> None:
+        if self.is_mounted:
+            self.query_one(HelpPage).show(self._lines(), "batch")
+
+    def _lines(self) -> list[Spans]:
+        looks = self._session.looks()
+        asked = self._question and not self._began
+        head = (
+            span(self._question, "severity-warning", bold=True) if asked else span(sum_words(self._items, self._came))
+        )
+        if asked:
+            return [head, (), *(span(item.title) for item in self._items)]
+        return [head, (), *item_lines(self._items, self._came, looks)]

@@ -1,0 +1,82 @@
+"""A list of runs, or of what belongs to runs: what can be done to those that are selected, or under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from runtime.link.client import LinkError
+from runtime.record.state import Summary
+from screens.batch import BatchScreen
+from screens.listscreen import ListScreen
+from screens.views.batch import Came, Item
+from screens.views.runs import is_done, title_of
+from screens.words import plural
+
+
+class RunListScreen(ListScreen):
+    """Says which runs its rows stand for; freezes, thaws and aborts them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "p",
+            "pause",
+            "Freeze",
+            show=False,
+            tooltip="Freeze the run, or those selected: no new step begins; again: they go on",
+            id="runs.freeze",
+        ),
+        Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
+    ]
+
+    def runs_of(self, key: str) -> Sequence[str]:
+        """The runs that a row stands for."""
+        raise NotImplementedError
+
+    def _chosen_runs(self) -> list[Summary]:
+        """Each once, without those that have ended."""
+        ids = dict.fromkeys(run_id for key in self.chosen for run_id in self.runs_of(key))
+        found = (self.link.summaries.get(run_id) for run_id in ids)
+        return [summary for summary in found if summary is not None and not is_done(summary)]
+
+    def action_pause(self) -> None:
+        """Freeze what is not frozen; where all is frozen, thaw it."""
+        runs = self._chosen_runs()
+        frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
+        if frozen:
+            self._act("thaw", runs, Came("running", "thawed"))
+        else:
+            self._act("freeze", [found for found in runs if found.state != "frozen"], Came("frozen", "frozen"))
+
+    def action_abort(self) -> None:
+        runs = self._chosen_runs()
+        what = plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
+        question = f"Abort {what}? Steps under way are cancelled, nothing is done again."
+        self._act("abort", runs, Came("aborted", "aborting"), question)
+
+    def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str = "") -> None:
+        """Say a verb of one run for each of these; of several, or of what is asked about, on a page of its own."""
+        if not runs:
+            self.say("No run that has not ended is under the cursor, or selected.")
+            return
+        if len(runs) == 1 and not question:
+            self.run_worker(self._act_on_one(verb, runs[0], done), group="act", exit_on_error=False)
+            return
+        looks = self.session.looks()
+        items = [Item(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
+
+        async def act(run_id: str) -> None:
+            await self.link.command(verb, run_id=run_id)
+
+        title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
+        self.app.push_screen(BatchScreen(self.session, title, items, act, done=done, question=question))
+
+    async def _act_on_one(self, verb: str, run: Summary, done: Came) -> None:
+        try:
+            await self.link.command(verb, run_id=run.id)
+        except LinkError as exc:
+            self.say(str(exc), "error")
+        else:
+            self.say(f"{title_of(run, self.session.looks())}: {done.word}")

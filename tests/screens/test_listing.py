@@ -1,0 +1,276 @@
+"""Lists: what a filter leaves out, in which order the rest stands, what is selected, folded and new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from screens.glyphs import ASCII, UNICODE
+from screens.layout import Column, Row, plain, span
+from screens.listing import FRESH, Listing, Order, chosen_of
+from screens.views.filter import Filter, filtered
+from screens.views.looks import Looks
+from screens.views.sort import Sort, header_line, sorted_rows
+from tests.screens.stories import START
+
+COLUMNS = (Column("name", 8, grow=1), Column("size", 6, right=True), Column("", 2))
+WORDS = ("ada", "Bob", "cy", "ada lovelace", "dig.est", "", "42", "9")
+
+
+def row(key: str, name: str = "", size: float | None = None, **more: object) -> Row:
+    cells = (span(name or key), span("" if size is None else str(size)), ())
+    return Row(key, cells, values=(name or key, size, None), **more)  # type: ignore[arg-type]
+
+
+def heading(key: str) -> Row:
+    return Row(key, (span(key),), heading=True)
+
+
+def keys(rows: Sequence[Row]) -> list[str]:
+    return [each.key for each in rows]
+
+
+@st.composite
+def lists(draw: st.DrawFn) -> list[Row]:
+    """Headings, rows, and rows that others are under."""
+    rows: list[Row] = []
+    for number, kind in enumerate(draw(st.lists(st.sampled_from(["heading", "row", "above"]), max_size=12))):
+        name = draw(st.sampled_from(WORDS))
+        size = draw(st.none() | st.integers(0, 5))
+        if kind == "heading":
+            rows.append(heading(f"h{number}"))
+        elif kind == "row":
+            rows.append(row(f"r{number}", name, size, fault=draw(st.booleans())))
+        else:
+            rows.append(row(f"a{number}", name, size, fold=draw(st.booleans())))
+            count = draw(st.integers(1, 3))
+            rows += [
+                row(f"a{number}.{at}", draw(st.sampled_from(WORDS)), draw(st.integers(0, 5)), under=f"a{number}")
+                for at in range(count)
+            ]
+    return rows
+
+
+def is_subsequence(some: Sequence[str], of: Sequence[str]) -> bool:
+    left = iter(of)
+    return all(key in left for key in some)
+
+
+# -- the filter ------------------------------------------------------------------------------------------------
+
+
+@given(lists(), st.text(max_size=6) | st.sampled_from(["ada", "!ada", "a.a", "^4", "[", "!(", "lovelace ada", "\\"]))
+def test_a_filter_never_raises_keeps_the_order_and_leaves_no_heading_alone(rows: list[Row], text: str) -> None:
+    kept = filtered(rows, text)
+    if not Filter(text).active:
+        assert kept == rows
+        return
+    assert is_subsequence(keys(kept), keys(rows))
+    for at, each in enumerate(kept):
+        if each.heading:
+            following = kept[at + 1 :]
+            assert following, "a heading has something below it"
+        if each.under:
+            assert each.under in keys(kept)
+        if each.fold is not None:
+            assert any(other.under == each.key for other in kept)
+
+
+@given(lists(), st.sampled_from(["ada", "bob|cy", "4", "ada love"]))
+def test_inverse_is_the_rest(rows: list[Row], text: str) -> None:
+    def things(found: list[Row]) -> set[str]:
+        return {each.key for each in found if not each.heading and each.fold is None}
+
+    assert things(filtered(rows, text)) | things(filtered(rows, f"!{text}")) == things(rows)
+    assert not things(filtered(rows, text)) & things(filtered(rows, f"!{text}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "means"),
+    [
+        ("fetch denied", "permission denied · fetch_page", True),
+        ("fetch granted", "permission denied · fetch_page", False),
+        ("a.py", "apy", False),
+        ("a.py b", "b of a.py", True),
+        ("a.*e", "abcde", True),
+        ("Fetch", "fetch", False),
+        ("fetch", "FETCH", True),
+        ("!fetch$", "fetch it", True),
+        ("!", "anything", True),
+        ("   ", "anything", True),
+    ],
+)
+def test_words_stand_in_any_order_and_signs_make_an_expression(text: str, line: str, means: bool) -> None:
+    assert Filter(text).means(line) is means
+
+
+@pytest.mark.parametrize("text", ["[", "!(", "a{2,1}", "*", "(?P<a>)(?P<a>)", "a{99999999999}"])
+def test_what_is_no_expression_is_said_and_leaves_nothing_out(text: str) -> None:
+    found = Filter(text)
+    assert found.problem.startswith("no regular expression: ")
+    assert not found.active
+    assert found.means("anything")
+
+
+def test_rows_are_found_by_what_they_are_under() -> None:
+    rows = [row("swarm:digest", fold=False), row("run:1", "one", under="swarm:digest"), row("run:2", "two")]
+    assert keys(filtered(rows, "digest")) == ["swarm:digest", "run:1"]
+    assert keys(filtered(rows, "!digest")) == ["run:2"]
+
+
+# -- the order -------------------------------------------------------------------------------------------------
+
+
+@given(lists(), st.sampled_from(["", "name", "size", "nothing"]), st.booleans())
+def test_sorting_loses_nothing_and_is_done_within_groups(rows: list[Row], column: str, reverse: bool) -> None:
+    found = sorted_rows(rows, COLUMNS, Sort(column, reverse))
+    assert sorted(keys(found)) == sorted(keys(rows))
+    assert sorted_rows(found, COLUMNS, Sort(column)) == sorted_rows(found, COLUMNS, Sort(column))
+    places = [at for at, each in enumerate(rows) if each.heading]
+    assert [each.key for each in found if each.heading] == [rows[at].key for at in places]
+    for each in rows:
+        if each.heading:
+            before = {one.key for one in rows[: rows.index(each)]}
+            assert {one.key for one in found[: found.index(each)]} == before
+        if each.under:
+            at = keys(found).index(each.key)
+            above = next(one for one in reversed(found[:at]) if not one.under)
+            assert above.key == each.under
+
+
+def test_rows_without_a_value_come_last_either_way_and_numbers_are_no_words() -> None:
+    rows = [row("a", size=10), row("b"), row("c", size=9), row("d", size=10)]
+    assert keys(sorted_rows(rows, COLUMNS, Sort("size"))) == ["c", "a", "d", "b"]
+    assert keys(sorted_rows(rows, COLUMNS, Sort("size", reverse=True))) == ["a", "d", "c", "b"]
+
+
+def test_o_goes_through_the_columns_and_back_to_the_lists_own_order() -> None:
+    sort = Sort()
+    seen = []
+    for _ in range(3):
+        sort = sort.following(COLUMNS)
+        seen.append(sort.column)
+    assert seen == ["name", "size", ""]
+
+
+def test_the_line_of_names_marks_the_column_that_the_list_is_sorted_by() -> None:
+    assert plain(header_line(COLUMNS, 30, Sort("size"), UNICODE)).split() == ["name", "size↑"]
+    assert plain(header_line(COLUMNS, 30, Sort("name", reverse=True), ASCII)).split() == ["namev", "size"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=30),
+    st.booleans(),
+)
+def test_rows_keep_their_places_while_only_what_they_say_changes(steps: list[tuple[int, int]], reverse: bool) -> None:
+    listing = Listing(COLUMNS, sort=Sort("size", reverse))
+    sizes = {f"r{at}": float(at) for at in range(7)}
+    before = keys(listing.rows([row(key, size=size) for key, size in sizes.items()]))
+    for at, size in steps:
+        sizes[f"r{at}"] = float(size)
+        assert keys(listing.rows([row(key, size=value) for key, value in sizes.items()])) == before
+    sizes["new"] = 3.5
+    found = listing.rows([row(key, size=value) for key, value in sizes.items()])
+    values = [each.values[1] for each in found]
+    assert values == sorted(values, reverse=reverse), "with a row that came, the order is worked out anew"
+
+
+@given(st.lists(st.sets(st.sampled_from("abcdef")), max_size=12), st.randoms())
+def test_an_order_is_asked_for_only_when_something_came_or_went(sets: list[set[str]], random: object) -> None:
+    order, asked, before = Order(), 0, None
+    for found in sets:
+
+        def ranked(found: set[str] = found) -> list[str]:
+            nonlocal asked
+            asked += 1
+            mixed = sorted(found)
+            random.shuffle(mixed)  # type: ignore[attr-defined]
+            return mixed
+
+        had = asked
+        assert set(order.of(found, ranked)) == found
+        assert asked == had + (before is None or found != before)
+        before = found
+
+
+def test_an_order_can_be_asked_for_anew() -> None:
+    order = Order()
+    assert order.of(["a", "b"], lambda: ["a", "b"]) == ["a", "b"]
+    assert order.of(["a", "b"], lambda: ["b", "a"]) == ["a", "b"]
+    order.renew()
+    assert order.of(["a", "b"], lambda: ["b", "a"]) == ["b", "a"]
+
+
+# -- selection, folds, what is new ------------------------------------------------------------------------------
+
+
+def test_what_is_gone_is_not_selected_any_more_and_what_is_left_out_is() -> None:
+    listing = Listing(COLUMNS)
+    listing.rows([row("a"), row("b"), row("c")])
+    listing.select_shown()
+    listing.narrow("a")
+    listing.rows([row("a"), row("b")])
+    assert listing.selected == {"a", "b"}
+    assert chosen_of(listing, "z") == ("a", "b")
+    listing.select_shown()
+    assert listing.selected == set(), "all that is shown was selected already"
+    assert chosen_of(listing, "z") == ("z",)
+    assert chosen_of(listing, "") == ()
+
+
+def test_what_is_taken_back_first_is_the_selection_then_the_filter() -> None:
+    listing = Listing(COLUMNS)
+    listing.rows([row("a"), row("b", fault=True)])
+    listing.toggle("a")
+    listing.narrow("a")
+    listing.faults_only = True
+    assert listing.widen()
+    assert (listing.selected, listing.filter.text) == (set(), "a")
+    assert listing.widen()
+    assert (listing.filter.text, listing.faults_only) == ("", False)
+    assert not listing.widen()
+    assert listing.last_filter == "a"
+
+
+def test_the_line_says_what_is_left_out_and_what_is_wrong() -> None:
+    looks = Looks(START)
+    listing = Listing(COLUMNS)
+    rows = [row("a", fault=True), row("b"), row("c")]
+    assert listing.words(looks) == ()
+    listing.narrow("!b")
+    listing.rows(rows)
+    assert plain(listing.words(looks)) == "/!b · 1 left out"
+    listing.toggle("a")
+    listing.faults_only = True
+    listing.rows(rows)
+    assert plain(listing.words(looks)) == "/!b · faults only · 2 left out · 1 selected"
+    listing.narrow("(")
+    listing.faults_only = False
+    listing.rows(rows)
+    assert "no regular expression: missing )" in plain(listing.words(looks))
+
+
+def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
+    listing = Listing(COLUMNS)
+    rows = [row("g", fold=True), row("a", under="g"), row("b", under="g"), row("c")]
+    assert keys(listing.rows(rows)) == ["g", "c"]
+    listing.fold("g", folded=False)
+    found = listing.rows(rows)
+    assert keys(found) == ["g", "a", "b", "c"]
+    assert found[0].fold is False
+    assert listing.shown == ("a", "b", "c"), "a row that stands for several is none of them"
+    assert listing.left_out == 0
+
+
+def test_a_row_that_came_is_marked_for_a_while() -> None:
+    listing = Listing(COLUMNS)
+    assert listing.fresh([row("a")], START) == set()
+    assert listing.fresh([row("a"), row("b"), heading("h")], START) == {"b"}
+    assert listing.fresh([row("a"), row("b")], START + FRESH / 2) == {"b"}
+    assert listing.fresh([row("a"), row("b")], START + FRESH) == set()
+    listing.fresh([row("a")], START + timedelta(hours=1))
+    assert listing.fresh([row("a"), row("b")], START + timedelta(hours=1)) == {"b"}, "it went and came again"
