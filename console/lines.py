@@ -83,6 +83,24 @@ class Lines:
         why = f": {self.foreign(event.reason)}" if event.reason else ""
         return [self.line(event, "aborted", f"abort asked for by {self.actor(event.by)}{why}")]
 
+    def frozen(self, event: ev.RunFrozen, state: RunState) -> list[Line]:
+        why = f": {self.foreign(event.reason)}" if event.reason else ""
+        flying = f"; under way and coming to an end: {len(state.in_flight)}" if state.freezing else ""
+        return [self.line(event, "waiting", f"run frozen by {self.actor(event.by)}{why}{flying}")]
+
+    def thawed(self, event: ev.RunThawed, state: RunState) -> list[Line]:
+        return [self.line(event, "running", f"run thawed by {self.actor(event.by)}")]
+
+    def rewind_requested(self, event: ev.RewindRequested, state: RunState) -> list[Line]:
+        why = f": {self.foreign(event.reason)}" if event.reason else ""
+        back = self.foreign(event.node_id, 200)
+        return [self.line(event, "waiting", f"asked by {self.actor(event.by)} to go back to {back}{why}")]
+
+    def rewound(self, event: ev.RunRewound, state: RunState) -> list[Line]:
+        back = self.foreign(event.node_id, 200)
+        text = f"turned back to {back} by {self.actor(event.by)}; nodes dropped: {event.dropped}"
+        return [self.line(event, "running", text)]
+
     def node_opened(self, event: ev.NodeOpened, state: RunState) -> list[Line]:
         if event.kind != "agent":
             return []
@@ -189,6 +207,10 @@ _TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = 
     ev.RunParked: Lines.run_parked,
     ev.RunFinished: Lines.run_finished,
     ev.AbortRequested: Lines.abort_requested,
+    ev.RunFrozen: Lines.frozen,
+    ev.RunThawed: Lines.thawed,
+    ev.RewindRequested: Lines.rewind_requested,
+    ev.RunRewound: Lines.rewound,
     ev.NodeOpened: Lines.node_opened,
     ev.NodeClosed: Lines.node_closed,
     ev.Warned: Lines.warned,

@@ -150,6 +150,13 @@ class RunRewound(Record):
     by: Actor = Actor()
 
 
+class ClockSetBack(Record):
+    """The clock was set back under waits that go on: those that began in what is now the future end so much earlier."""
+
+    type: Literal["run.clock_set_back"] = "run.clock_set_back"
+    seconds: float
+
+
 class BreakpointSet(Record):
     """The run waits before a tool or an agent whose name matches `pattern` (shell wildcards)."""
 
@@ -533,7 +540,7 @@ class UnknownEvent(Record):
 
 KNOWN: tuple[type[Record], ...] = (
     RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
-    RewindRequested, RunRewound, BreakpointSet, BreakpointCleared, MessageInjected, MessageDelivered,
+    RewindRequested, RunRewound, ClockSetBack, BreakpointSet, BreakpointCleared, MessageInjected, MessageDelivered,
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
@@ -567,6 +574,7 @@ Event = Annotated[
     | Annotated[RunThawed, Tag("run.thawed")]
     | Annotated[RewindRequested, Tag("run.rewind_requested")]
     | Annotated[RunRewound, Tag("run.rewound")]
+    | Annotated[ClockSetBack, Tag("run.clock_set_back")]
     | Annotated[BreakpointSet, Tag("run.breakpoint_set")]
     | Annotated[BreakpointCleared, Tag("run.breakpoint_cleared")]
     | Annotated[MessageInjected, Tag("run.message_injected")]

@@ -5,6 +5,7 @@ Each handler says whether its event could be: False leaves the state as it was a
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from runtime.record import events as ev
@@ -120,6 +121,17 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
         s.rewind = None  # one that was asked for later is still to be done, if its node is left
     s.output, s.error, s.finished_at = "", "", None
     s.rewound.append(e)
+    return True
+
+
+def clock_set_back(s: RunState, e: ev.ClockSetBack) -> bool:
+    by = timedelta(seconds=e.seconds)
+    for wait in s.waits_from(e.ts):
+        if isinstance(wait, ev.IncidentOpened):
+            moved = {"ts": wait.ts - by, "deadline": wait.deadline - by if wait.deadline is not None else None}
+            s.incidents[wait.incident_id].opened = wait.model_copy(update=moved)
+        else:
+            s.nodes[wait.node_id].retry = wait.model_copy(update={"ts": wait.ts - by, "until": wait.until - by})
     return True
 
 

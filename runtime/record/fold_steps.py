@@ -208,7 +208,7 @@ def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
         s.phase = "queued"
     node = s.nodes.get(incident.opened.node_id)
     if node is not None and not node.terminal:
-        node.round = 0
+        node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
         s._move(node, "running")
     return True
 

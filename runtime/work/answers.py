@@ -105,7 +105,7 @@ async def _wait(c: Carried, answer: ev.IncidentAnswered) -> None:
     if answer.by.channel == "rule":
         return  # its deadline was the wait
     scheduled = c.node.retry if c.node is not None else None
-    if scheduled is None or scheduled.ts < answer.ts:
+    if scheduled is None:
         scheduled = _scheduled(c, answer)
         await c.life.record(scheduled)
     await c.life.until(scheduled.until, c.element)
@@ -123,6 +123,7 @@ def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
         delay = policy.delay(max(1, attempts), random.Random())
         until, source = answer.ts + timedelta(seconds=delay), "backoff"
     return ev.RetryScheduled(
+        ts=c.life.clock(),
         node_id=c.node_id,
         parent_id=c.parent_id,
         attempt=attempts + 1,

@@ -103,7 +103,7 @@ async def _from_where_it_is(
     state = fold(recorded)
     life = Life(journal, lease, state, conditions, clock)
     started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=conditions.program)
-    await life.record(started, *(await _copied(life) if not state.lives else ()))
+    await life.record(started, *life.set_back(), *(await _copied(life) if not state.lives else ()))
     if state.terminal:
         return "finished"
     return await _live(life, recorded[-1].seq if recorded else 0, stopping)
@@ -213,6 +213,8 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         return "parked"
     if root.cancelled() or not root.done():
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
+        for moved in life.set_back():
+            life.note(moved)
         await life.close(ev.RunParked(ts=life.clock(), reason=reason, wake_at=_wake_at(life)))
         return "parked"
     finished = root.result()

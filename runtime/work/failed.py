@@ -104,6 +104,7 @@ async def _wait_for_next(c: Carried, ended: ev.StepEnded, decision: Decision) ->
     await c.life.record(
         ended,
         ev.RetryScheduled(
+            ts=c.life.clock(),
             node_id=c.node_id,
             parent_id=c.parent_id,
             attempt=decision.attempt + 1,

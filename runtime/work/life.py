@@ -28,6 +28,8 @@ Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 
 _LINGER_S = 0.02
 """How long an event that nobody waits for may stay unwritten, so that it travels with the next one."""
+_SLEW = timedelta(seconds=1)
+"""By how much a clock is corrected without that counting as having been set back."""
 SPREAD = timedelta(seconds=5)
 """Over how long what is overdue after a downtime is spread."""
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -291,12 +293,20 @@ class Life:
             with self._waits(element):
                 await asyncio.sleep(left)
 
+    def set_back(self) -> list[ev.Record]:
+        """What is to be recorded if the clock was set back under waits: that they end sooner by it, for else each life
+        would begin them anew.
+        """
+        now = self.clock()
+        began = [wait.ts for wait in self.state.waits_from(now + _SLEW)]
+        return [ev.ClockSetBack(ts=now, seconds=(max(began) - now).total_seconds())] if began else []
+
     def missed(self, instant: datetime) -> datetime | None:
         """Since when there is somebody to keep `instant`, if there was nobody when it passed: the runtime was not
         alive, or the run was frozen.
         """
         alive_since = self.conditions.alive_since() if self.conditions.alive_since is not None else None
-        since = [each for each in (alive_since, self.state.thawed_at) if each is not None and instant < each]
+        since = [each for each in (alive_since, self.state.thawed_at) if each and instant < each <= self.clock()]
         return max(since, default=None)
 
     def due(self, opened: ev.IncidentOpened) -> datetime | None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from runtime.judgement.notices import NoticeRules
@@ -192,6 +192,8 @@ class Supervisor:
         gap = (now - self._looked_at).total_seconds() - (ticks - self._ticked_at)
         if gap > self._gap_s:
             self._alive_since = now
+        elif gap < -self._gap_s:
+            self._alive_since += timedelta(seconds=gap)
         if gap < -self._gap_s or not self._roused:
             for run_id in await self._journal.rouse(now):
                 log.info("run %s: the clock was set back; its wait is held against the new time", run_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from runtime.record.sqlite import SqliteJournal
 from tests.runtime.chaos.conftest import Tried
-from tests.runtime.chaos.harness import Place, check, check_effects
+from tests.runtime.chaos.harness import ME, Place, check, check_effects
 from tests.runtime.work.bench import Bench
 
 NOTES = Counter(["note one", "note two", "note p0", "note p1", "note p2"])
@@ -91,3 +92,31 @@ async def test_a_clock_that_jumps_loses_no_run(place: Callable[[str], Place], tr
         for run in runs:
             check(await found.journal.read(run))
     tried("a jump of the clock under live runs", jumps)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("alive", [True, False], ids=["alive", "dead"])
+@pytest.mark.parametrize("seconds", [-86_400, -3_600, 86_400])
+async def test_a_clock_that_jumps_under_a_parked_run_delays_it_by_no_more_than_its_wait(
+    place: Callable[[str], Place], tried: Tried, seconds: int, alive: bool
+) -> None:
+    async with place("c") as found:
+        run = await found.start("zoo:throttled")
+        life = found.lives.begin("live", found.root, stay=True)
+        await found.until(run, lambda s: s.open_incidents)
+        (incident,) = await found.journal.incidents()
+        await found.desk.answer(incident.opened.incident_id, "wait_retry", {"seconds": 0.5}, by=ME)
+        await found.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None and not s.open_incidents)
+        if not alive:
+            await life.signal(signal.SIGKILL)
+            assert await life.status() == -signal.SIGKILL
+        clock = found.root / "clock.new"
+        clock.write_text(str(seconds))
+        clock.rename(found.root / "clock")
+        if not alive:
+            life = found.lives.begin("live", found.root, stay=True)
+        state = await found.until(run, lambda s: any(node.attempts > 1 for node in s.nodes.values()))
+        assert state.anomalies == 0
+        await life.signal(signal.SIGKILL)
+        await life.status()
+    tried("a jump of the clock under a parked run", 1)

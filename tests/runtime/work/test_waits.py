@@ -133,6 +133,45 @@ async def test_a_clock_set_back_makes_no_wait_longer(bench: Bench, clock: Clock)
     assert state.output.startswith("saved: Denied by the operator")
 
 
+async def test_a_clock_set_back_wakes_a_parked_run_within_its_wait(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock, deadline_s=0.5, gap_s=5.0) as supervisor:
+        run = await bench.start("saver")
+        await bench.until(run, lambda s: s.phase == "waiting")
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+        clock.jump(-24 * HOUR)
+        async with asyncio.timeout(10):
+            state = await bench.ended(run)
+    (incident,) = state.incidents.values()
+    assert incident.answer is not None
+    assert incident.answer.by.name == "deadline"
+    assert incident.answer.ts - incident.opened.ts >= timedelta(seconds=0.45), "no earlier either"
+
+
+async def test_a_clock_set_back_while_nobody_was_alive_is_seen_at_the_start(bench: Bench, clock: Clock) -> None:
+    run = await _parked(bench, clock, HOUR)
+    clock.jump(-24 * HOUR)
+    async with driving(bench, clock, deadline_s=HOUR):
+        state = await bench.until(run, lambda s: s.phase == "waiting" and s.lives == 2)
+        assert clock() + timedelta(seconds=HOUR - 60) <= _wakes(state) <= clock() + timedelta(seconds=HOUR)
+    async with driving(bench, clock, deadline_s=HOUR):
+        await bench.ended(await bench.start("plain"))
+    assert (await bench.state(run)).lives == 2, "it waits by the new time now: nothing rouses it again"
+
+
+async def test_a_retry_that_is_parked_is_made_in_time_though_the_clock_was_set_back(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock, gap_s=5.0) as supervisor:
+        run = await bench.start("throttled")
+        (incident,) = await bench.incidents(run)
+        await bench.answer(incident, "wait_retry", seconds=1)
+        await bench.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None)
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+        clock.jump(-HOUR)
+        async with asyncio.timeout(10):
+            await bench.until(run, lambda s: any(node.attempts == 2 for node in s.nodes.values()))
+
+
 async def test_to_be_frozen_is_no_time_to_answer_in(bench: Bench, clock: Clock) -> None:
     controls = Controls(bench.journal)
     async with driving(bench, clock, deadline_s=0.3, grace_s=60.0):
