@@ -339,7 +339,10 @@ class RunScope(steps.Scope):
                 self._life.end("abort")
                 raise asyncio.CancelledError
             raise Aborted(ended_by(answer, self._life.state.incidents[answer.incident_id].opened)) from exc
-        if answer.option in ("skip", "acknowledge"):
+        if answer.option == "acknowledge":
+            # Noted, and not to be mended: what was asked about here is not asked about again further up.
+            raise Aborted(str(exc) or type(exc).__name__) from exc
+        if answer.option == "skip":
             self._skipped = True
             raise Skipped(value if value is not None else "")
         # The body is done again from the start: its visits count from the start, too.
