@@ -107,9 +107,9 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
         s.counts[node.phase] -= 1
         if node_id in s.busy:
             s.busy.remove(node_id)
-        siblings = s.nodes[node.parent_id].children if node.parent_id in s.nodes else s.roots
-        if node_id in siblings:
-            siblings.remove(node_id)
+        for siblings in (s.roots, s.nodes[node.parent_id].children if node.parent_id in s.nodes else []):
+            if node_id in siblings:  # among the roots also where its parent came after it
+                siblings.remove(node_id)
         for incident_id in node.incidents:
             if s.incidents[incident_id].open:
                 s.incidents[incident_id].closed = "the run was rewound"

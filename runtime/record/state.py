@@ -175,7 +175,8 @@ class RunState:
         """What waits for an instant by the clock, and began to after `instant`."""
         deadlines = [found.opened for found in self.open_incidents if found.opened.deadline is not None]
         retries = [node.retry for node in self.nodes.values() if node.phase == "retrying" and node.retry is not None]
-        return [wait for wait in (*deadlines, *retries) if wait.ts > instant]
+        waits: list[ev.IncidentOpened | ev.RetryScheduled] = [*deadlines, *retries]
+        return [wait for wait in waits if wait.ts > instant]
 
     def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:
         """Nodes below `node_id` (the whole tree without it), parents first, each with its depth."""
