@@ -14,18 +14,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import ColorSystem
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.theme import Theme
 
+from console.dressed import DressedApp
 from console.lenient import read_leniently
 from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
 from screens.places import HOME, PLACES
 from screens.widgets.bar import Bar
-from themes.choice import BUILT_IN, DEFAULT
-from themes.loader import named
+from themes.choice import DEFAULT
+from themes.shelf import Shelf
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 TICK = 1.0
 
 
-class OrbiterApp(App[None]):
+class OrbiterApp(DressedApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it.
@@ -55,20 +55,23 @@ class OrbiterApp(App[None]):
         session: Session | Callable[[], Session],
         *,
         theme: str = DEFAULT,
+        shelf: Shelf | None = None,
+        ascii_only: bool = False,
         run_id: str = "",
         opening: str = "",
         governor: Governor | None = None,
     ) -> None:
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
         frame says meanwhile. `run_id` is opened at once, over the inbox. A `governor` is told how the terminal takes
-        what is written.
+        what is written. `theme` is one of `shelf`, which has the built-in ones if it is not given.
+
+        Raises:
+            ThemeError: there is no such theme, or its file cannot be used.
         """
-        self._themes: dict[str, Theme] = {}
         self.governor = governor
-        super().__init__(driver_class=_driver(governor))
+        plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
+        super().__init__(theme, shelf or Shelf(), ascii_only=plain, driver=_driver(governor))
         read_leniently()
-        self._learn(theme)
-        self.theme = theme
         self._colours = self.console._color_system or ColorSystem.TRUECOLOR
         self.failure: Exception | None = None
         self._session = session
@@ -85,16 +88,6 @@ class OrbiterApp(App[None]):
         bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
         yield bar
 
-    def _learn(self, *names: str) -> None:
-        for name in names:
-            self._themes[name] = named(name)
-            self.register_theme(self._themes[name])
-
-    @property
-    def available_themes(self) -> dict[str, Theme]:
-        """Ours alone: those of Textual have no colour for a state."""
-        return dict(self._themes) or super().available_themes
-
     @property
     def session(self) -> Session:
         assert not callable(self._session)
@@ -107,7 +100,6 @@ class OrbiterApp(App[None]):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
             self.set_interval(TICK, self._save_colours)
-        self.call_after_refresh(self._learn, *(name for name in BUILT_IN if name not in self._themes))
         if callable(self._session):
             self.call_after_refresh(self._open)
         else:
@@ -123,9 +115,6 @@ class OrbiterApp(App[None]):
         assert callable(self._session)
         try:
             self._session = await asyncio.to_thread(self._session)
-            from console.attaching import attach  # knows the runtime's words, which the session has just loaded
-
-            await attach(self._session.link, "screens.home")
         except Exception as exc:
             self.failure = exc
             self.exit(return_code=1)
@@ -138,7 +127,6 @@ class OrbiterApp(App[None]):
 
         link = self.session.link
         link.subscribe(self._ring)
-        self._ring()
         self.history.go(Visit(HOME))
         if self._first_run:
             self.history.go(Visit("", self._first_run))

@@ -75,15 +75,18 @@ class Verbs(click.Group):
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
 @click.option("--theme", metavar="NAME", help="Without a verb: the looks (default: $ORBITER_THEME; see `themes`).")
+@click.option("--ascii", "plain", is_flag=True, help="Paint and print ASCII alone (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context
-def cli(ctx: click.Context, /, state: str | None, *, mouse: bool | None, **console: Any) -> None:
+def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | None, **console: Any) -> None:
     """Run swarms of agents durably, and decide what happens when one of them fails.
 
     Without a verb, open the console on the current directory, or on those of other machines (--host, several times).
     """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
+    if plain:
+        os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
         opening = import_module("console.verbs.opening")
         ctx.exit(opening.open_it(mouse=mouse, **console))

@@ -7,15 +7,15 @@ is looked for, or started, when the first frame is painted: a person sees at onc
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from console.output import note, speaks_unicode
-from console.workspace import Workspace
+from console.workspace import Workspace, workspace
 from themes.choice import DEFAULT
+from themes.shelf import Shelf, places
 
 if TYPE_CHECKING:
     from runtime.link.client import LinkClient
@@ -44,11 +44,12 @@ def open_console(
     A runtime in the background is started where none is there, and goes on afterwards; with `embedded` the runtime
     lives in this process and its runs stand still until the next one. `mouse` is off by default over SSH, where a
     terminal that is attached again sends reports that nobody asked for. `theme` is one of
-    `themes.choice.BUILT_IN`. `settings` as `runtime.link.serve` takes them.
+    `themes.shelf.Shelf`'s. `settings` as `runtime.link.serve` takes them.
 
     Raises:
         Unreachable: the runtime did not come up; with the last lines of its log.
         Locked: embedded, and another process drives this workspace.
+        ThemeError: there is no such theme, or its file cannot be used.
         BadSetting: a setting that is not known, or a value that it cannot have.
     """
     given = dict(settings or {})
@@ -93,7 +94,6 @@ def show(
 
     `goes_on`: the runs outlive the console. Raises what `way` does.
     """
-    gc.disable()  # loading makes no garbage, only work for whoever looks for it; `attach` ends this
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
@@ -109,7 +109,15 @@ def show(
         return Session(way(), glyphs=UNICODE if unicode else ASCII, governor=governor)
 
     governor = Governor()
-    app = OrbiterApp(session, theme=theme, run_id=run_id, opening=opening, governor=governor)
+    app = OrbiterApp(
+        session,
+        theme=theme,
+        shelf=Shelf(places(os.environ, workspace().state)),
+        ascii_only=not unicode,
+        run_id=run_id,
+        opening=opening,
+        governor=governor,
+    )
     app.run(mouse=not over_ssh if mouse is None else mouse)
     if app.failure is not None:
         raise app.failure

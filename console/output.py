@@ -6,8 +6,9 @@ JSON is written in ASCII: what is invisible in a model's text stays visible as a
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
@@ -21,9 +22,27 @@ if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
-    """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are."""
+    """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: nobody asked for
+    ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, and the locale, if one is set, is in UTF-8.
+    """
     stream = stream or sys.stdout
-    return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
+    asked = os.environ.get("ORBITER_ASCII", "").lower() not in {"", "0", "false", "no"}
+    return not asked and encoding in {"utf8", "utf16", "utf32"} and locale_speaks_utf8(os.environ)
+
+
+def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
+    """Whether the locale that was asked for is in UTF-8; true if none was.
+
+    Python cannot be asked: for the locale C it chooses UTF-8 by itself (PEP 538, PEP 540), and puts the `LC_CTYPE`
+    that it took in the environment. `PYTHONUTF8=1` is a wish like the others.
+    """
+    if environment.get("PYTHONUTF8") == "1":
+        return True
+    taken = sys.flags.utf8_mode and environment.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"}
+    names = (environment.get(name, "") for name in ("LC_ALL", *(() if taken else ("LC_CTYPE",)), "LANG"))
+    asked = next(filter(None, names), "")
+    return not asked or "utf8" in asked.lower().replace("-", "")
 
 
 def emit(value: BaseModel | dict[str, Any]) -> None:
@@ -57,10 +76,10 @@ def note(text: str, *, style: str = "") -> None:
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout; at a terminal the last column gives way first."""
     grid = Table(box=None, pad_edge=False, header_style="dim")
+    plain = not speaks_unicode(sys.stdout)
     for number, heading in enumerate(headings):
         last = number == len(headings) - 1
-        grid.add_column(Text(heading), no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
-    plain = not speaks_unicode(sys.stdout)
+        grid.add_column(Text(heading), no_wrap=True, overflow="crop" if plain else "ellipsis", ratio=last or None)
     for row in rows:
         grid.add_row(*(Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row))
     console = _console(sys.stdout)

@@ -1,44 +1,81 @@
-"""Which of the built-in themes is shown. Imports no Textual: what is asked for is checked before a screen is opened."""
+"""Which theme is shown. Imports no Textual: what is asked for is checked before a screen is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Literal
 
 DEFAULT: Final = "orbiter-dark"
-PLAINEST: Final = "orbiter-contrast-dark"
-"""What `NO_COLOR` gets: its greys lie farthest apart when the colour is gone."""
+PLAINEST: Final = "orbiter-ansi-dark"
+"""For `NO_COLOR` and terminals of 16 colours: it names the terminal's own colours, and leaves the ground to it."""
+_PLAINEST_LIGHT: Final = "orbiter-ansi-light"
 
 BUILT_IN: Final = {
     DEFAULT: "the default, for dark terminals",
     "orbiter-light": "for light terminals",
-    PLAINEST: "high contrast on black: all text at least 7:1",
+    "orbiter-contrast-dark": "high contrast on black: all text at least 7:1",
     "orbiter-contrast-light": "high contrast on white: all text at least 7:1",
     "orbiter-colourblind-dark": "blue and orange instead of green and red, on dark",
     "orbiter-colourblind-light": "blue and orange instead of green and red, on light",
+    PLAINEST: "the terminal's own 16 colours, on its dark ground",
+    _PLAINEST_LIGHT: "the terminal's own 16 colours, on its light ground",
 }
 """The themes that come with the program, the default first, each with what it is for."""
 
 VARIABLE: Final = "ORBITER_THEME"
 
+Depth = Literal["none", "16", "256", "truecolor"]
 
-class UnknownTheme(Exception):
+
+class ThemeError(Exception):
+    """A theme cannot be shown. The message says what, where, and what to do instead."""
+
+
+class UnknownTheme(ThemeError):
     """No theme has that name. The message says who asked for it, and which name is nearest."""
 
 
-def chosen(environment: Mapping[str, str], asked: str | None = None) -> str:
-    """The name of the theme to show: the one asked for with `--theme`, or `$ORBITER_THEME`, or the plainest if
-    `$NO_COLOR` is set to anything but nothing (https://no-color.org), or the default.
+def depth(environment: Mapping[str, str]) -> Depth:
+    """How many colours the terminal is painted with, by what it says of itself; none if `$NO_COLOR` is set to
+    anything but nothing (https://no-color.org). The rules are those of Rich, which does the painting.
+    """
+    if environment.get("NO_COLOR"):
+        return "none"
+    if environment.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:
+        return "truecolor"
+    term = environment.get("TERM", "").strip().lower()
+    return "256" if term.rpartition("-")[2] in {"256color", "kitty"} else "16" if term else "none"
+
+
+def chosen(
+    environment: Mapping[str, str], asked: str | None = None, own: Callable[[], Iterable[str]] | None = None
+) -> str:
+    """The name of the theme to show: the one asked for with `--theme`, or `$ORBITER_THEME`, or one in the terminal's
+    own colours where there are no more than those, or the default. `own` gives the names of the user's themes; it is
+    asked only for a name that is not among `BUILT_IN`.
 
     Raises:
-        UnknownTheme: the one that was asked for is not among `BUILT_IN`.
+        UnknownTheme: the one that was asked for is neither built in nor among the user's own.
     """
     source, name = ("--theme", asked) if asked is not None else (VARIABLE, environment.get(VARIABLE, ""))
     if asked is None and not name:
-        return PLAINEST if environment.get("NO_COLOR") else DEFAULT
+        return _unasked(environment)
     if name in BUILT_IN:
         return name
-    near = get_close_matches(name.lower(), BUILT_IN, n=1, cutoff=0.4)
+    known = [*BUILT_IN, *(own() if own is not None else ())]
+    if name in known:
+        return name
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
     meant = f"did you mean {near[0]}? " if near else ""
-    raise UnknownTheme(f"{source}: there is no theme {name!r}; {meant}there are {', '.join(BUILT_IN)}")
+    raise UnknownTheme(f"{source}: there is no theme {name!r}; {meant}there are {', '.join(known)}")
+
+
+def _unasked(environment: Mapping[str, str]) -> str:
+    """`$COLORFGBG`, where a terminal sets it, ends in the number of its ground's colour: 7 and 15 are light."""
+    if not environment.get("TERM") and not environment.get("NO_COLOR"):
+        return DEFAULT  # no terminal says anything: whoever asks wants to know what is usual
+    if depth(environment) in {"256", "truecolor"}:
+        return DEFAULT
+    light = environment.get("COLORFGBG", "").rpartition(";")[2] in {"7", "15"}
+    return _PLAINEST_LIGHT if light else PLAINEST

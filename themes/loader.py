@@ -1,25 +1,36 @@
 """Theme files, read and checked, as themes of Textual.
 
-A file is YAML: `name`, `dark`, and one section per group of tokens (`themes/tokens.py`). Every token must be there and
-none besides: a screen never meets a colour that its theme forgot.
+A file is YAML: `name`, `dark`, and one section per group of tokens (`themes/tokens.py`). Every token must be there,
+unless `base` names the built-in theme that the rest is taken from, and none besides: a screen never meets a colour
+that its theme forgot. Colours are '#rrggbb', or those of the terminal (`ansi_red`), never both in one theme: Textual
+paints either the one kind as it is or the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Final, NamedTuple, NoReturn
 
 import yaml
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from themes.choice import BUILT_IN
+from themes.choice import BUILT_IN, ThemeError
+from themes.shelf import read
 from themes.tokens import SECTIONS, variable
 
+_KEYS: Final = ("name", "dark", "base", *SECTIONS)
 
-class ThemeError(Exception):
-    """A theme file cannot be used. The message names the file, the key, and what is expected there."""
+
+class _Given(NamedTuple):
+    """A value of a file, and where it stands."""
+
+    node: yaml.Node
+    line: int
 
 
 def built_in() -> list[Theme]:
@@ -31,6 +42,7 @@ def built_in() -> list[Theme]:
     return [named(name) for name in BUILT_IN]
 
 
+@cache
 def named(name: str) -> Theme:
     """One of the themes that come with the program.
 
@@ -41,73 +53,176 @@ def named(name: str) -> Theme:
 
 
 def load(path: Path) -> Theme:
-    """The theme in a user's file.
+    """The theme in a user's file. It is called as it says, or else as the file is.
 
     Raises:
-        ThemeError: it cannot be read, is no YAML, or lacks or invents something.
+        ThemeError: it cannot be read, is no YAML, lacks or invents something, or has the name of a built-in theme.
     """
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ThemeError(f"{path}: cannot be read: {exc}") from exc
-    return parse(text, str(path))
+    theme = parse(read(path), str(path), name=path.stem)
+    if theme.name in BUILT_IN:
+        raise ThemeError(f"{path}: name: {theme.name} is a built-in theme, give yours another name")
+    return theme
 
 
-def parse(text: str, source: str) -> Theme:
-    """The theme that `text` describes; `source` names it in errors.
+def parse(text: str, source: str, *, name: str = "") -> Theme:
+    """The theme that `text` describes; `source` names it in errors, `name` is for one that gives itself none.
 
     Raises:
         ThemeError: see `load`.
     """
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as exc:
-        raise ThemeError(f"{source}: is no YAML: {exc}") from exc
-    if not isinstance(data, dict):
-        raise ThemeError(f"{source}: a theme is a mapping with name, dark and {', '.join(SECTIONS)}")
-    if unknown := sorted(str(key) for key in data.keys() - {"name", "dark", *SECTIONS}):
-        raise ThemeError(f"{source}: unknown: {', '.join(unknown)}; a theme has name, dark and {', '.join(SECTIONS)}")
-    name, dark = data.get("name"), data.get("dark")
-    if not isinstance(name, str) or not name.strip():
-        raise ThemeError(f"{source}: name: a theme needs a name, as text")
-    if not isinstance(dark, bool):
-        raise ThemeError(f"{source}: dark: true for light text on a dark ground, false for the reverse")
-    colours: dict[str, str] = {}
+    given = _mapping(_composed(text, source), source, "", _KEYS)
+    if "name" in given:
+        name = _text(given["name"])
+    if not name.strip() or not name.isprintable():
+        _refuse(source, given.get("name"), "name", "a theme needs a name, as printable text")
+    base = _base(given.get("base"), source)
+    dark = _truth(given.get("dark"), source) if base is None or "dark" in given else base.dark
+    colours = {} if base is None else {token: base.variables[token] for token in _variables()}
     for section, tokens in SECTIONS.items():
-        colours |= _section(data.get(section), section, tokens, source)
-    return _theme(name, dark, colours)
+        if section in given or base is None:
+            colours |= _section(given.get(section), section, tokens, source, whole=base is None)
+    return _theme(name, dark, colours, ansi=_ansi(colours, source))
 
 
-def _section(given: Any, section: str, tokens: dict[str, str], source: str) -> dict[str, str]:
-    if not isinstance(given, dict):
-        raise ThemeError(f"{source}: {section}: a mapping from token to colour is needed: {', '.join(tokens)}")
-    if unknown := sorted(str(key) for key in given.keys() - tokens.keys()):
-        raise ThemeError(f"{source}: {section}: unknown: {', '.join(unknown)}; there are {', '.join(tokens)}")
-    found: dict[str, str] = {}
-    for token, meaning in tokens.items():
-        if token not in given:
-            raise ThemeError(f"{source}: {section}.{token} is missing ({meaning})")
-        value = given[token]
-        try:
-            Color.parse(value)
-        except (ColorParseError, TypeError, AttributeError) as exc:
-            raise ThemeError(f"{source}: {section}.{token}: {value!r} is no colour, write it as '#rrggbb'") from exc
-        found[variable(section, token)] = value
+def _composed(text: str, source: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as exc:
+        mark = exc.problem_mark
+        at = f":{mark.line + 1}" if mark is not None else ""
+        raise ThemeError(f"{source}{at}: is no YAML: {exc.problem or exc.context}") from exc
+    except (yaml.YAMLError, RecursionError) as exc:
+        raise ThemeError(f"{source}: is no YAML: {exc}") from exc
+
+
+def _mapping(node: yaml.Node | None, source: str, section: str, keys: tuple[str, ...]) -> dict[str, _Given]:
+    """The values of a mapping by key, with what stands there and nothing twice or unknown."""
+    if not isinstance(node, yaml.MappingNode):
+        what = f"{section}: a mapping from token to colour is needed" if section else "a theme is a mapping"
+        raise ThemeError(f"{source}{_at(node)}: {what}, with {', '.join(keys)}")
+    found: dict[str, _Given] = {}
+    prefix = f"{section}." if section else ""
+    for key, value in node.value:
+        given, name = _Given(value, key.start_mark.line + 1), str(key.value)
+        if not isinstance(key, yaml.ScalarNode) or name not in keys:
+            near = get_close_matches(name.lower(), keys, n=1, cutoff=0.5)
+            meant = f"did you mean {near[0]}? " if near else ""
+            _refuse(source, given, f"{prefix}{name}", f"unknown; {meant}there are {', '.join(keys)}")
+        if name in found:
+            _refuse(source, given, f"{prefix}{name}", f"is there twice, first in line {found[name].line}")
+        found[name] = given
     return found
 
 
-def _theme(name: str, dark: bool, colours: dict[str, str]) -> Theme:
+def _section(
+    given: _Given | None, section: str, tokens: Mapping[str, str], source: str, *, whole: bool
+) -> dict[str, str]:
+    """The colours of one group of tokens; all of them are needed if `whole`."""
+    if given is None:
+        raise ThemeError(f"{source}: {section} is missing: a mapping from token to colour, with {', '.join(tokens)}")
+    values = _mapping(given.node, source, section, tuple(tokens))
+    found: dict[str, str] = {}
+    for token, meaning in tokens.items():
+        if token in values:
+            found[variable(section, token)] = _colour(values[token], f"{section}.{token}", source)
+        elif whole:
+            _refuse(
+                source, given, f"{section}.{token}", f"is missing ({meaning}); or name a base: {', '.join(BUILT_IN)}"
+            )
+    return found
+
+
+def _colour(given: _Given, key: str, source: str) -> str:
+    value = _text(given)
+    try:
+        colour = Color.parse(value)
+    except ColorParseError:
+        colour = None
+    if colour is None or colour.a < 1 or colour.auto:
+        shown = repr(value) if value else "nothing (an unquoted # begins a comment)"
+        _refuse(source, given, key, f"{shown} is no opaque colour, write it as '#rrggbb' or as ansi_red")
+    return value
+
+
+def _ansi(colours: Mapping[str, str], source: str) -> bool:
+    """Whether the colours are the terminal's own."""
+    own = [token for token, value in colours.items() if value.startswith("ansi_")]
+    if own and len(own) < len(colours):
+        other = next(token for token in colours if token not in own)
+        raise ThemeError(
+            f"{source}: ${own[0]} is {colours[own[0]]} and ${other} is {colours[other]}: "
+            "a theme has colours of the terminal (ansi_...) or '#rrggbb', not both"
+        )
+    return bool(own)
+
+
+def _base(given: _Given | None, source: str) -> Theme | None:
+    if given is None:
+        return None
+    name = _text(given)
+    if name not in BUILT_IN:
+        near = get_close_matches(name.lower(), BUILT_IN, n=1, cutoff=0.4)
+        meant = f"did you mean {near[0]}? " if near else ""
+        _refuse(source, given, "base", f"{name!r} is no built-in theme; {meant}there are {', '.join(BUILT_IN)}")
+    return named(name)
+
+
+def _truth(given: _Given | None, source: str) -> bool:
+    value = _text(given).lower()
+    if value not in {"true", "false"}:
+        _refuse(source, given, "dark", "true for light text on a dark ground, false for the reverse")
+    return value == "true"
+
+
+def _text(given: _Given | None) -> str:
+    return str(given.node.value) if given is not None and isinstance(given.node, yaml.ScalarNode) else ""
+
+
+def _variables() -> list[str]:
+    return [variable(section, token) for section, tokens in SECTIONS.items() for token in tokens]
+
+
+def _at(node: yaml.Node | None) -> str:
+    return f":{node.start_mark.line + 1}" if node is not None else ""
+
+
+def _refuse(source: str, given: _Given | None, key: str, why: str) -> NoReturn:
+    line = f":{given.line}" if given is not None else ""
+    raise ThemeError(f"{source}{line}: {key}: {why}")
+
+
+def _theme(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:
     """Textual's own variables get our colours too, so that its inputs, scroll bars and toasts look like the rest."""
-    own = {
-        "border": colours["line-focus"],
-        "border-blurred": colours["line"],
+    marked = {
         "block-cursor-background": colours["row-cursor"],
         "block-cursor-foreground": colours["ink-strong"],
         "block-cursor-text-style": "none",
         "input-cursor-background": colours["ink"],
         "input-cursor-foreground": colours["background"],
         "input-selection-background": colours["row-cursor"],
+        "screen-selection-background": colours["row-cursor"],
+        "screen-selection-foreground": colours["ink-strong"],
         "scrollbar": colours["line"],
+    }
+    if ansi:  # the ground is the terminal's: what stands out is reversed, or stands on one of its other colours
+        marked |= {
+            "ansi-background": colours["background"],
+            "ansi-foreground": colours["ink"],
+            "block-cursor-background": colours["background"],
+            "block-cursor-foreground": colours["ink"],
+            "block-cursor-text-style": "reverse",
+            "input-cursor-background": colours["background"],
+            "input-cursor-foreground": colours["ink"],
+            "input-cursor-text-style": "reverse",
+            "input-selection-background": "ansi_white",
+            "input-selection-foreground": "ansi_black",
+            "screen-selection-background": "ansi_white",
+            "screen-selection-foreground": "ansi_black",
+            "scrollbar": "ansi_white" if dark else "ansi_bright_black",
+        }
+    own = {
+        "border": colours["line-focus"],
+        "border-blurred": colours["line"],
         "scrollbar-hover": colours["ink-muted"],
         "scrollbar-active": colours["line-focus"],
         "scrollbar-background": colours["surface"],
@@ -118,6 +233,7 @@ def _theme(name: str, dark: bool, colours: dict[str, str]) -> Theme:
     return Theme(
         name=name,
         dark=dark,
+        ansi=ansi,
         primary=colours["ink-accent"],
         secondary=colours["ink-muted"],
         accent=colours["ink-key"],
@@ -128,5 +244,5 @@ def _theme(name: str, dark: bool, colours: dict[str, str]) -> Theme:
         warning=colours["severity-warning"],
         error=colours["severity-error"],
         success=colours["state-succeeded"],
-        variables=own | colours,
+        variables=own | marked | colours,
     )

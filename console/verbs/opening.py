@@ -11,7 +11,8 @@ from console.open import open_console
 from console.output import note
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
-from themes.choice import UnknownTheme, chosen
+from themes.choice import ThemeError, chosen
+from themes.shelf import Shelf, places
 
 
 def has_screen() -> bool:
@@ -53,8 +54,8 @@ def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str 
 
 def _opened(theme: str | None, console: Callable[[str], int]) -> int:
     try:
-        looks = chosen(os.environ, theme)
-    except UnknownTheme as exc:
+        looks = chosen(os.environ, theme, Shelf(places(os.environ, workspace().state)).own)
+    except ThemeError as exc:
         note(str(exc))
         return BAD_INPUT
     if not has_screen():
@@ -62,6 +63,9 @@ def _opened(theme: str | None, console: Callable[[str], int]) -> int:
         return BAD_INPUT
     try:
         return console(looks)
+    except ThemeError as exc:
+        note(str(exc))
+        return BAD_INPUT
     except (OrbiterError, OSError, ValueError) as exc:
         note(str(exc))
         return FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 from rich.color import Color as RichColor
 from rich.segment import Segment
@@ -11,6 +12,9 @@ from textual.color import Color
 from textual.strip import Strip
 
 from screens.layout import Spans
+
+_MARKS: Final[Mapping[str, dict[str, Any]]] = {"row-cursor": {"reverse": True}, "row-cursor-idle": {"underline": True}}
+"""How the row under the cursor stands out where the theme leaves its ground to the terminal, as ANSI themes do."""
 
 
 class Inks:
@@ -29,9 +33,15 @@ class Inks:
         """
         found = self._styles.get((ink, bold, ground))
         if found is None:
-            found = Style(color=self._colour(ink), bgcolor=self._colour(ground), bold=bold)
+            found = self._made(ink, ground, bold=bold)
             self._styles[ink, bold, ground] = found
         return found
+
+    def _made(self, ink: str, ground: str, *, bold: bool) -> Style:
+        mark = _MARKS.get(ground, {}) if self._variables[ground] == self._variables["surface"] else {}
+        if "reverse" in mark:  # in the colours of the whole row: a patchwork would be no row
+            ink = "ink"
+        return Style(color=self._colour(ink), bgcolor=self._colour(ground), bold=bold, **mark)
 
     def _colour(self, token: str) -> RichColor:
         return Color.parse(self._variables[token]).rich_color

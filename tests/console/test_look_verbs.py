@@ -4,20 +4,56 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.console.program import Program
 from themes.choice import BUILT_IN, DEFAULT, PLAINEST
 
 
-def test_themes_are_listed_with_the_one_that_would_be_shown(program: Program) -> None:
+def test_themes_are_listed_with_the_one_that_would_be_shown(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"TERM": "xterm-256color"})
     found = program.json("themes")
     assert [each["id"] for each in found] == list(BUILT_IN)
     assert [each["id"] for each in found if each["chosen"]] == [DEFAULT]
+    assert {each["source"] for each in found} == {"built-in"}
     assert all(name in program("themes").stdout for name in BUILT_IN)
 
 
-def test_without_colours_the_plainest_theme_is_chosen(tmp_path: Path) -> None:
-    found = Program(tmp_path, {"NO_COLOR": "1"}).json("themes")
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "linux", "COLORTERM": ""}])
+def test_without_colours_or_with_few_the_plainest_theme_is_chosen(tmp_path: Path, variables: dict[str, str]) -> None:
+    found = Program(tmp_path, variables).json("themes")
     assert [each["id"] for each in found if each["chosen"]] == [PLAINEST]
+
+
+def test_themes_of_the_users_own_are_listed_with_what_is_wrong_with_them(tmp_path: Path) -> None:
+    config, state = tmp_path / "config/orbiter-console/themes", tmp_path / ".orbiter/themes"
+    for folder in (config, state):
+        folder.mkdir(parents=True)
+    (state / "faint.yaml").write_text('base: orbiter-dark\ninks:\n  ink-muted: "#333333"\n')
+    (config / "broken.yaml").write_text("base: orbiter-dark\nstates:\n  faild: red\n")
+    program = Program(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "config"), "ORBITER_THEME": "faint"})
+    faint, broken = program.json("themes")[-2:]
+    assert (faint["id"], faint["source"], faint["path"]) == ("faint", "workspace", str(state / "faint.yaml"))
+    assert faint["chosen"]
+    assert (broken["id"], broken["source"]) == ("broken", "user")
+    assert "broken.yaml:3: states.faild: unknown; did you mean failed?" in broken["error"]
+    (told,) = program.json("themes", "faint")
+    assert {pair["ink"] for pair in told["weak"]} == {"ink-muted"}
+    assert told["contrast"] < 4.5
+    assert "hard to read: ink-muted on row-cursor, " in program("themes", "faint").stderr
+    refused = program("themes", "broken")
+    assert refused.returncode == 2
+    assert "broken.yaml:3: states.faild" in refused.stderr
+    refused = program("themes", "fainted")
+    assert refused.returncode == 2
+    assert "no theme 'fainted'; did you mean faint?" in refused.stderr
+
+
+def test_a_built_in_theme_is_looked_at_by_name(program: Program) -> None:
+    (told,) = program.json("themes", "orbiter-contrast-dark")
+    assert (told["source"], told["weak"], told["dark"], told["ansi"]) == ("built-in", [], True, False)
+    assert told["contrast"] >= 7
+    assert "every text at least 7.1:1" in program("themes", "orbiter-contrast-dark").stdout
 
 
 def test_an_unknown_theme_is_bad_input_and_the_nearest_is_named(program: Program, tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""Theme files of the user's own: what they may leave out, what is said about mistakes, where they are found."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from themes.choice import BUILT_IN, DEFAULT, ThemeError
+from themes.contrast import weak
+from themes.loader import load, named, parse
+from themes.shelf import SIZE, Place, Shelf, places
+
+GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["mapping", "name", "base"]),
+        ("[1, 2]", ["mine.yaml:1", "mapping"]),
+        ("a: [", ["mine.yaml:1", "no YAML"]),
+        ("name: x\n\t- y", ["mine.yaml:2", "no YAML"]),
+        ("[" * 5000, ["no YAML"]),
+        (GOOD.replace("dark: true", "dark: night"), ["mine.yaml:3", "dark", "true"]),
+        (GOOD.replace("dark: true\n", ""), ["dark", "true"]),
+        (GOOD.replace("name: orbiter-dark", "name: ''"), ["mine.yaml:2", "name"]),
+        (GOOD.replace("name: orbiter-dark", 'name: "a\\eb"'), ["mine.yaml:2", "name", "printable"]),
+        (GOOD.replace("name: orbiter-dark", "name: [a]"), ["mine.yaml:2", "name"]),
+        (GOOD.replace("  timed_out:", "  timedout:"), ["mine.yaml:", "states.timedout", "did you mean timed_out?"]),
+        (GOOD.replace('  ink-mark: "#f59ad0"\n', ""), ["inks.ink-mark", "missing", "invisible", "base"]),
+        (GOOD.replace('"#f59ad0"', "rosy"), ["mine.yaml:19: inks.ink-mark", "rosy", "#rrggbb"]),
+        (GOOD.replace('"#f59ad0"', "#f59ad0"), ["mine.yaml:19: inks.ink-mark", "unquoted # begins a comment"]),
+        (GOOD.replace('"#f59ad0"', "12"), ["inks.ink-mark", "12", "#rrggbb"]),
+        (GOOD.replace('"#f59ad0"', '"#f59ad080"'), ["inks.ink-mark", "opaque"]),
+        (GOOD.replace('"#f59ad0"', "auto"), ["inks.ink-mark", "'auto'"]),
+        (GOOD.replace('"#f59ad0"', "[red]"), ["inks.ink-mark"]),
+        (GOOD.replace('"#f59ad0"', "ansi_red"), ["$ink-mark is ansi_red", "not both"]),
+        (GOOD + "\nsounds: {}\n", ["mine.yaml:43: sounds", "unknown"]),
+        (GOOD.replace("lines:\n", "lines: none\nlinens:\n"), ["linens", "did you mean lines?"]),
+        ("name: x\nbase: orbiter-dark\ngrounds: 3\n", ["mine.yaml:3: grounds", "mapping"]),
+        (GOOD + '  info: "#000000"\n', ["severities.info", "twice", "line 37"]),
+        ("name: x\nbase: orbiter-drak\n", ["mine.yaml:2: base", "did you mean orbiter-dark?"]),
+    ],
+    ids=lambda found: found[0] if isinstance(found, list) else "",
+)
+def test_a_broken_theme_says_what_where_and_what_instead(text: str, words: list[str]) -> None:
+    with pytest.raises(ThemeError) as caught:
+        parse(text, "mine.yaml")
+    assert [word for word in ["mine.yaml", *words] if word not in str(caught.value)] == [], str(caught.value)
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from([*GOOD.splitlines(), "  - x", "base: 1"])).map("\n".join))
+def test_whatever_a_file_holds_it_is_a_theme_or_refused(text: str) -> None:
+    with suppress(ThemeError):  # any other exception is a mistake
+        theme = parse(text, "mine.yaml", name="mine")
+        assert theme.variables.keys() >= named(DEFAULT).variables.keys()
+
+
+def test_a_theme_with_a_base_says_only_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text('base: orbiter-light\nstates:\n  failed: "#aa0000"\n', "utf-8")
+    theme, base = load(path), named("orbiter-light")
+    assert (theme.name, theme.dark) == ("mine", False)
+    assert {token for token, value in theme.variables.items() if base.variables[token] != value} == {"state-failed"}
+
+
+def test_contrast_that_is_too_low_is_found_and_not_refused(tmp_path: Path) -> None:
+    path = tmp_path / "faint.yaml"
+    path.write_text('base: orbiter-dark\ninks:\n  ink-muted: "#444444"\n  ink-key: "#333333"\n', "utf-8")
+    found = weak(load(path))
+    assert {pair.ink for pair in found} == {"ink-muted", "ink-key"}
+    assert found[0].ink == "ink-key"
+    assert found[0].ratio < 2
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "No such file"),
+        (b"\xff\xfe", "cannot be read"),
+        (b" " * (SIZE + 1), "more than"),
+        (b"base: orbiter-dark\nname: orbiter-light\n", "is a built-in theme"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, data: bytes | None, words: str) -> None:
+    path = tmp_path / "mine.yaml"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(ThemeError, match=words) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_files_are_found_by_the_name_they_give_themselves_and_the_workspaces_come_first(tmp_path: Path) -> None:
+    where = places({"XDG_CONFIG_HOME": str(tmp_path / "config")}, tmp_path / "state")
+    assert [place.path for place in where] == [
+        tmp_path / "state" / "themes",
+        tmp_path / "config" / "orbiter-console" / "themes",
+    ]
+    for place in where:
+        place.path.mkdir(parents=True)
+        (place.path / "one.yaml").write_text(f"base: orbiter-{'dark' if place.source == 'user' else 'light'}\n")
+    (where[1].path / "two.yml").write_text("base: orbiter-dark\nname: second\n")
+    (where[1].path / "broken.yaml").write_text("a: [")
+    (where[1].path / "notes.txt").write_text("none of these")
+    shelf = Shelf(where)
+    assert {name: place.source for name, place in shelf.own().items()} == {
+        "one": "workspace",
+        "broken": "user",
+        "second": "user",
+    }
+    assert shelf.names() == [*BUILT_IN, "one", "broken", "second"]
+    assert not shelf.theme("one").dark
+    assert shelf.theme("second").name == "second"
+    assert shelf.theme(DEFAULT).name == DEFAULT
+    with pytest.raises(ThemeError, match=r"broken\.yaml:1"):
+        shelf.theme("broken")
+    with pytest.raises(ThemeError, match="no theme 'none'"):
+        shelf.theme("none")
+
+
+def test_without_a_place_of_ones_own_for_settings_it_is_that_below_home(tmp_path: Path) -> None:
+    for environment in ({"HOME": str(tmp_path)}, {"HOME": str(tmp_path), "XDG_CONFIG_HOME": "relative"}):
+        assert places(environment, Path("/x"))[1] == Place(tmp_path / ".config/orbiter-console/themes", "user")
+
+
+def test_a_place_that_is_not_there_has_no_themes(tmp_path: Path) -> None:
+    assert Shelf(places({"HOME": str(tmp_path)}, tmp_path)).own() == {}
