@@ -115,6 +115,9 @@ class OrbiterApp(DressedApp):
         assert callable(self._session)
         try:
             self._session = await asyncio.to_thread(self._session)
+            from console.attaching import attach  # knows the runtime's words, which the session has just loaded
+
+            await attach(self._session.link, "screens.home")
         except Exception as exc:
             self.failure = exc
             self.exit(return_code=1)
@@ -127,6 +130,7 @@ class OrbiterApp(DressedApp):
 
         link = self.session.link
         link.subscribe(self._ring)
+        self._ring()
         self.history.go(Visit(HOME))
         if self._first_run:
             self.history.go(Visit("", self._first_run))

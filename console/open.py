@@ -7,6 +7,7 @@ is looked for, or started, when the first frame is painted: a person sees at onc
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -94,6 +95,7 @@ def show(
 
     `goes_on`: the runs outlive the console. Raises what `way` does.
     """
+    gc.disable()  # loading makes no garbage, only work for whoever looks for it; `attach` ends this
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
