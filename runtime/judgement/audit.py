@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -45,6 +45,10 @@ _WHAT: dict[type[ev.Record], str] = {
     ev.GrantRevoked: "revoked",
     ev.RunCreated: "started",
 }
+MARKS: Final = tuple(
+    f'"type":"{kind.model_fields["type"].default}"' for kind in (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
+)
+"""What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
     ev.RewindRequested: ("changes",),
     ev.BreakpointSet: ("what", "pattern"),
@@ -57,7 +61,7 @@ _DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
 
 
 def entries(events: Iterable[ev.Record]) -> list[AuditEntry]:
-    """The decisions among the events of one stream, in order."""
+    """The decisions among events: of one stream, or of all in the order in which they were written."""
     opened: dict[str, ev.IncidentOpened] = {}
     found: list[AuditEntry] = []
     for event in events:

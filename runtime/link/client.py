@@ -162,6 +162,11 @@ class LinkClient:
         """The host that a run is on: empty, for there is one only."""
         return ""
 
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The names by which `command` is told where: one, which is empty."""
+        return ("",)
+
     def watches(self, run_id: str) -> bool:
         """Whether `watch` asked for this run."""
         return run_id in self._watching
@@ -181,8 +186,9 @@ class LinkClient:
             del self._watching[run_id], self._view.runs[run_id]
             self._send(p.Unwatch(run_id=run_id))
 
-    async def command(self, verb: str, /, *, command_id: str = "", **args: Any) -> Any:
+    async def command(self, verb: str, /, *, command_id: str = "", where: str = "", **args: Any) -> Any:
         """Ask the runtime to do something; its answer, as JSON. Applied once, however often the link is cut meanwhile.
+        There is only one `where`.
 
         Raises:
             CommandRefused: it said no.

@@ -104,6 +104,8 @@ class Follower:
         for event in batch:
             if event.run_id == ev.WORKSPACE:
                 self._grants = True
+                if isinstance(event, ev.BreakerChanged | ev.FreezeSet | ev.FreezeLifted):
+                    self._listener.tell(self._picture.stirred())
                 continue
             self._moved.add(event.run_id)
             self._listener.happened(event)

@@ -77,6 +77,10 @@ class Picture:
         self.grants = grants
         return self._changed(Changed(position=self.position + 1, grants=grants))
 
+    def stirred(self) -> bytes:
+        """Something of the workspace changed that the picture does not show: whoever looks at it may ask anew."""
+        return self._changed(Changed(position=self.position + 1))
+
     def since(self, epoch: str, position: int) -> list[bytes] | Why:
         """Lines of the changes after `position`, or the reason why a snapshot is needed instead."""
         if not epoch:

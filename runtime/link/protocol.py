@@ -82,7 +82,9 @@ class Snapshot(Message):
 
 
 class Changed(Message):
-    """One change of the picture. What is None did not change; `closed` is an incident that left the inbox."""
+    """One change of the picture. What is None did not change; `closed` is an incident that left the inbox. With nothing
+    in it, something else of the workspace did: a breaker, a freeze.
+    """
 
     t: Literal["changed"] = "changed"
     position: int

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from orbiter.models.endpoints import ENDPOINTS
-from runtime.link.breakers import breaker_verbs
+from runtime.link.breakers import breaker_verbs, budget_verbs
 from runtime.link.controls import run_verbs
+from runtime.link.log_verbs import log_verbs
+from runtime.link.permission_verbs import permission_verbs
 from runtime.link.protocol import Role
 from runtime.link.recovery_verbs import recovery_verbs
 from runtime.link.server import LinkServer
@@ -149,6 +151,9 @@ class Runtime:
             **recovery_verbs(
                 self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
             ),
+            **budget_verbs(self._journal, self._conditions.budget),
+            **permission_verbs(self._journal, self._conditions.permissions, Path(self._conditions.workspace)),
+            **log_verbs(self._journal, self._state_dir, self._conditions.redact),
             **control_verbs(self.status, self.stop),
         }
         self._server = LinkServer(

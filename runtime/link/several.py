@@ -63,6 +63,11 @@ class SeveralClients:
                 return Status(phase, away)
         return Status("closed")
 
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The hosts that are connected: what `command` may be told as `where`, for what every host has to be asked."""
+        return tuple(name for name, client in self.clients.items() if client.status.phase == "connected")
+
     def where(self, run_id: str) -> str:
         """The host that a run is on; empty if none tells of it."""
         return next((name for name, client in self.clients.items() if run_id in client.summaries), "")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from runtime.judgement.breaker import Breaker, BreakerPolicy, BreakerState, Verdict
@@ -19,6 +19,32 @@ from runtime.record.journal import Journal
 from runtime.record.taxonomy import Classification
 
 log = logging.getLogger("runtime.faults")
+
+
+class Last(NamedTuple):
+    """What lately became of a breaker: the failures counted by then, the last one's words and time, the last change's.
+    Times in epoch seconds.
+    """
+
+    failures: int = 0
+    error: str = ""
+    failed_at: float | None = None
+    changed_at: float | None = None
+
+
+def fold_lately(events: Iterable[ev.Record], onto: dict[str, Last] | None = None) -> dict[str, Last]:
+    """What lately became of breakers, by key. A count that rises is a failure, and the reason that stands there its."""
+    found = {} if onto is None else onto
+    for event in events:
+        if isinstance(event, ev.BreakerChanged):
+            at, before = event.ts.timestamp(), found.get(event.key, Last())
+            failed = event.failures > before.failures
+            found[event.key] = (
+                Last(event.failures, event.reason, at, at)
+                if failed
+                else before._replace(failures=event.failures, changed_at=at)
+            )
+    return found
 
 
 def fold_breakers(events: Iterable[ev.Record], onto: dict[str, Breaker] | None = None) -> dict[str, Breaker]:
@@ -38,6 +64,8 @@ class Breakers:
         self._journal = journal
         self._seq = 0
         self._known: dict[str, Breaker] = {}
+        self.lately: dict[str, Last] = {}
+        """What lately became of each, as far as it was read."""
         # Asking and taking the probe are one: of two runs that come at the same moment one probes.
         self._turn = asyncio.Lock()
 
@@ -96,6 +124,7 @@ class Breakers:
         if events:
             self._seq = events[-1].seq
             fold_breakers(events, self._known)
+            fold_lately(events, self.lately)
         return self._known.get(key) or Breaker(key=key)
 
     async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
@@ -117,17 +146,38 @@ def breakers_of(journal: Journal) -> Breakers:
     return found
 
 
-def described(known: Iterable[Breaker], policy: BreakerPolicy, now: float) -> list[dict[str, Any]]:
-    """Breakers that have counted failures, as JSON: `id`, `state`, `failures`, and `again_s`, seconds until an open one
-    tries again.
+def described(
+    known: Iterable[Breaker],
+    policy: BreakerPolicy,
+    now: float,
+    lately: Mapping[str, Last] | None = None,
+    *,
+    every: bool = False,
+) -> list[dict[str, Any]]:
+    """Breakers that count failures (`every`: that ever did), as JSON: `id`, `state`, `failures` of `threshold`,
+    `again_s`: seconds until an open one tries again; the last `error` and how long ago that was (`failed_s`), how long
+    ago anything changed (`changed_s`), and who probes.
     """
     found: list[dict[str, Any]] = []
     for breaker in known:
-        if not breaker.failures and breaker.opened_at is None:
+        if not every and not breaker.failures and breaker.opened_at is None:
             continue
         state = breaker.state(policy, now)
         again_s = None
         if state is BreakerState.OPEN and breaker.opened_at is not None:
             again_s = round(breaker.opened_at + policy.cooldown_s - now, 1)
-        found.append({"id": breaker.key, "state": state.value, "failures": breaker.failures, "again_s": again_s})
+        last = (lately or {}).get(breaker.key, Last())
+        found.append(
+            {
+                "id": breaker.key,
+                "state": state.value,
+                "failures": breaker.failures,
+                "threshold": policy.threshold,
+                "again_s": again_s,
+                "error": last.error,
+                "failed_s": None if last.failed_at is None else round(max(0.0, now - last.failed_at), 1),
+                "changed_s": None if last.changed_at is None else round(max(0.0, now - last.changed_at), 1),
+                "prober": breaker.prober,
+            }
+        )
     return found

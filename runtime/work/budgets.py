@@ -7,6 +7,7 @@ nobody can be asked, the run ends in seed 004's state.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
@@ -42,7 +43,7 @@ def stopped_by(c: Carried, changes: dict[str, Any]) -> Trouble | None:
     if c.step.kind == "value":
         return None
     for scoped in _in_force(c):
-        spent = spent_in(c.life, scoped.scope)
+        spent = spent_in(c.life.state, scoped.scope, c.life.clock())
         _warn(c.life, scoped, spent)
         found = in_the_way(scoped.budget, spent, c.step.kind)
         if found is None or (found.limit in _COUNTED and c.node is not None and c.node.attempts):
@@ -91,18 +92,18 @@ def ended_by_budget(
 
 def _in_force(c: Carried) -> Iterator[Scoped]:
     state = c.life.state
-    yield Scoped("", "", extended(state, "", run_budget(c.life)))
+    yield Scoped("", "", extended(state, "", run_budget(state, c.life.conditions.budget)))
     for node in state.lineage(c.parent_id):
         if node.info.get("budget"):
             yield Scoped(node.id, node.name, extended(state, node.id, Budget.model_validate(node.info["budget"])))
 
 
-def run_budget(life: Life) -> Budget:
+def run_budget(state: RunState, configured: Budget) -> Budget:
     """What holds for the whole run: what is configured, with what the run was started with over it."""
-    given = life.state.options.get("budget")
+    given = state.options.get("budget")
     if not isinstance(given, dict):
-        return life.conditions.budget
-    return Budget.model_validate({**life.conditions.budget.model_dump(), **given})
+        return configured
+    return Budget.model_validate({**configured.model_dump(), **given})
 
 
 def checked_budget(given: Any) -> dict[str, Any]:
@@ -141,9 +142,8 @@ def extended(state: RunState, scope: str, budget: Budget) -> Budget:
     return budget
 
 
-def spent_in(life: Life, scope: str) -> Spent:
+def spent_in(state: RunState, scope: str, now: datetime) -> Spent:
     """What the run, or a swarm in it, has used up by now."""
-    state, now = life.state, life.clock()
     active = state.active_seconds(now)
     if not scope:
         return Spent(

@@ -100,6 +100,7 @@ async def refused(c: Carried, need: Need) -> Given:
         impact=Impact.ABSORBED,
         user_message=said,
         rule_id="permission-policy",
+        metadata={"permission": str(need)},
     )
     result = c.step.codec.absorb(c.step.arguments, PermissionDenied(said))
     c.make_known()

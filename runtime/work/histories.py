@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
+from runtime.judgement import audit, ledger
 from runtime.judgement.audit import AuditEntry, entries
 from runtime.judgement.digest import Digest, digest, last_look
 from runtime.judgement.ledger import Ledger
@@ -14,34 +16,61 @@ from runtime.record.journal import Journal
 from runtime.record.state import fold
 
 _EVERY = 1_000_000
+_WINDOW = 50_000
+"""Positions that are sifted in one go: nobody else reads meanwhile."""
 
 
-async def streams(journal: Journal, *, since: datetime | None = None) -> AsyncIterator[list[ev.Record]]:
-    """The events of the workspace, then of each run, oldest run first; with `since`, of runs in which something
-    happened after it.
-    """
+async def streams(journal: Journal) -> AsyncIterator[list[ev.Record]]:
+    """The events of the workspace, then of each run, oldest run first."""
     yield await journal.read(ev.WORKSPACE)
     for summary in reversed(await journal.runs(_EVERY)):
-        if since is None or summary.updated_at is None or summary.updated_at > since:
-            yield await journal.read(summary.id)
+        yield await journal.read(summary.id)
+
+
+async def sifted(
+    journal: Journal, marks: Sequence[str], *, after: int = 0, end: int | None = None
+) -> AsyncIterator[ev.Record]:
+    """The events of all streams that have one of `marks` in them, from position `after` up to `end` (else: now)."""
+    end = await journal.position() if end is None else end
+    while after < end:
+        upto = min(after + _WINDOW, end)
+        for placed in await journal.latest(after=after, before=upto + 1, limit=_WINDOW, marks=marks):
+            yield placed.event
+        after = upto
+
+
+class LedgerReader:
+    """The ledger of a journal, kept: each look reads only what was written since the last."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._ledger = Ledger()
+        self._at = 0
+        self._turn = asyncio.Lock()
+        self.version = 0
+        """Up to which position was read when something was last found: equal as long as the ledger is."""
+
+    async def look(self) -> Ledger:
+        """The ledger by now. Raises `JournalError`."""
+        async with self._turn:
+            end = await self._journal.position()
+            found = [event async for event in sifted(self._journal, ledger.MARKS, after=self._at, end=end)]
+            for event in found:
+                self._ledger.apply(event)
+            self._at, self.version = end, end if found else self.version
+            return self._ledger
 
 
 async def ledger_of(journal: Journal) -> Ledger:
     """Every grant with its uses."""
-    ledger = Ledger()
-    async for stream in streams(journal):
-        for event in stream:
-            ledger.apply(event)
-    return ledger
+    return await LedgerReader(journal).look()
 
 
 async def audit_of(
     journal: Journal, *, run_id: str = "", since: datetime | None = None, person: str = ""
 ) -> list[AuditEntry]:
     """Who decided what, oldest first; with `run_id`, in that run and about it."""
-    found: list[AuditEntry] = []
-    async for stream in streams(journal, since=since):
-        found.extend(entries(stream))
+    found = entries([event async for event in sifted(journal, audit.MARKS)])
     kept = [
         each
         for each in found

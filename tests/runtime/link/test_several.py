@@ -59,6 +59,9 @@ async def test_the_inbox_spans_hosts_and_each_row_says_where(two: Two) -> None:
     assert [two.clients.where(run) for run in ("run-a", "run-b", "run-c")] == ["left", "right", ""]
     assert two.clients.status.phase == "connected"
     assert two.clients.ready
+    assert two.clients.host_names == ("left", "right")
+    (run,) = await two.clients.command("runs", where="right")
+    assert run["id"] == "run-b"
 
 
 async def test_what_is_asked_goes_to_the_host_that_it_is_about(two: Two) -> None:
@@ -94,6 +97,7 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     await left.until(lambda: left.status.phase == "lost")
     assert two.clients.status.phase == "lost"
     assert two.clients.status.reason.startswith("left: no runtime works on")
+    assert two.clients.host_names == ("right",)
     await two.clients.command("abort", run_id="run-b")
     assert set(two.clients.incidents) == {"i-a", "i-b"}, "what is shown of it is what was known last"
     with pytest.raises(LinkLost, match="left: start a runtime with"):
