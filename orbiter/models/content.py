@@ -69,3 +69,36 @@ def split_runs(messages: Iterable[Message]) -> list[list[Message]]:
         else:
             runs.append([message])
     return runs
+
+
+_NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+_VALUES = frozenset({"default", "const", "enum", "examples"})
+
+
+def with_items(schema: Any) -> Any:
+    """A JSON schema in which every list says of what: OpenAI's API refuses ``{"type": "array"}`` alone ("array schema
+    missing items"). The same object where nothing is missing.
+    """
+    if isinstance(schema, list):
+        members = [with_items(each) for each in schema]
+        return members if any(new is not old for new, old in zip(members, schema, strict=True)) else schema
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: made for key, value in schema.items() if (made := _member(key, value)) is not value}
+    kinds = schema.get("type")
+    if "items" not in schema and "prefixItems" not in schema and (kinds == "array" or _lists(kinds)):
+        changed["items"] = {}
+    return {**schema, **changed} if changed else schema
+
+
+def _member(key: str, value: Any) -> Any:
+    if key in _VALUES:
+        return value
+    if key in _NAMED and isinstance(value, dict):
+        made = {name: with_items(each) for name, each in value.items()}
+        return made if any(made[name] is not each for name, each in value.items()) else value
+    return with_items(value)
+
+
+def _lists(kinds: Any) -> bool:
+    return isinstance(kinds, list) and "array" in kinds

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from orbiter.config import ModelConfig
 from orbiter.models import clients, openai_responses
+from orbiter.models.content import with_items
 from orbiter.models.deadlines import Deadlines
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
 from orbiter.models.exchange import Exchange, Reader, fitting
@@ -157,7 +158,7 @@ class OpenAIProvider(ModelProvider):
             )
         request = {**common, "messages": to_wire(messages, provider=self._endpoint.name, model=name)}
         if tools:
-            request["tools"] = tools
+            request["tools"] = with_items(tools)
         if max_tokens is not None:
             request[self._endpoint.max_tokens_field] = max_tokens
         if output_type is not None:

@@ -14,7 +14,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from orbiter.models.content import blocks_of, fitting_id, own_data, result_text, tool_functions, unsupported
+from orbiter.models.content import (
+    blocks_of,
+    fitting_id,
+    own_data,
+    result_text,
+    tool_functions,
+    unsupported,
+    with_items,
+)
 from orbiter.models.failures import Call
 from orbiter.models.structured import reply_schema
 from orbiter.models.types import FinishReason, ModelError, ModelResponse, StreamChunk, ToolCallDelta
@@ -64,7 +72,7 @@ def request(
                 "type": "function",
                 "name": function["name"],
                 "description": function.get("description") or "",
-                "parameters": function.get("parameters") or {"type": "object", "properties": {}},
+                "parameters": with_items(function.get("parameters")) or {"type": "object", "properties": {}},
                 "strict": False,
             }
             for function in tool_functions(tools)

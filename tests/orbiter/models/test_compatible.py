@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from orbiter import tool
 from orbiter.models import ModelResponse, StreamAssembly, get_provider
 from orbiter.models.endpoints import ENDPOINTS
 from orbiter.models.provider import ModelProvider
@@ -257,3 +259,27 @@ async def test_sound_and_documents_have_a_form_and_films_have_none(server: Loopb
     with pytest.raises(ModelError, match="no content of type 'video'") as caught:
         await model.complete([UserMessage(content=[VideoBlock(data="aGk=")])])
     assert (caught.value.code, len(server.asked)) == ("unsupported_content", 1)
+
+
+def pick(names: list, nested: dict, kinds: list[str] | None = None) -> str:  # type: ignore[type-arg]
+    """Choose among what is there."""
+    return "ok"
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_list_without_a_type_says_on_the_wire_that_it_is_of_anything(server: Loopback, api: str) -> None:
+    schema = tool(pick).to_schema()
+    assert schema["function"]["parameters"]["properties"]["names"] == {"type": "array"}
+    kept = {"type": "string", "default": {"type": "array"}}
+    named_so = {"type": "object", "properties": {"enum": {"anyOf": [{"type": ["array", "null"]}, kept]}}}
+    given = {"type": "function", "function": {"name": "given", "parameters": named_so}}
+    server.answers = [Answer(body=SAYS.whole("Hi"))]
+    with suppress(ModelError):  # only what was sent counts
+        await provider("openai", server, "gpt-4.1", api=api).complete(HELLO, tools=[schema, given])
+    body = server.asked[0].body
+    sent = [each.get("function", each)["parameters"]["properties"] for each in body["tools"]]
+    assert sent[0]["names"] == {"type": "array", "items": {}}
+    assert sent[0]["kinds"]["items"] == {"type": "string"}
+    assert "items" not in sent[0]["nested"]
+    assert sent[1]["enum"]["anyOf"] == [{"type": ["array", "null"], "items": {}}, kept]
+    assert tool(pick).to_schema() == schema
