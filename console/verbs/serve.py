@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 
 import click
 
 from console.output import copy, emit, note, say
 from console.verbs.frame import Refusal, verb
 from console.workspace import Workspace, workspace
-from runtime.link.serve import BadSetting, conditions
+from runtime.link.serve import BadSetting, become, conditions
 from runtime.link.serve import serve as carry_on
 from runtime.work import daemon
 from runtime.work.environment import UnusableEnvironment, interpreter
@@ -39,7 +41,10 @@ async def serve(
     try:
         if foreground:
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
-            await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
+            environ = dict(os.environ)
+            if await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False):
+                note("another program is installed: going on as that one")
+                become(sys.orig_argv[1:], environ)
             note("stopped")
             return 0
         found = await asyncio.to_thread(

@@ -9,17 +9,17 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orbiter.errors import OrbiterError
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.retry import RetryPolicy
-from runtime.link.program import program
+from runtime.link.program import installed, program
 from runtime.link.runtime import Runtime
 from runtime.work.conditions import Conditions
 from runtime.work.configuration import load, take_env_file
@@ -28,6 +28,9 @@ from runtime.work.logfile import RotatingDescriptors, log_path
 from runtime.work.sockets import SocketError
 
 log = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+"""How often, in seconds, it is looked whether another program is installed."""
 
 
 class Settings(BaseModel):
@@ -72,17 +75,21 @@ def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
     return configured.conditions(program=program(), **over)
 
 
-async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> None:
+async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> bool:
     """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
 
-    With `outlive` a hang-up of the terminal ends nothing. `ready` is called when the sockets are open. Raises as
-    `Runtime.start` and `Runtime.ended`.
+    Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
+    called goes on as that one (see `become`). With `outlive` a hang-up of the terminal ends nothing. `ready` is called
+    when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
+    stopped = False  # also while the runs are being let go of for another program
     async with Runtime(state_dir, given) as runtime:
         ending = [signal.SIGINT, signal.SIGTERM] + ([] if outlive else [signal.SIGHUP])
 
         def stop() -> None:
+            nonlocal stopped
+            stopped = True
             runtime.stop()
             for number in ending:
                 loop.remove_signal_handler(number)
@@ -93,8 +100,59 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
         for number in ending:
             loop.add_signal_handler(number, stop)
         ready()
-        await runtime.ended()
-        log.info("stopping: every run is found as it is")
+        changing = await _until_changed(runtime)
+    return changing and not stopped
+
+
+async def _until_changed(runtime: Runtime) -> bool:
+    """True once the program has changed, False when the runtime is to end. Raises as `Runtime.ended`."""
+    ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed())
+    try:
+        await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            await ended
+            log.info("stopping: every run is found as it is")
+            return False
+        log.info("another program is installed (%s): letting go of every run, then going on as that one", program())
+        return True
+    finally:
+        for task in (ended, changed):
+            task.cancel()
+        await asyncio.gather(ended, changed, return_exceptions=True)
+
+
+async def program_changed(every_s: float = LOOK_S) -> None:
+    """Return when another program is installed in place of this one. One that is not all there yet is waited for, one
+    that cannot be loaded is named and left alone.
+    """
+    begun = seen = await asyncio.to_thread(installed)
+    while True:
+        await asyncio.sleep(every_s)
+        found = await asyncio.to_thread(installed)
+        if found not in ("", begun) and found == seen:
+            if await _loads():
+                return
+            begun = found
+        seen = found
+
+
+async def _loads() -> bool:
+    command = [sys.executable, "-P", "-c", "import runtime.link.serve"]
+    pipe = asyncio.subprocess.PIPE
+    trying = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    _, said = await trying.communicate()
+    if trying.returncode:
+        why = said.decode(errors="replace").strip().rpartition("\n")[2]
+        log.error("another program is installed (%s) and cannot be loaded (%s): going on as before", program(), why)
+    return not trying.returncode
+
+
+def become(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Go on as the program that is installed now, in this very process: its number stays what it was."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.execve(sys.executable, [sys.executable, *command], dict(environ))  # noqa: S606 - ourselves
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,15 +162,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--env-file", type=Path)
     parser.add_argument("--settings", type=json.loads, default={})
-    parser.add_argument("--ready-fd", type=int, required=True)
+    parser.add_argument("--ready-fd", type=int, help="none: who started us knows")
     given = parser.parse_args(arguments)
     os.umask(0o077)
     os.environ.pop("PYTHONSAFEPATH", None)  # ours alone, not for the processes that tools start
-    os.set_inheritable(given.ready_fd, False)
+    environ = dict(os.environ)
+    if given.ready_fd is not None:
+        os.set_inheritable(given.ready_fd, False)
     logging.basicConfig(level=logging.INFO, handlers=[RotatingDescriptors(log_path(given.state))])
 
     def ready() -> None:
         log.info("%s: runtime of %s, pid %d", program(), given.workspace, os.getpid())
+        if given.ready_fd is None:
+            return
         with suppress(BrokenPipeError):  # whoever started us has gone
             os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program()}).encode() + b"\n")
         os.close(given.ready_fd)
@@ -122,15 +184,25 @@ def main(arguments: list[str] | None = None) -> int:
             for name, value in read_env_file(given.env_file).items():
                 os.environ.setdefault(name, value)
         take_env_file(load(given.workspace))
-        asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
+        changed = asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
     except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
         log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
         return 1
     except Exception:
         log.exception("the runtime ended with an error")
         return 1
+    if changed:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it has a handler of its own again
+        become(["-P", "-m", "runtime.link.serve", *_as_given(given)], environ)
     log.info("stopped")
     return 0
+
+
+def _as_given(given: argparse.Namespace) -> list[str]:
+    words = ["--state", str(given.state), "--workspace", str(given.workspace)]
+    if given.env_file is not None:
+        words += ["--env-file", str(given.env_file)]
+    return [*words, "--settings", json.dumps(given.settings)]
 
 
 if __name__ == "__main__":
