@@ -263,7 +263,7 @@ class TimeoutError(ExecutionError, builtins.TimeoutError):  # noqa: A001 - seed 
 
 
 class PoolExhaustedError(ExecutionError):
-    """No thread is left for a blocking call: too many abandoned calls never came back."""
+    """No thread is left for a blocking call: too many abandoned calls never came back, or too many wait for others."""
 
     recoverable = True
     total: int | None = None

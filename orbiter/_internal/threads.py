@@ -55,16 +55,20 @@ class ThreadPool:
     Args:
         limit: How many calls run at once; more wait their turn.
         abandoned_limit: How many calls that nobody waits for any more may still run beside them.
+        nested_limit: How many calls may wait for runs of their own beside them (`run.sync` in a tool): these hold a
+            thread each and no processor.
     """
 
-    def __init__(self, limit: int, abandoned_limit: int = 64) -> None:
+    def __init__(self, limit: int, abandoned_limit: int = 64, nested_limit: int = 1000) -> None:
         self.limit = limit
         self.abandoned_limit = abandoned_limit
+        self.nested_limit = nested_limit
         self._changed = threading.Condition()
         self._queue: deque[_Job] = deque()
         self._threads = 0
         self._idle = 0  # threads without a call, those that are only starting included
-        self._excused = 0  # threads whose call was left, or whose call waits for other calls
+        self._abandoned = 0  # threads whose call was left
+        self._nested = 0  # threads whose call waits for other calls
 
     async def run(self, call: Callable[[], R], *, on_late: Late | None = None) -> R:
         """Run `call` in a thread, in a copy of the current context, and return what it returns.
@@ -73,7 +77,7 @@ class ThreadPool:
         `on_late` gets its result or exception then, in the event loop if that still runs.
 
         Raises:
-            PoolExhaustedError: Too many abandoned calls never came back.
+            PoolExhaustedError: Too many abandoned calls never came back, or too many wait for runs of their own.
         """
         loop = asyncio.get_running_loop()
         job = _Job(call, copy_context(), loop, loop.create_future(), on_late)
@@ -95,29 +99,32 @@ class ThreadPool:
         counted = getattr(_here, "pool", None) is self
         if counted:
             with self._changed:
-                self._excuse()
+                self._nested += 1
+                self._replace()
         try:
             yield
         finally:
             if counted:
                 with self._changed:
-                    self._excused -= 1
+                    self._nested -= 1
 
     # All that follows, `_work` apart, runs with the lock held.
 
     def _ceiling(self) -> int:
-        return self.limit + min(self._excused, self.abandoned_limit)
+        return self.limit + min(self._abandoned, self.abandoned_limit) + min(self._nested, self.nested_limit)
 
     def _exhausted(self) -> bool:
-        return self._threads >= self._ceiling() and self._threads <= self._excused
+        return self._threads >= self._ceiling() and self._threads <= self._abandoned + self._nested
 
     def _exhaustion(self) -> PoolExhaustedError:
-        return PoolExhaustedError(
-            f"No thread is left for a blocking call: {self._excused} abandoned or nested calls still run",
-            total=self._threads,
-            abandoned=self._excused,
-            hint="Give the blocking tools time-outs of their own, or restart the process",
-        )
+        if self._nested > self.nested_limit:
+            what = f"{self._nested} calls wait for runs of their own (run.sync in a tool)"
+            hint = "Make the tools that call run.sync 'async def' and await run() there: that needs no thread"
+        else:
+            what = f"{self._abandoned} calls that were given up still run"
+            hint = "Give the blocking tools time-outs of their own, or restart the process"
+        message = f"No thread is left for a blocking call: {what}"
+        return PoolExhaustedError(message, total=self._threads, abandoned=self._abandoned, hint=hint)
 
     def _staff(self) -> None:
         """Wake or start a thread for each call that waits, as far as the bound allows."""
@@ -127,9 +134,8 @@ class ThreadPool:
             self._idle += 1
             threading.Thread(target=self._work, name="orbiter-tool", daemon=True).start()
 
-    def _excuse(self) -> None:
-        """One more thread that cannot be counted on: another may take its place, or whoever waits is told."""
-        self._excused += 1
+    def _replace(self) -> None:
+        """One more thread cannot be counted on: another may take its place, or whoever waits is told."""
         if not self._queue:
             return
         self._staff()
@@ -142,7 +148,8 @@ class ThreadPool:
                 return
             job.left = True
             if job.started:
-                self._excuse()
+                self._abandoned += 1
+                self._replace()
             elif job in self._queue:
                 self._queue.remove(job)
             handed_over = job.handed_over
@@ -183,7 +190,7 @@ class ThreadPool:
             with self._changed:
                 self._idle += 1
                 if job.left:
-                    self._excused -= 1
+                    self._abandoned -= 1
                 job.left = True
             _deliver(job, result, error)
             del job, result, error

@@ -166,6 +166,31 @@ async def test_a_call_that_waits_for_another_call_does_not_block_it() -> None:
     assert await pool.run(lambda: "after") == "after"
 
 
+def descend(pool: ThreadPool, depth: int) -> int:
+    """A blocking call in a blocking call, and so on; how deep it came."""
+    if not depth:
+        return 0
+    loop = awaiting_loop()
+    assert loop is not None
+    with pool.waiting():
+        inner = asyncio.run_coroutine_threadsafe(pool.run(partial(descend, pool, depth - 1)), loop)
+        return 1 + inner.result(10)
+
+
+async def test_calls_that_wait_for_one_another_go_deeper_than_what_was_given_up_may_be_many() -> None:
+    pool = ThreadPool(2, abandoned_limit=4)
+    assert await pool.run(partial(descend, pool, 150)) == 150
+    assert await asyncio.gather(*(pool.run(partial(descend, pool, 20)) for _ in range(8))) == [20] * 8
+
+
+async def test_where_even_that_ends_the_error_says_what_to_do() -> None:
+    pool = ThreadPool(1, nested_limit=3)
+    with pytest.raises(PoolExhaustedError, match=r"run\.sync in a tool") as caught:
+        await pool.run(partial(descend, pool, 9))
+    assert "await run()" in str(caught.value.hint)
+    assert await pool.run(lambda: "well again") == "well again"
+
+
 def test_a_hung_call_does_not_keep_the_process_alive() -> None:
     code = """
 import asyncio, threading
