@@ -62,8 +62,8 @@ def _ascii(char: str) -> str:
 def _by_name(name: str) -> str:
     """For box drawings and blocks, one cell each; empty for what is neither."""
     if name.startswith("BOX DRAWINGS"):
-        across = "HORIZONTAL" in name or ("LEFT" in name and "RIGHT" in name)
-        down = "VERTICAL" in name or ("UP" in name and "DOWN" in name)
+        words = set(name.split())
+        across, down = words & {"HORIZONTAL", "LEFT", "RIGHT"}, words & {"VERTICAL", "UP", "DOWN"}
         return "-" if across and not down else "|" if down and not across else "+"
     if "BLOCK" not in name and not name.startswith("QUADRANT"):
         return ""

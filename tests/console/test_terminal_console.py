@@ -215,16 +215,6 @@ def test_the_theme_that_is_asked_for_is_painted(program: Program) -> None:
     assert "48;2;255;255;255" in terminal.text
 
 
-def test_no_color_paints_in_greys_alone(program: Program) -> None:
-    with Terminal(*ENTRY, "--embedded", cwd=program.directory, NO_COLOR="1") as terminal:
-        terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
-    painted = set(re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", terminal.text))
-    assert ("0", "0", "0") in painted  # the ground of the plainest theme
-    assert {colour for colour in painted if len(set(colour)) > 1} == set()
-
-
 def test_the_terminal_is_restored(program: Program) -> None:
     with opened(program, "--embedded") as terminal:
         terminal.until("No runs yet")

@@ -1,0 +1,120 @@
+"""Themes in the running console: a file that is edited while it is shown, and terminals without colours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from console import dressed
+from console.app import OrbiterApp
+from screens.link import Session
+from screens.widgets.bar import Bar
+from tests.screens.desk import Desk
+from tests.screens.stories import digest
+from themes.choice import BUILT_IN, DEFAULT, PLAINEST, ThemeError
+from themes.shelf import Place, Shelf
+
+FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(dressed, "LOOK_EVERY", 0.01)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    path = tmp_path / "mine.yaml"
+    path.write_text(FILE.format("#101010"))
+    return path
+
+
+def app_in(theme: str, *folders: Path) -> OrbiterApp:
+    desk = Desk(digest())
+    session = Session(desk, clock=lambda: desk.now)
+    return OrbiterApp(session, theme=theme, shelf=Shelf([Place(folder, "user") for folder in folders]))
+
+
+async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
+    for _ in range(500):
+        await pilot.pause(0.01)
+        if true():
+            return
+    raise AssertionError("it did not come about")
+
+
+def grounds(app: OrbiterApp) -> set[str]:
+    """The colours behind the text of the screen as it is painted now."""
+    strips = app.screen._compositor.render_strips()
+    styles = [segment.style for strip in strips for segment in strip if segment.style]
+    return {style.bgcolor.triplet.hex for style in styles if style.bgcolor and style.bgcolor.triplet}
+
+
+async def test_a_file_that_is_edited_is_shown_anew(mine: Path) -> None:
+    app = app_in("mine", mine.parent)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "#101010" in grounds(app))
+        mine.write_text(FILE.format("#202122"))
+        await until(pilot, lambda: "#202122" in grounds(app))
+        assert "#101010" not in grounds(app)
+        mine.write_text(FILE.format("#303132") + "name: renamed\n")
+        await until(pilot, lambda: app.theme == "renamed" and "#303132" in grounds(app))
+
+
+async def test_a_broken_edit_is_said_in_a_line_and_changes_nothing(mine: Path) -> None:
+    app = app_in("mine", mine.parent)
+    async with app.run_test(size=(200, 30)) as pilot:
+        notice = app.screen.query_one("#notice", Bar)
+        await until(pilot, lambda: "#101010" in grounds(app))
+        mine.write_text(FILE.format("#20212"))
+        await until(pilot, lambda: notice.has_class("-shown"))
+        (said,) = notice.shown
+        assert "mine.yaml:3: grounds.surface: '#20212' is no opaque colour" in said.text
+        assert "as it was" in said.text
+        assert "#101010" in grounds(app)
+        mine.unlink()
+        await until(pilot, lambda: "cannot be read" in notice.shown[0].text)
+        assert "#101010" in grounds(app)
+        mine.write_text(FILE.format("#202122"))
+        await until(pilot, lambda: "#202122" in grounds(app))
+
+
+async def test_files_are_looked_at_only_while_one_of_them_is_shown(mine: Path) -> None:
+    app = app_in(DEFAULT, mine.parent)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "mine" in app.available_themes)
+        assert app._watch is None
+        app.theme = "mine"
+        await until(pilot, lambda: app._watch is not None)
+        looks: list[object] = []
+        app._learn = looks.append  # type: ignore[assignment, method-assign]
+        os.utime(mine, (1, 1))  # changed once, and then no more: the file is read once
+        await until(pilot, lambda: bool(looks))
+        await pilot.pause(0.1)
+        assert len(looks) == 1
+        app.theme = DEFAULT
+        await until(pilot, lambda: app._watch is None)
+
+
+async def test_a_file_that_cannot_be_used_is_no_choice_and_cannot_be_asked_for(mine: Path) -> None:
+    mine.write_text("a: [")
+    app = app_in(DEFAULT, mine.parent)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: len(app.available_themes) >= len(BUILT_IN))
+        assert set(app.available_themes) == set(BUILT_IN)
+    with pytest.raises(ThemeError, match=r"mine\.yaml:1"):
+        app_in("mine", mine.parent)
+
+
+async def test_without_colours_only_themes_for_that_are_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = app_in("orbiter-light")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: len(app.available_themes) > 1)
+        assert app.theme == PLAINEST
+        assert {name for name in BUILT_IN if "ansi" in name} == set(app.available_themes)
+        strips = app.screen._compositor.render_strips()
+        styles = [segment.style for strip in strips for segment in strip if segment.style]
+        assert {(style.color, style.bgcolor) for style in styles} == {(None, None)}
+        assert any(style.reverse for style in styles), "the row under the cursor"

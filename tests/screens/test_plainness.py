@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+
+from runtime.record.state import NodePhase, RunPhase
+from screens.glyphs import ASCII, SETS, Glyphs, state_ink, state_word
+from screens.plainness import AsciiOnly, Colourless
+from screens.widgets.inks import Inks
+from themes.loader import named
+
+BLACK = Color.parse("black")
+STATES = sorted({*get_args(RunPhase), *get_args(NodePhase)})
+
+
+def ascii_of(text: str) -> str:
+    (segment,) = AsciiOnly().apply([Segment(text)], BLACK)
+    return segment.text
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc"))))
+def test_whatever_is_painted_is_ascii_in_as_many_cells(text: str) -> None:
+    found = ascii_of(text)
+    assert found.isascii()
+    assert len(found) == sum(map(cell_len, text))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "plain"),
+    [
+        ("╭─┬─╮│┃║╰┴╯", "+-+-+|||+++"),
+        ("▁▂▃▄▅▆▇█", "_.:-=+*#"),
+        ("▏▎▍▌▋▊▉█", "|||||||#"),
+        ("░▒▓", ".:#"),
+        ("a … b · c", "a ~ b . c"),
+        ("漢", "??"),
+    ],
+)
+def test_what_is_drawn_keeps_a_likeness(drawn: str, plain: str) -> None:
+    assert ascii_of(drawn) == plain
+
+
+def test_colours_are_taken_away_and_what_stood_out_is_reversed() -> None:
+    (found,) = Colourless().apply([Segment("x", Style(color="red", bold=True, meta={"@click": "go"}))], BLACK)
+    assert found.style == Style(bold=True, meta={"@click": "go"})
+    for ground, reverse in ((None, None), ("default", None), ("blue", True)):
+        (found,) = Colourless().apply([Segment("x", Style(bgcolor=ground, color="red"))], BLACK)
+        assert found.style is not None
+        assert (found.style.color, found.style.bgcolor, found.style.reverse) == (None, None, reverse)
+    assert Colourless().apply([Segment("x")], BLACK) == [Segment("x")]
+
+
+@pytest.mark.parametrize("glyphs", SETS.values(), ids=SETS.keys())
+def test_a_state_is_told_by_glyph_and_word_and_never_by_colour_alone(glyphs: Glyphs) -> None:
+    assert set(glyphs.state) == set(STATES)
+    assert all(cell_len(sign) == 1 and not sign.isspace() for sign in glyphs.state.values())
+    words = [state_word(state) for state in STATES]
+    assert len(set(words)) == len(STATES)
+    good, bad = ("succeeded", "completed"), ("failed", "timed_out", "aborted", "interrupted")
+    assert not {glyphs.state[state] for state in good} & {glyphs.state[state] for state in bad}
+
+
+def test_every_sign_of_the_ascii_set_is_ascii() -> None:
+    for name in Glyphs.__dataclass_fields__:
+        value = getattr(ASCII, name)
+        texts = list(value.values()) if isinstance(value, dict) else [str(part) for part in value]
+        assert all(text.isascii() for text in texts), name
+
+
+@pytest.mark.parametrize("theme", ["orbiter-ansi-dark", "orbiter-ansi-light"])
+def test_in_the_terminals_own_colours_the_cursor_is_a_reversed_row(theme: str) -> None:
+    inks = Inks(named(theme).variables)
+    on, idle, off = (inks.style(state_ink("failed"), ground) for ground in ("row-cursor", "row-cursor-idle", "surface"))
+    assert (on.reverse, on.color) == (True, inks.style("ink", "surface").color)
+    assert (idle.underline, idle.color) == (True, off.color)
+    assert not off.reverse
+    assert not off.underline
+
+
+def test_where_the_cursor_has_a_ground_of_its_own_nothing_is_reversed() -> None:
+    inks = Inks(named("orbiter-dark").variables)
+    style = inks.style("ink", "row-cursor")
+    assert not style.reverse
+    assert style.bgcolor != inks.style("ink", "surface").bgcolor
