@@ -8,22 +8,30 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from runtime.link.protocol import Role
 from runtime.link.runtime import Runtime
 from runtime.link.transport import PairTransport, Unreachable
 from runtime.work.conditions import Conditions
 
 
 class Embedded:
-    """A runtime on a thread. `start` before `transport`; `close` at the end. May be used as a ``with``."""
+    """A runtime on a thread. `start` before `transport`; `close` at the end. May be used as a ``with``.
 
-    def __init__(self, state_dir: Path, conditions: Conditions, *, listening: bool = True) -> None:
+    `listening` and `driving` as for `Runtime`.
+    """
+
+    def __init__(
+        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+    ) -> None:
         self._state_dir = state_dir
         self._conditions = conditions
         self._listening = listening
+        self._driving = driving
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runtime: Runtime | None = None
@@ -41,9 +49,9 @@ class Embedded:
             assert self._failed is not None
             raise self._failed
 
-    def transport(self) -> PairTransport:
+    def transport(self, role: Role = "operator") -> PairTransport:
         """The way to it, for a `LinkClient` on any loop."""
-        return PairTransport(self._adopt)
+        return PairTransport(partial(self._adopt, role))
 
     def close(self) -> None:
         """Stop it, from any other thread. Raises what had ended it, if something had."""
@@ -72,13 +80,14 @@ class Embedded:
             self._ready.set()
 
     async def _serve(self) -> None:
-        async with Runtime(self._state_dir, self._conditions, listening=self._listening) as runtime:
+        made = Runtime(self._state_dir, self._conditions, listening=self._listening, driving=self._driving)
+        async with made as runtime:
             self._loop, self._runtime = asyncio.get_running_loop(), runtime
             self._ready.set()
             await runtime.ended()
 
-    async def _adopt(self, sock: socket.socket) -> None:
+    async def _adopt(self, role: Role, sock: socket.socket) -> None:
         if self._loop is None or self._runtime is None or self._thread is None or self._loop.is_closed():
             raise Unreachable("the runtime in this console has ended: open the console again", gone=True)
-        adopting = self._runtime.adopt(sock)
+        adopting = self._runtime.adopt(sock, role)
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(adopting, self._loop))

@@ -48,14 +48,18 @@ class Runtime:
         state_dir: Where journal, lock and sockets are; made if it is not there.
         conditions: What every drive is given; where pieces of replies go is set here.
         listening: Open the sockets too. Without them only `adopt` brings consoles.
+        driving: Drive runs. Without it what is in the journal is only shown.
     """
 
-    def __init__(self, state_dir: Path, conditions: Conditions, *, listening: bool = True) -> None:
+    def __init__(
+        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+    ) -> None:
         self._state_dir = state_dir
         self._streams = Streams()
         self._conditions = replace(conditions, deltas=self._streams)
         self._host = Host(state_dir, self._conditions, program=conditions.program or "orbiter-console")
         self._listening = listening
+        self._driving = driving
         self._since = utc_now()
         self._stopping = asyncio.Event()
         self._sockets: sockets.Sockets | None = None
@@ -70,7 +74,8 @@ class Runtime:
             JournalError: the journal cannot be opened.
             SocketError: the sockets cannot be made.
         """
-        await asyncio.to_thread(self._host.start)
+        if self._driving:
+            await asyncio.to_thread(self._host.start)
         try:
             await self._serve()
         except BaseException:
@@ -93,7 +98,7 @@ class Runtime:
             HostError: the driving thread ended with an error.
         """
         while not self._stopping.is_set():
-            if not self._host.alive:
+            if self._driving and not self._host.alive:
                 log.error("the driving thread has ended")
                 await asyncio.to_thread(self._host.stop)  # raises what ended it
                 return

@@ -1,0 +1,97 @@
+"""An export opened elsewhere: everything of the run is there, and nothing of it can be acted on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement import capsule
+from runtime.judgement.redaction import Redactor
+from runtime.judgement.retry import RetryPolicy
+from runtime.link.client import CommandRefused, LinkClient
+from runtime.link.embedded import Embedded
+from runtime.link.replay import Replay
+from runtime.record import events as ev
+from runtime.work.conditions import Conditions
+
+ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
+
+
+@asynccontextmanager
+async def console(runtime: Embedded | Replay) -> AsyncIterator[LinkClient]:
+    client = LinkClient(runtime.transport())
+    client.start()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+async def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A run that waits for a permission, and its incident, each as the text of an export."""
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
+    given = Conditions(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
+    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+        async with console(runtime) as client:
+            await client.command("start", ref=f"{ZOO}:stage", input="mail me at ada@example.com")
+            await client.until(lambda: len(client.incidents) == 2)
+            (run_id,) = client.summaries
+            (incident, *_) = client.incidents
+            return {
+                "run": (await client.command("export", run_id=run_id))["text"],
+                "incident": (await client.command("export", incident_id=incident))["text"],
+                "id": incident,
+            }
+
+
+@pytest.mark.parametrize("what", ["run", "incident"])
+async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: dict[str, str], what: str) -> None:
+    read = capsule.read(exported[what])
+    replay = await asyncio.to_thread(Replay(read, "elsewhere.orbiter").__enter__)  # as a console opens one
+    directory = replay._directory
+    with closing(replay):
+        assert directory.stat().st_mode & 0o077 == 0
+        async with console(replay) as client:
+            await client.until(lambda: len(client.incidents) == 2)
+            ((run_id, summary),) = client.summaries.items()
+            assert (run_id, summary.state) == (read.header.run_id, read.state().phase)
+            assert client.role == "viewer"
+            events = [ev.load_value(each) for each in await client.command("events", run_id=run_id)]
+            assert [event.seq for event in events] == [event.seq for event in read.events]
+            report = await client.command("report", incident_id=exported["id"])
+            assert report["text"].startswith("Error Report")
+            assert "ada@example.com" not in json.dumps(report)
+            for verb, args in {
+                "answer": {"incident_id": exported["id"], "option": "abort"},
+                "abort": {"run_id": run_id},
+                "start": {"ref": f"{ZOO}:plain"},
+                "looked": {},
+            }.items():
+                with pytest.raises(CommandRefused, match="view"):
+                    await client.command(verb, **args)
+            status = await client.command("status")
+            assert (status["driving"], status["workspace"]) == (False, "elsewhere.orbiter")
+    assert not directory.exists()
+
+
+async def test_an_export_that_was_cut_at_its_beginning_is_refused_and_leaves_nothing(exported: dict[str, str]) -> None:
+    head, _, *rest = exported["run"].splitlines()
+    cut = capsule.read("\n".join([head, *rest]))
+    replay = Replay(cut, "cut")
+    with pytest.raises(capsule.BadCapsule, match="does not begin with its run"):
+        await asyncio.to_thread(replay.__enter__)
+    assert not replay._directory.exists()
+
+
+def test_what_an_export_says_goes_into_no_journal_of_the_workspace(tmp_path: Path) -> None:
+    created = ev.RunCreated(run_id="r", ref="/etc/passwd:x", input="x", seq=1)
+    header = capsule.Header(orbiter_export=1, run_id="r", exported_at=created.ts)
+    read = capsule.read("\n".join(capsule.lines([created], header, Redactor())))
+    with Replay(read, str(tmp_path)):
+        assert list(tmp_path.iterdir()) == []
