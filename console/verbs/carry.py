@@ -15,13 +15,12 @@ from console.operators import Operator
 from console.output import note
 from console.verbs.frame import Refusal, operator, writing
 from console.workspace import Workspace, workspace
-from orbiter.runner import provider_for
 from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
-from runtime.work import loader
 from runtime.work.configuration import load, take_env_file
 from runtime.work.desk import Desk
 from runtime.work.drive import LEASE_S
+from runtime.work.starting import check
 
 LONG_S = 60.0
 """How long a run in which everything waits stays in memory while somebody may answer at once."""
@@ -46,8 +45,7 @@ async def carry(
     """
     place = workspace()
     take_env_file(load(place.root))  # a mistake in the configuration is said before anything begins
-    ref = loader.absolute(ref, place.root)
-    check_models(await asyncio.to_thread(loader.load, ref, place.root))
+    ref = await asyncio.to_thread(check, ref, place.root)
     async with writing() as journal:
         desk = Desk(journal, place.root)
         run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
@@ -62,8 +60,7 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bo
         LoadError, AgentError: as `carry`.
     """
     place = workspace()
-    ref = loader.absolute(ref, place.root)
-    check_models(await asyncio.to_thread(loader.load, ref, place.root))
+    ref = await asyncio.to_thread(check, ref, place.root)
     async with writing() as journal:
         return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
 
@@ -90,22 +87,6 @@ async def _begun(
     if drill:
         options["breakers"] = False
     return await desk.start(ref, task, title=title, options=options, by=operator())
-
-
-def check_models(swarm: Any) -> None:
-    """Say now what would keep every model call of an agent from being made: an unknown provider, a missing key.
-
-    Raises:
-        AgentError: naming the agent and, for a key, the variable.
-    """
-    members = getattr(swarm, "agents", None)
-    if members is not None:
-        for member in members.values() if isinstance(members, Mapping) else members:
-            check_models(member)
-    elif hasattr(swarm, "swarm"):
-        check_models(swarm.swarm)
-    else:
-        provider_for(swarm)
 
 
 async def _carried(

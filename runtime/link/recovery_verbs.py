@@ -13,12 +13,13 @@ from pydantic import Field
 
 from runtime.judgement import capsule
 from runtime.judgement import report as reports
+from runtime.judgement.audit import shown
 from runtime.judgement.redaction import Redactor
 from runtime.link.verbs import Args, Asked, CommandError, NoArgs, Verb
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.record.state import fold
-from runtime.work.bulk import PROOF_S, answer_like
+from runtime.work.bulk import PROOF_S, answer_like, precedent
 from runtime.work.desk import Desk
 from runtime.work.histories import audit_of, digest_for, ledger_of, lookback_of, looked
 from runtime.work.secrets import VAULT
@@ -35,6 +36,8 @@ class AnswerLikeArgs(Args):
     incident_id: str = Field(min_length=1)
     option: str = Field(min_length=1)
     params: dict[str, Any] = Field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    """Incidents besides the first that may be answered; empty: all that are the same."""
     reason: str = ""
     proof_s: float = Field(default=PROOF_S, ge=0, le=600)
 
@@ -89,6 +92,7 @@ def recovery_verbs(
             args.incident_id,
             args.option,
             args.params,
+            only=args.only,
             reason=args.reason,
             by=asked.by,
             proof_s=args.proof_s,
@@ -98,6 +102,22 @@ def recovery_verbs(
             {"id": each.incident_id, "run_id": each.run_id, "state": each.state, "detail": each.detail}
             for each in items
         ]
+
+    async def before(args: ReportArgs, _asked: Asked) -> dict[str, Any]:
+        _, opened, _ = await _incident(journal, args.incident_id)
+        found = await precedent(journal, opened)
+        if found is None:
+            return {}
+        return {
+            "id": found.answer.incident_id,
+            "run_id": found.run_id,
+            "option": found.answer.option,
+            "params": shown(found.reusable),
+            "by": found.answer.by.name or found.answer.by.channel,
+            "ts": found.answer.ts.isoformat(),
+            "state": found.state,
+            "detail": found.detail,
+        }
 
     async def ledger(args: LedgerArgs, _asked: Asked) -> list[dict[str, Any]]:
         now = ev.utc_now()
@@ -149,6 +169,7 @@ def recovery_verbs(
     return {
         "preview": Verb(PreviewArgs, preview),
         "answer_like": Verb(AnswerLikeArgs, like, acts=True),
+        "precedent": Verb(ReportArgs, before),
         "ledger": Verb(LedgerArgs, ledger),
         "audit": Verb(AuditArgs, audit),
         "digest": Verb(DigestArgs, digest),

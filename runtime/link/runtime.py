@@ -22,6 +22,7 @@ from runtime.link.permission_verbs import permission_verbs
 from runtime.link.protocol import Role
 from runtime.link.recovery_verbs import recovery_verbs
 from runtime.link.server import LinkServer
+from runtime.link.start_verbs import start_verbs
 from runtime.link.streams import Streams
 from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
 from runtime.record.events import utc_now
@@ -151,6 +152,7 @@ class Runtime:
         verbs = {
             **desk_verbs(desk, self._host.hint),
             **run_verbs(Controls(self._journal), self._host.hint),
+            **start_verbs(Path(self._conditions.workspace)),
             **journal_verbs(self._journal),
             **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
             **recovery_verbs(

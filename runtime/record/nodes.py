@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from runtime.record import events as ev
 from runtime.record.taxonomy import Classification
 
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 """Rises when the same events give another summary; cached summaries of another version are made anew."""
 
 RunPhase = Literal[
@@ -134,6 +134,10 @@ class Summary(BaseModel):
     state: RunPhase = "queued"
     nodes: dict[str, int] = {}
     """Nodes by state."""
+    members: int = 0
+    """Members of the outermost workflow or group, each of which has its turn; 0 where that is not known beforehand."""
+    members_done: int = 0
+    """Those of them that have ended."""
     steps: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

@@ -196,7 +196,24 @@ class RunState:
             node = self.nodes.get(node.parent_id)
         return found[::-1]
 
+    def _turns(self) -> tuple[int, int]:
+        """Members of the outermost swarm or group that each have their turn, and how many of them have had it. None in
+        a swarm whose agents choose who is next.
+        """
+        root = self.nodes.get(self.roots[0]) if self.roots else None
+        if root is None or root.kind not in ("swarm", "group") or root.info.get("mode", "workflow") != "workflow":
+            return 0, 0
+        members = {str(name) for name in root.info.get("members", ())}
+        latest: dict[str, Node] = {}
+        below = [self.nodes[child] for child in root.children]
+        below += [self.nodes[child] for node in below if node.name not in members for child in node.children]
+        for node in below:
+            if node.name in members:
+                latest[node.name] = node
+        return len(members), sum(node.terminal for node in latest.values())
+
     def summary(self) -> Summary:
+        members, members_done = self._turns()
         return Summary(
             id=self.id,
             ref=self.ref,
@@ -204,6 +221,8 @@ class RunState:
             input=self.input[:200],
             state=self.phase,
             nodes={name: count for name, count in self.counts.items() if count},
+            members=members,
+            members_done=members_done,
             steps=self.steps,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,

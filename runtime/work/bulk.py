@@ -1,5 +1,8 @@
 """One answer for many incidents that are the same: first for one, and for the rest when it proved right.
 
+An answer proved right when its step, or its run, came to its end without the same incident opening again in that run; a
+step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.
+
 A bulk answer is for once only: it makes no standing grant and reaches no further than its step. Every item's result is
 told; those that fail again stay open as new incidents.
 """
@@ -15,9 +18,16 @@ from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, OpenIncident
 from runtime.record.state import RunState
 from runtime.work.desk import BadCommand, Desk
+from runtime.work.histories import sifted
 
 PROOF_S = 60.0
 """How long the first answer may take to prove right."""
+
+_NOTHING_YET = "nothing happened yet: does anything drive it?"
+_LOOKED_AT = 50
+"""Incidents of one fingerprint, the latest, among which the last answer is looked for."""
+_GIVES_UP: frozenset[str] = frozenset({"abort", "accept", "acknowledge", "deny", "skip"})
+"""Options after which a step may fail as it was decided; after all others it is to succeed."""
 
 Came = Literal["went on", "failed again", "refused", "not proven", "held"]
 """held: not answered, since the first one did not prove right."""
@@ -33,6 +43,22 @@ class Item:
     detail: str = ""
 
 
+@dataclass(slots=True, frozen=True)
+class Precedent:
+    """The latest answer that an incident of some fingerprint got, and what came of it by now."""
+
+    run_id: str
+    opened: ev.IncidentOpened
+    answer: ev.IncidentAnswered
+    state: Came
+    detail: str
+
+    @property
+    def reusable(self) -> dict[str, Any]:
+        """Its parameters, for others: once, where it was a grant that lasts."""
+        return {"for": "once"} if self.answer.option == "grant" else dict(self.answer.params)
+
+
 async def answer_like(
     desk: Desk,
     journal: Journal,
@@ -40,17 +66,20 @@ async def answer_like(
     option: str,
     params: Mapping[str, Any] | None = None,
     *,
+    only: Sequence[str] = (),
     reason: str = "",
     by: ev.Actor,
     proof_s: float = PROOF_S,
 ) -> list[Item]:
-    """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint.
+    """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
+    `only`, those of them that are named there. One that was answered so already, by itself, may be named to answer the
+    rest as it was, with its parameters where none are given.
 
     The first item is the canary's. If it fails again, or nothing is known of it within `proof_s` (nobody drives the
     run), the others are held.
 
     Raises:
-        BadCommand: no such incident or option, or what cannot be said in bulk: a standing grant.
+        BadCommand: no such incident or option, or what cannot be said in bulk: a standing grant, a secret.
     """
     params = dict(params or {})
     if params.get("for", "once") != "once":
@@ -58,13 +87,47 @@ async def answer_like(
     found = await journal.incident(incident_id)
     if found is None:
         raise BadCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
-    run_id, opened, _ = found
-    others = await like(journal, opened)
-    first = await _one(desk, journal, OpenIncident(run_id, "", opened), option, params, reason, by, proof_s)
+    run_id, opened, answered = found
+    if opened.secret_key:
+        raise BadCommand("the answer is a secret: it is given at each incident by itself")
+    others = [each for each in await like(journal, opened) if not only or each.opened.incident_id in only]
+    canary = OpenIncident(run_id, "", opened)
+    if answered is None:
+        first = await _one(desk, journal, canary, option, params, reason, by, proof_s)
+    else:
+        if answered.option != option:
+            raise BadCommand(f"incident {opened.incident_id} was answered {answered.option!r}: the rest can be, too")
+        first = await _proven(journal, canary, answered, proof_s)
+        params = params or Precedent(run_id, opened, answered, first.state, "").reusable
     if first.state != "went on":
         return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
     rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in others))
     return [first, *rest]
+
+
+async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | None:
+    """The latest answer that an incident with this fingerprint got; None if none of them was answered yet."""
+    if not opened.fingerprint:
+        return None
+    alike = [
+        event
+        async for event in sifted(journal, (opened.fingerprint,))
+        if isinstance(event, ev.IncidentOpened) and event.fingerprint == opened.fingerprint
+    ]
+    alike.sort(key=lambda event: event.ts)
+    latest: tuple[str, ev.IncidentOpened, ev.IncidentAnswered] | None = None
+    for event in alike[-_LOOKED_AT:]:
+        found = await journal.incident(event.incident_id)
+        if found is not None and found[2] is not None and (latest is None or found[2].ts > latest[2].ts):
+            latest = (found[0], found[1], found[2])
+    if latest is None:
+        return None
+    run_id, first, answer = latest
+    proof = _Proof(first, answer)
+    for written in await journal.read(run_id):
+        if (came := proof.take(written)) is not None:
+            return Precedent(run_id, first, answer, *came)
+    return Precedent(run_id, first, answer, "not proven", "its step has not ended yet")
 
 
 async def like(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenIncident]:
@@ -88,7 +151,7 @@ async def _one(  # noqa: PLR0917 - the parts of one answer
     by: ev.Actor,
     proof_s: float,
 ) -> Item:
-    item = Item(found.opened.incident_id, found.run_id, "not proven", "nothing happened yet: does anything drive it?")
+    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
     try:
         outcome = await desk.answer(
             found.opened.incident_id,
@@ -102,29 +165,50 @@ async def _one(  # noqa: PLR0917 - the parts of one answer
         return replace(item, state="refused", detail=str(exc))
     if not isinstance(outcome, Accepted):
         return replace(item, state="refused", detail=f"{outcome.reason}: {outcome.detail}".strip(": "))
+    return await _proven(journal, found, outcome.answer, proof_s)
+
+
+async def _proven(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> Item:
+    """What came of an answer, within `proof_s`."""
+    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
+    proof = _Proof(found.opened, answer)
     try:
         async with asyncio.timeout(proof_s):
-            state, detail = await _proof(journal, found, outcome.answer)
+            async for batch in journal.tail(found.run_id):
+                for event in batch:
+                    if (came := proof.take(event)) is not None:
+                        return replace(item, state=came[0], detail=came[1])
     except TimeoutError:
         return item
-    return replace(item, state=state, detail=detail)
+    return replace(item, detail="the journal was closed")
 
 
-async def _proof(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered) -> tuple[Came, str]:
-    """What came of an answer: its node ended, or its run; or the same came up again."""
-    state = RunState()
-    async for batch in journal.tail(found.run_id):
-        for event in batch:
-            state.apply(event)
-            if event.seq <= answer.seq:
-                continue
-            if isinstance(event, ev.IncidentOpened) and _same_place(event, found.opened):
-                return "failed again", event.incident_id
-            node = state.nodes.get(found.opened.node_id)
-            if (node is not None and node.terminal) or state.terminal:
-                phase = node.phase if node is not None else state.phase
-                return ("went on", phase) if state.phase != "failed" else ("failed again", state.error)
-    return "not proven", "the journal was closed"
+class _Proof:
+    """What came of an answer, told by the events of its run one after the other: its node ended, or its run; or the
+    same came up again.
+    """
+
+    def __init__(self, opened: ev.IncidentOpened, answer: ev.IncidentAnswered) -> None:
+        self._opened = opened
+        self._answer = answer
+        self._state = RunState()
+
+    def take(self, event: ev.Record) -> tuple[Came, str] | None:
+        """What it came to, with the event that says so; None as long as nothing does."""
+        state, opened = self._state, self._opened
+        state.apply(event)
+        if event.seq <= self._answer.seq:
+            return None
+        if isinstance(event, ev.IncidentOpened) and _same_place(event, opened):
+            return "failed again", event.incident_id
+        node = state.nodes.get(opened.node_id)
+        if not (state.terminal or (node is not None and node.terminal)):
+            return None
+        phase = node.phase if node is not None else state.phase
+        failed = phase in ("failed", "timed_out") and self._answer.option not in _GIVES_UP
+        if failed or state.phase == "failed":
+            return "failed again", state.error or (node.error if node is not None else "") or phase
+        return "went on", phase
 
 
 def _same_place(one: ev.IncidentOpened, other: ev.IncidentOpened) -> bool:

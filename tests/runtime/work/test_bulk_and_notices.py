@@ -15,7 +15,7 @@ from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
-from runtime.work.bulk import answer_like
+from runtime.work.bulk import answer_like, precedent
 from runtime.work.desk import BadCommand
 from runtime.work.notifier import Notifier
 from tests.runtime.work.bench import ME, Bench
@@ -93,6 +93,65 @@ async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
             await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME)
         await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", by=ME)
     assert await bench.journal.grants() == []
+
+
+async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest(bench: Bench) -> None:
+    async with bench.driving():
+        waiting = await several(bench, "reacher", 4)
+        canary, *rest = waiting
+        assert await precedent(bench.journal, canary.opened) is None
+        await bench.answer(canary, "result", value="by phone")
+        await bench.ended(canary.run_id)
+        before = await precedent(bench.journal, rest[0].opened)
+        assert before is not None
+        assert (before.answer.incident_id, before.state, before.detail) == (
+            canary.opened.incident_id, "went on", "succeeded",
+        )  # fmt: skip
+        items = await answer_like(
+            bench.desk,
+            bench.journal,
+            before.answer.incident_id,
+            "result",
+            only=[found.opened.incident_id for found in rest[:2]],
+            by=ME,
+        )
+        for found in rest[:2]:
+            assert (await bench.ended(found.run_id)).output == "reached: by phone"
+        still = await bench.journal.incidents()
+    assert [item.incident_id for item in items] == [found.opened.incident_id for found in waiting[:3]]
+    assert {item.state for item in items} == {"went on"}
+    assert [found.opened.incident_id for found in still] == [rest[2].opened.incident_id], "it was not among those named"
+
+
+async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Bench) -> None:
+    async with bench.driving():
+        first, second = await several(bench, "reacher", 2)
+        await bench.answer(first, "retry")
+        await bench.until(first.run_id, lambda state: len(state.incidents) == 2 and bool(state.open_incidents))
+        before = await precedent(bench.journal, second.opened)
+        assert before is not None
+        assert (before.answer.option, before.state) == ("retry", "failed again")
+        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "retry", by=ME)
+        with pytest.raises(BadCommand, match="was answered 'retry'"):
+            await answer_like(bench.desk, bench.journal, first.opened.incident_id, "abort", by=ME)
+        still = await bench.journal.incidents()
+    assert [item.state for item in items] == ["failed again", "held", "held"]
+    assert second.opened.incident_id in {found.opened.incident_id for found in still}
+
+
+async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
+    async with bench.driving():
+        first, second = await several(bench, "saver", 2)
+        await bench.answer(first, "grant", **{"for": "run"})
+        await bench.ended(first.run_id)
+        before = await precedent(bench.journal, second.opened)
+        assert before is not None
+        assert before.reusable == {"for": "once"}
+        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        await bench.ended(second.run_id)
+        grants = await bench.journal.grants()
+    assert [item.state for item in items] == ["went on", "went on"]
+    assert [grant.scope for grant in grants] == [first.run_id]
 
 
 # -- notices -----------------------------------------------------------------------------------------------------------
