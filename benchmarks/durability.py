@@ -1,8 +1,10 @@
-"""What durability costs after the fact: taking up a run with 10,000 steps, and looking at a long journal."""
+"""What durability costs after the fact: taking up a run with 10,000 steps, and opening where 10,000 runs are parked."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import sqlite3
 import tempfile
 import time
 from pathlib import Path
@@ -13,12 +15,14 @@ from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import fold
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
 from runtime.work.conditions import Conditions
 from runtime.work.desk import Desk
 from runtime.work.drive import drive
 
 LOOPING = Path(__file__).with_name("looping.py")
 STEPS = 10_000
+PARKED = 10_000
 ROUNDS = 5
 _REPLY = {"text": "x" * 200, "tool_calls": [], "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}
 
@@ -66,7 +70,43 @@ async def _resume(root: Path) -> list[Ratio]:
     return [Ratio(f"taking up a run with {STEPS} steps / reading its events", median(ratios), 2.5, note)]
 
 
+async def _park(journal: SqliteJournal, number: int) -> None:
+    created = ev.RunCreated(run_id=f"r{number}", ref="/bench.py:swarm", title="bench.py:swarm", input="go")
+    fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
+    opened = ev.IncidentOpened(incident_id=f"i{number}", fault=fault, message="it failed", task="go", safe="abort")
+    events = [created, ev.RunStarted(epoch=1), opened, ev.RunParked(reason="waiting")]
+    await journal.create(created, fold(events[:1]).summary())
+    lease = await journal.claim(created.run_id, "me", 60.0)
+    assert lease is not None
+    await journal.append(lease, events[1:], summary=fold(events).summary())
+    await journal.release(lease)
+
+
+async def _opening(path: Path) -> list[Ratio]:
+    async with await SqliteJournal.open(path) as journal:
+        for start in range(0, PARKED, 500):
+            await asyncio.gather(*(_park(journal, number) for number in range(start, start + 500)))
+    looks, inboxes, bares = [], [], []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        async with await SqliteJournal.open(path) as journal:
+            assert await journal.runnable(ev.utc_now()) == []
+            looks.append(time.perf_counter() - began)
+            assert len(await journal.runs(PARKED, states=("waiting",))) == len(await journal.incidents()) == PARKED
+            inboxes.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        bare = sqlite3.connect(path)
+        for sql in ("SELECT summary FROM run WHERE rid > 1", "SELECT body FROM event WHERE seq = 3"):
+            assert len([json.loads(body) for (body,) in bare.execute(sql)]) == PARKED
+        bare.close()
+        bares.append(time.perf_counter() - began)
+    ratio = median(inbox / bare for inbox, bare in zip(inboxes, bares, strict=True))
+    note = f"ready to drive after {median(looks) * 1000:.1f} ms; all rows of the inbox {median(inboxes) * 1000:.0f} ms"
+    return [Ratio(f"opening with {PARKED} parked runs / reading their rows bare", ratio, 10.0, note)]
+
+
 def run() -> list[Ratio]:
     """All ratios of this module."""
     with tempfile.TemporaryDirectory() as directory:
-        return asyncio.run(_resume(Path(directory)))
+        root = Path(directory)
+        return [*asyncio.run(_resume(root)), *asyncio.run(_opening(root / "parked.db"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,6 +61,8 @@ class Conditions:
     """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
     deltas: Deltas | None = None
     program: str = ""
+    crowded: asyncio.Event | None = None
+    """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""
     alive_since: Callable[[], datetime] | None = None
     """Since when somebody has been alive to drive runs, without a break (see `Life.missed`)."""
 

@@ -13,7 +13,7 @@ import secrets
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NoReturn
@@ -270,11 +270,19 @@ class Life:
         while True:
             await self._somebody_waits.wait()
             moves = self._moves
-            await asyncio.sleep(quiet)
+            await self._quiet(quiet)
             if self._moves == moves and self.idle():
                 return
             if not any(element.waiting for element in self._open):
                 self._somebody_waits.clear()
+
+    async def _quiet(self, seconds: float) -> None:
+        """Let so much time pass; less where others wait for the room that this run takes."""
+        crowded = self.conditions.crowded
+        if crowded is not None and seconds > _LINGER_S:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(crowded.wait(), seconds - _LINGER_S)
+        await asyncio.sleep(min(seconds, _LINGER_S))
 
     async def thawed(self, element: Element) -> None:
         """Wait until the run is not frozen."""

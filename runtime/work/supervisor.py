@@ -48,8 +48,8 @@ class Engine(Protocol):
         """Ids of the runs that are driven here now."""
         ...
 
-    def submit(self, run_id: str) -> None:
-        """Have a run driven, now or when there is room. May be called too often."""
+    def submit(self, run_id: str) -> bool:
+        """Have a run driven, now or when there is room; False if there is none now. May be called too often."""
         ...
 
     async def join(self) -> None:
@@ -69,13 +69,15 @@ class LocalEngine:
     def driving(self) -> list[str]:
         return list(self._driving)
 
-    def submit(self, run_id: str) -> None:
-        """Drive a run, unless it is being driven here. May be called too often."""
-        if run_id in self._driving or len(self._driving) >= self._slots:
-            return
+    def submit(self, run_id: str) -> bool:
+        if run_id in self._driving:
+            return True
+        if len(self._driving) >= self._slots:
+            return False
         task = asyncio.create_task(self._drive(run_id), name=f"drive {run_id}")
         self._driving[run_id] = task
         task.add_done_callback(lambda _: self._driving.pop(run_id, None))
+        return True
 
     async def _drive(self, run_id: str) -> None:
         try:
@@ -113,7 +115,8 @@ class Supervisor:
     ) -> None:
         self.owner = owner_name()
         self._journal = journal
-        self._conditions = replace(conditions, alive_since=lambda: self._alive_since)
+        self._crowded = asyncio.Event()
+        self._conditions = replace(conditions, alive_since=lambda: self._alive_since, crowded=self._crowded)
         self._clock = clock
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
@@ -203,10 +206,14 @@ class Supervisor:
     async def _reconcile(self) -> None:
         try:
             await self._notice_gaps()
-            for run_id in await self._journal.runnable(self._clock()):
-                self._engine.submit(run_id)
+            taken = [self._engine.submit(run_id) for run_id in await self._journal.runnable(self._clock())]
         except JournalError:
             log.exception("the journal cannot be used")
+            return
+        if all(taken):
+            self._crowded.clear()
+        else:
+            self._crowded.set()
 
     async def _carry_on(self, run_id: str) -> Driven:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,10 +122,7 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
             await _logged(state, "cannot be loaded")
             assert _named(console) == "orbiter-console 1.0.0"
 
-            site.upgrade(
-                "1.2.0",
-                lambda text: text.replace('NAME = "', 'CALLED = NAME = "').replace('f"{NAME} ', 'f"new {NAME} '),
-            )
+            site.upgrade("1.2.0", lambda text: text.replace('f"{NAME} ', 'f"new {NAME} '))
             await _logged(state, "letting go")
             (tmp_path / "go").touch()  # the call that was under way comes to its end before the program changes
             async with asyncio.timeout(30):
@@ -184,9 +182,15 @@ async def test_the_first_versions_status_and_stop_are_understood(tmp_path: Path)
             assert (hello["t"], hello["pid"]) == ("hello", os.getpid())
             assert isinstance(hello["program"], str)
             for verb in ("status", "stop"):
-                asked = {"t": "command", "id": f"{verb}-1", "verb": verb, "args": {}, "channel": "cli"}
+                asked: dict[str, object] = {
+                    "t": "command",
+                    "id": f"{verb}-1",
+                    "verb": verb,
+                    "args": {},
+                    "channel": "cli",
+                }
                 writer.write(json.dumps(asked).encode() + b"\n")
-                reply = {}
+                reply: dict[str, Any] = {}
                 while reply.get("t") != "reply":
                     reply = json.loads(await reader.readline())
                 assert (reply["id"], reply["ok"]) == (f"{verb}-1", True)
