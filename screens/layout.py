@@ -23,6 +23,8 @@ class Span(NamedTuple):
 
 Spans = tuple[Span, ...]
 
+LINK = "ink-key"
+"""The ink of what `enter` follows on a page that has links."""
 GAP = 2
 """Cells between two columns."""
 

@@ -28,6 +28,10 @@ class Outlined(Protocol):
         """The cells of a line; the rails go before the first of them."""
         ...
 
+    def fresh(self, key: str) -> bool:
+        """Whether it came a moment ago."""
+        ...
+
     def shape(self) -> object:
         """Equal as long as no line can have come, gone or folded by itself."""
         ...

@@ -153,7 +153,7 @@ def analysis_text(reply: object) -> tuple[str, bool]:
 _RECOMMENDED = re.compile(r"^\W*recommended\W+([a-z_]+)\b", re.IGNORECASE | re.MULTILINE)
 
 
-def recommended(text: str, report: Report) -> str:
+def recommended(text: str, report: Report | ev.IncidentOpened) -> str:
     """The option that an analysis recommends, if the incident offers it; else empty."""
     match = _RECOMMENDED.search(text)
     wanted = match.group(1).lower() if match is not None else ""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.record.state import RunState
+    from runtime.record.state import Node, RunState
 
 _PLACE = re.compile(r"~(\d+)(?:\.(\d+))?$")
 
@@ -50,3 +50,13 @@ def _with_descendants(state: RunState, node_id: str, found: set[str]) -> None:
         current = stack.pop()
         found.add(current)
         stack.extend(state.nodes[current].children)
+
+
+def repeated_effects(state: RunState, dropped: set[str]) -> list[Node]:
+    """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked."""
+    nodes = (state.nodes[node_id] for node_id in dropped)
+    return [
+        node
+        for node in nodes
+        if node.kind == "tool" and node.is_step and not node.idempotent and node.attempts and node.by is None
+    ]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from runtime.record import events as ev
 from runtime.record.journal import Journal
-from runtime.record.rewind import dropped_by
+from runtime.record.rewind import dropped_by, repeated_effects
 from runtime.record.state import RUN_TERMINAL, Node, RunState, Summary, fold
 from runtime.work.answers import first_question
 from runtime.work.begin import begin
@@ -228,13 +228,3 @@ def _saying(node: Node, state: RunState, text: str) -> list[Any]:
         raise BadControl(f"{node.id} is no agent that was asked, nor its first question: there is no input to change")
     messages[last] = {**messages[last], "content": text}
     return messages
-
-
-def repeated_effects(state: RunState, dropped: set[str]) -> list[Node]:
-    """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked."""
-    nodes = (state.nodes[node_id] for node_id in dropped)
-    return [
-        node
-        for node in nodes
-        if node.kind == "tool" and node.is_step and not node.idempotent and node.attempts and node.by is None
-    ]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from runtime.judgement.inputs import edited, typed
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, span
 from screens.text import LINES, SIZE
 from screens.views.inbox import cause_and_place
 from screens.views.looks import Looks
 from screens.views.values import json_text
-from screens.words import elapsed
+from screens.words import elapsed, whole_seconds
 
 KEYS: Final = {
     "retry": "r",
-    "wait_retry": "w",
+    "wait_retry": "u",
     "switch_model": "m",
     "edit": "e",
     "input": "i",
@@ -58,16 +60,18 @@ class Choice:
     optional: bool = False
     standing: bool = False
     enter: bool = True
+    advised: bool = False
+    """A model's analysis recommends it: said, and nothing else."""
     refused: str = ""
     """Why it cannot be chosen, if it cannot."""
 
 
-def choices(opened: IncidentOpened, looks: Looks) -> list[Choice]:
-    """All that may be answered, in the incident's order, after the choice to leave it."""
+def choices(opened: IncidentOpened, looks: Looks, letters: Mapping[str, str] = KEYS) -> list[Choice]:
+    """All that may be answered, in the incident's order, after the choice to leave it. `letters` are the keys."""
     whole = is_whole(opened)
     found = [Choice("escape", LATER, "Decide later", hint="it goes on waiting")]
     for number, option in enumerate(opened.options, 1):
-        key = KEYS.get(option.id, str(number % 10))
+        key = letters.get(option.id, str(number % 10))
         label, hint = looks.line(option.label, 60), looks.line(option.hint, 120)
         if option.id == "grant":
             found.append(Choice(key, "grant", f"{label} once", hint, enter=False))
@@ -102,12 +106,13 @@ def is_whole(opened: IncidentOpened) -> bool:
     return len(text) < SIZE // 2 and text.count("\n") < LINES - 1
 
 
-def title_line(opened: IncidentOpened, looks: Looks) -> Spans:
-    """What went wrong, where, and for how long it has been waiting."""
+def title_line(opened: IncidentOpened, looks: Looks, held: int = 0) -> Spans:
+    """What went wrong, where, for how long it has been waiting, and how many nodes wait on it (`held`)."""
     return joined(
         (
             (looks.sign("waiting"), Span(" "), *cause_and_place(opened, looks)),
             span(f"waits {elapsed(opened.ts, None, looks.now)}", "ink-muted"),
+            span(f"holds up {held} more" if held else "", "ink-muted"),
         ),
     )
 
@@ -125,6 +130,16 @@ def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
     if opened.task:
         lines += _labelled("task", [looks.line(opened.task, 300)])
     return lines
+
+
+def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
+    """What happens by itself, and in how long; nothing where nothing does."""
+    if opened.deadline is None:
+        return ()
+    left = (opened.deadline - looks.now).total_seconds()
+    safe = next((found.label for found in opened.options if found.id == opened.safe), opened.safe)
+    when = f"in {whole_seconds(left + 1)}" if left > 0 else "now"
+    return span(f"{when}, without an answer: {looks.line(safe, 60)}", "severity-warning")
 
 
 def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
@@ -173,6 +188,56 @@ def grant_words(opened: IncidentOpened, lifetime: str) -> str:
     need = str(opened.action.get("permission", ""))
     how_long = {"once": "this once", **{value: words for value, _, words in LIFETIMES}}.get(lifetime, lifetime)
     return f"{agent or 'this agent'} may {need or 'do this'}, {how_long}"
+
+
+def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
+    """What kind of answer is wanted, in a few words; empty where any text will do."""
+    if choice.need == "arguments":
+        return _parameters(opened.arguments_schema, looks)
+    if choice.option not in ("input", "result"):
+        return ""
+    schema = (opened.answer_schema if choice.option == "input" else opened.result_schema) or {}
+    if isinstance(values := schema.get("enum"), list):
+        return "one of " + ", ".join(looks.line(json_text(value), 40) for value in values[:12])
+    kind = schema.get("type", "")
+    items = schema.get("items")
+    if kind == "array":
+        of = items.get("enum") if isinstance(items, dict) else None
+        one = ", ".join(looks.line(json_text(value), 40) for value in of[:12]) if isinstance(of, list) else ""
+        return f"several, with commas between them{f': {one}' if one else ''}"
+    words = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "object": "a JSON object"}
+    return words.get(str(kind), "")
+
+
+def _parameters(schema: Mapping[str, Any] | None, looks: Looks) -> str:
+    """`path string, mode "r"|"w" (may be left out)`."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict):
+        return ""
+    needed = (schema or {}).get("required") or ()
+    found = []
+    for name, each in list(properties.items())[:12]:
+        kind = each.get("type", "") if isinstance(each, dict) else ""
+        if isinstance(each, dict) and isinstance(values := each.get("enum"), list):
+            kind = "|".join(json_text(value) for value in values[:8])
+        optional = "" if name in needed else " (may be left out)"
+        found.append(looks.line(f"{name} {kind}{optional}", 80))
+    return ", ".join(found)
+
+
+def check(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:
+    """What the desk would refuse is said before it is sent, while it can still be mended.
+
+    Raises:
+        ValueError: the answer does not fit what was asked for; the message says in what.
+    """
+    if option == "edit" and isinstance(params.get("arguments"), Mapping):
+        before = opened.action.get("arguments")
+        edited(opened.arguments_schema, params["arguments"], before if isinstance(before, Mapping) else {})
+    elif option == "input" and opened.question and "value" in params:
+        typed(opened.answer_schema, params["value"])
+    elif option == "result" and opened.result_schema is not None and "value" in params:
+        typed(opened.result_schema, params["value"])
 
 
 def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from runtime.judgement.audit import shown
+from runtime.judgement.briefing import cited, recommended
 from runtime.judgement.report import NO_ANALYSIS, Report
+from runtime.link.view import StreamedText
 from runtime.record.state import Incident
-from screens.layout import Span, Spans, span
+from screens.layout import LINK, Span, Spans, span
 from screens.views.looks import Looks
 from screens.views.values import json_lines, json_text
+from screens.words import cost, elapsed
 
 
-def report_lines(report: Report, looks: Looks) -> list[Spans]:
-    """The structured part at once, and a model's analysis; the seed's fixed sentence as long as there is none."""
+def report_lines(
+    report: Report, looks: Looks, incident: Incident | None = None, streamed: StreamedText | None = None
+) -> list[Spans]:
+    """The structured part at once, and a model's analysis; the seed's fixed sentence as long as there is none.
+
+    `incident` knows whether a model is being asked, and `streamed` what of its answer has come.
+    """
     lines: list[Spans] = [
         (
             Span(f"{looks.glyphs.warning} ", f"severity-{report.severity}"),
@@ -32,12 +41,64 @@ def report_lines(report: Report, looks: Looks) -> list[Spans]:
     if report.summary:
         lines.append(_label("Execution Summary"))
         lines += [_summary(line.number, line.objective, line.ok, looks) for line in report.summary]
+    lines += _listed("Attempts", [each.sentence() for each in report.attempts], looks)
+    lines += _listed("Caused By", list(report.causes[1:]), looks)
+    lines += _listed("Waits For This", [each.sentence() for each in report.waits_for], looks)
     if report.why_no_retry:
         lines += _field("Retry", report.why_no_retry, looks)
-    lines += [(), *_field("Analysis", report.analysis or NO_ANALYSIS, looks)]
-    if report.analysis_by:
-        lines.append(span(f"written by {looks.line(report.analysis_by, 80)}", "ink-muted"))
+    if report.at_deadline:
+        lines += _field("At The Deadline", report.at_deadline, looks)
+    return [*lines, (), *_analysis(report, looks, incident, streamed)]
+
+
+def _analysis(report: Report, looks: Looks, incident: Incident | None, streamed: StreamedText | None) -> list[Spans]:
+    """What a model made of it, marked as a model's; while one is asked, who, and what has come of its answer."""
+    asking = incident.analysing if incident is not None else None
+    if asking is not None and not report.analysis:
+        model = looks.line(asking.model, 80)
+        so_far = streamed.text if streamed is not None else ""
+        waits = elapsed(asking.ts, None, looks.now)
+        lines: list[Spans] = [(*_label("Analysis"), Span(f" asking {model}, {waits}", "state-running"))]
+        return [*lines, *(span(f"  {line}") for line in looks.block(so_far))] if so_far else lines
+    written = incident.analysis if incident is not None else None
+    if written is None or written.fallback or not written.model:
+        return _field("Analysis", report.analysis or NO_ANALYSIS, looks)
+    spent = cost(written.cost_usd)
+    parts = ("a model's words, not checked", looks.line(written.model, 80), spent)
+    by = looks.glyphs.dot.join(part for part in parts if part)
+    lines = [(*_label("Analysis"), Span(f" {by}", "ink-muted"))]
+    option = recommended(report.analysis, report)
+    last = incident.opened.seq if incident is not None else 0
+    for line in looks.block(report.analysis):
+        lines.append((Span("  "), *linked(line, last)))
+    if option:
+        label = next(found.label for found in report.options if found.id == option)
+        lines.append((Span("  it would choose ", "ink-muted"), Span(looks.line(label, 80), "ink-strong")))
     return lines
+
+
+def advised(incident: Incident) -> str:
+    """The option that an analysis recommends, if the incident offers it; else empty."""
+    found = incident.analysis
+    return recommended(found.text, incident.opened) if found is not None and not found.fallback else ""
+
+
+def linked(line: str, last_seq: int) -> Spans:
+    """A cleaned line with the events that it points to made links; what names no event before `last_seq` stays text."""
+    found: list[Span] = []
+    at = 0
+    for start, end, _ in cited(line, last_seq):
+        if start > at:
+            found.append(Span(line[at:start]))
+        found.append(Span(line[start:end], LINK))
+        at = end
+    if at < len(line):
+        found.append(Span(line[at:]))
+    return tuple(found)
+
+
+def _listed(name: str, texts: list[str], looks: Looks) -> list[Spans]:
+    return [_label(name), *(span(f"  - {looks.line(text)}") for text in texts)] if texts else []
 
 
 def traceback_lines(report: Report, looks: Looks) -> list[Spans]:
@@ -48,10 +109,16 @@ def traceback_lines(report: Report, looks: Looks) -> list[Spans]:
 
 
 def answer_lines(incident: Incident, looks: Looks) -> list[Spans]:
+    """How an incident ended, above its report; nothing while it is open."""
+    lines = decision_lines(incident, looks)
+    return [*lines, ()] if lines else []
+
+
+def decision_lines(incident: Incident, looks: Looks) -> list[Spans]:
     """How an incident ended: by whom, with what; nothing while it is open."""
     answer = incident.answer
     if incident.closed:
-        return [span(f"Closed: {looks.line(incident.closed)}", "ink-muted"), ()]
+        return [span(f"Closed: {looks.line(incident.closed)}", "ink-muted")]
     if answer is None:
         return []
     label = next((found.label for found in incident.opened.options if found.id == answer.option), answer.option)
@@ -64,13 +131,13 @@ def answer_lines(incident: Incident, looks: Looks) -> list[Spans]:
             Span(f" by {who} after {after:.0f}s", "ink-muted"),
         )
     ]
-    for name, value in answer.params.items():
+    for name, value in shown(answer.params).items():
         first, *rest = looks.block(value if isinstance(value, str) else json_text(value))
         lines.append((Span(f"{looks.line(name, 20)}  ", "ink-muted"), Span(first)))
         lines += [span(f"  {line}") for line in rest]
     if answer.reason:
         lines.append(span(looks.line(answer.reason), "ink-muted"))
-    return [*lines, ()]
+    return lines
 
 
 def _label(name: str) -> Spans:

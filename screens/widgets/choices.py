@@ -88,6 +88,8 @@ class Choices(LineView, can_focus=True):
             Span(f"{key:>{_KEY_WIDTH - 1}} ", "ink-key", bold=True),
             Span(choice.label, ink, bold=marked),
         ]
+        if choice.advised:
+            cell.append(Span(" (advised)", "ink-accent"))
         room = _COLUMN - 1 - width_of(tuple(cell))
         hint = choice.refused or choice.hint
         if hint and (self.columns == 1 or len(hint) + 2 <= room):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 
 class Editor(TextArea):
@@ -60,3 +60,29 @@ class Editor(TextArea):
 
     def action_send(self) -> None:
         self.post_message(self.Sent(self.text))
+
+
+class Secret(Input):
+    """Where a secret is typed: dots, in one line, gone from here when it is sent or left."""
+
+    DEFAULT_CSS = """
+    Secret { height: 3; background: $background; border: round $line-focus; padding: 0 1; }
+    """
+
+    @dataclass
+    class Sent(Message):
+        """The operator is done."""
+
+        text: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id, password=True, select_on_focus=False)
+        self.cursor_blink = False
+
+    def begin(self) -> None:
+        """Start from nothing."""
+        self.value = ""
+        self.focus()
+
+    async def action_submit(self) -> None:
+        self.post_message(self.Sent(self.value))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.layout import Span, Spans, wrap
+from screens.layout import LINK, Span, Spans, wrap
 from screens.widgets.lineview import LineView
 
 
@@ -24,6 +24,9 @@ class LivePage(LineView, can_focus=True):
         Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False, id="page.page_up"),
         Binding("home", "edge(-1)", "Top", show=False, id="page.first"),
         Binding("end", "edge(1)", "End", show=False, id="page.last"),
+        Binding("right,l", "link(1)", "Next reference", show=False, id="page.next_link"),
+        Binding("left,h", "link(-1)", "Previous reference", show=False, id="page.previous_link"),
+        Binding("enter", "follow", "Follow", tooltip="Follow the reference", id="page.follow"),
     ]
 
     @dataclass
@@ -33,8 +36,18 @@ class LivePage(LineView, can_focus=True):
         page: LivePage
         whole: bool
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+    @dataclass
+    class Followed(Message):
+        """A reference is to be followed: its text, as it stands there."""
+
+        page: LivePage
+        text: str
+
+    def __init__(self, *, links: bool = False, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id, classes=classes)
+        self._has_links = links
+        self._links: list[tuple[int, int]] = []
+        self._link = -1
         self._source: Sequence[Spans] = ()
         self._shown_name = ""
         self._lines: list[Spans] = []
@@ -47,6 +60,7 @@ class LivePage(LineView, can_focus=True):
         if name != self._shown_name:
             self._shown_name = name
             self.seen_whole = False
+            self._link = -1
             self.scroll_to(y=0, animate=False, force=True)
         if lines != self._source:
             self._source = list(lines)
@@ -71,13 +85,30 @@ class LivePage(LineView, can_focus=True):
         if not width:
             return  # not on the screen: laid out when it is, even if it then is as wide as before
         self._lines = [line for source in self._source for line in wrap(source, width - 2)]
+        had = bool(self._links)
+        self._links = [
+            (at, place)
+            for at, line in enumerate(self._lines if self._has_links else ())
+            for place, piece in enumerate(line)
+            if piece.ink == LINK
+        ]
+        self._link = min(self._link, len(self._links) - 1)
+        if had != bool(self._links):
+            self.refresh_bindings()
         self.set_line_count(len(self._lines))
         self.repaint_changed()
         self._look()
 
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
-        """A line of the wrapped text."""
-        return ((Span(" "), *self._lines[index]) if index < len(self._lines) else (), self.GROUND)
+        """A line of the wrapped text; the reference that is chosen has a sign in place of its bracket."""
+        if index >= len(self._lines):
+            return (), self.GROUND
+        line = self._lines[index]
+        if 0 <= self._link < len(self._links) and self._links[self._link][0] == index:
+            place = self._links[self._link][1]
+            chosen = line[place]._replace(text=f">{line[place].text[1:]}", bold=True)
+            line = (*line[:place], chosen, *line[place + 1 :])
+        return (Span(" "), *line), self.GROUND
 
     def _look(self) -> None:
         """Note whether the end has come into sight."""
@@ -104,3 +135,25 @@ class LivePage(LineView, can_focus=True):
 
     def action_edge(self, direction: int) -> None:
         self.scroll_to(y=0 if direction < 0 else self.virtual_size.height, animate=False)
+
+    # -- references ------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where there are no references, none can be followed."""
+        return bool(self._links) if action in ("link", "follow") else super().check_action(action, parameters)
+
+    def action_link(self, step: int) -> None:
+        """Choose another reference, and bring it into sight."""
+        self._link = (self._link + step) % len(self._links) if self._link >= 0 else self._nearest_link()
+        line = self._links[self._link][0]
+        if not self.scroll_offset.y <= line < self.scroll_offset.y + self.room.height:
+            self.scroll_to(y=max(0, line - self.room.height // 2), animate=False)
+        self.repaint_changed()
+
+    def _nearest_link(self) -> int:
+        return next((at for at, (line, _) in enumerate(self._links) if line >= self.scroll_offset.y), 0)
+
+    def action_follow(self) -> None:
+        """Follow the reference that is chosen, else the first in sight."""
+        line, place = self._links[self._link if self._link >= 0 else self._nearest_link()]
+        self.post_message(self.Followed(self, self._lines[line][place].text))

@@ -43,15 +43,23 @@ class LiveTree(LiveLines):
         self._shape: object = None
         self._widths: tuple[int, tuple[int, ...]] = (-1, ())
 
-    def show(self, tree: Outlined) -> None:
-        """Show the tree as it is by now. Its lines are worked out anew only if its shape is another."""
+    def show(self, tree: Outlined, columns: Sequence[Column] | None = None) -> None:
+        """Show the tree as it is by now, in other columns if they are given. Its lines are worked out anew only if its
+        shape is another.
+        """
         self._tree = tree
+        if columns is not None and tuple(columns) != self._columns:
+            self._columns, self._widths = tuple(columns), (-1, ())
         shape = tree.shape()
         if shape != self._shape:
             self._shape = shape
             self._outline()
         else:
             self.repaint_changed()
+
+    def width_of(self, columns: Sequence[Column], index: int) -> int:
+        """The cells that one of `columns` would have here."""
+        return fit(columns, max(0, self.room.width - 2))[index]
 
     def reveal(self, key: str) -> bool:
         """Unfold what hides `key` and put the cursor on it. False if the tree does not have it."""
@@ -82,13 +90,9 @@ class LiveTree(LiveLines):
         if self._widths[0] != width:
             self._widths = (width, fit(self._columns, width - 2))
         cells = self._tree.row(key).cells
-        return set_line(
-            self._columns,
-            self._widths[1],
-            ((*self._before(line), *cells[0]), *cells[1:]),
-            self._glyphs.ellipsis,
-            margin=1,
-        )
+        cells = ((*self._before(line), *cells[0]), *cells[1:])
+        mark = Span(self._glyphs.fresh, "ink-accent") if self._tree.fresh(key) else Span(" ")
+        return (mark, *set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis))
 
     def _before(self, line: Branch) -> Spans:
         sign = (self._glyphs.folded if line.folded else self._glyphs.unfolded) if line.foldable else " "

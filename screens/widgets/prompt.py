@@ -4,7 +4,7 @@ with a name in the tests; what it shows and offers is made by `screens.views.pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from textual import events
@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
+from runtime.judgement.inputs import is_secret
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
@@ -23,7 +24,7 @@ from screens.views.prompt import LATER, LIFETIMES, Choice
 from screens.views.values import json_text
 from screens.widgets.bar import Bar
 from screens.widgets.choices import Choices
-from screens.widgets.editor import Editor
+from screens.widgets.editor import Editor, Secret
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
 from screens.words import plural
@@ -72,8 +73,9 @@ class Prompt(Vertical):
         &:focus-within { border-top: solid $line-focus; }
         Asked { background: $panel; height: 1; }
         Choices { height: 1; }
-        Editor { display: none; }
-        &.-typing Editor { display: block; }
+        Editor, Secret { display: none; }
+        &.-typing Editor, &.-secret Secret { display: block; }
+        &.-secret Editor { display: none; }
         &.-typing Choices { display: none; }
     }
     """
@@ -115,6 +117,8 @@ class Prompt(Vertical):
         self._lifetime = ""
         self._matched = ""
         self._title = ""
+        self._held = 0
+        self._advised = ""
         self._note: Spans = ()
         self._timer: Timer | None = None
 
@@ -122,12 +126,16 @@ class Prompt(Vertical):
         yield Asked()
         yield Choices(self._session.glyphs)
         yield Editor()
+        yield Secret()
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def ask(self, opened: IncidentOpened) -> None:
-        """Show an incident. Another one than before begins anew, and arms anew; a text that is being typed stays."""
+    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "") -> None:
+        """Show an incident, how many nodes it holds up, and the option that an analysis recommends. Another incident
+        than before begins anew, and arms anew; a text that is being typed stays.
+        """
+        self._held, self._advised = held, advised
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()
             return
@@ -174,7 +182,7 @@ class Prompt(Vertical):
         opened, looks = self.opened, self._session.looks()
         if opened is None:
             return
-        title = plain(view.title_line(opened, looks))
+        title = plain(view.title_line(opened, looks, self._held))
         if title != self._title:  # setting a title paints the whole widget, even if it is the same
             self._title = title
             self.border_title = Content(title)  # a plain string would be read as markup
@@ -198,20 +206,27 @@ class Prompt(Vertical):
             return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
         if self.mode == "confirm":
             return [Choice("escape", LATER, "Back"), Choice("y", "yes", "Yes, grant this", enter=False)]
-        return view.choices(self.opened, self._session.looks())
+        offered = view.choices(self.opened, self._session.looks(), self._session.letters)
+        if not self._advised:
+            return offered
+        return [replace(each, advised=each.option == self._advised and not each.standing) for each in offered]
 
     def _hint(self) -> None:
         asked = self.query_one(Asked)
         below = f"{self._session.glyphs.more} {plural(asked.below, 'more line')} below" if asked.below else ""
-        self.query_one("#hint", Bar).show(self._note or self._usual_hint(), span(below, "severity-warning"))
+        deadline = view.deadline_line(self.opened, self._session.looks()) if self.opened is not None else ()
+        right = joined((deadline, span(below, "severity-warning")))
+        self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
     def _usual_hint(self) -> Spans:
         if self.mode == "sent":
             return span("sent, not yet confirmed", "ink-muted")
         if self.mode == "type" and self._choice is not None:
             key = "enter" if self.query_one(Editor).single else "ctrl+s"
+            kind = view.asked_for(self.opened, self._choice, self._session.looks()) if self.opened is not None else ""
             return (Span(f"{self._choice.label}: ", "ink-strong"), Span(key, "ink-key"), Span(" sends, ", "ink-muted"),
-                    Span("esc", "ink-key"), Span(" goes back", "ink-muted"))  # fmt: skip
+                    Span("esc", "ink-key"), Span(" goes back", "ink-muted"),
+                    *span(f"  {kind}" if kind else "", "ink-accent"))  # fmt: skip
         swallowed = (
             span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
         )
@@ -360,10 +375,19 @@ class Prompt(Vertical):
         self._to("type")
         arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
         text = json_text(arguments) if arguments is not None else ""
+        secret = choice.option == "input" and is_secret(self.opened.answer_schema)
+        self.set_class(secret, "-secret")
         self.query_one(Editor).begin(text, single=choice.need != "arguments")
+        if secret:
+            self.query_one(Secret).begin()
         self._hint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
+        message.stop()
+        if self._choice is not None:
+            self._send(self._choice, message.text)
+
+    def on_secret_sent(self, message: Secret.Sent) -> None:
         message.stop()
         if self._choice is not None:
             self._send(self._choice, message.text)
@@ -372,6 +396,7 @@ class Prompt(Vertical):
         assert self.opened is not None
         try:
             params = view.answer_params(choice, value)
+            view.check(self.opened, choice.option, params)
         except ValueError as exc:
             self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
             self._hint()
@@ -386,3 +411,5 @@ class Prompt(Vertical):
         self.set_class(mode == "type", "-typing")
         if was == "type" and mode != "type":
             self.query_one(Choices).focus()
+            self.query_one(Secret).value = ""
+            self.remove_class("-secret")

@@ -54,6 +54,9 @@ class Branchy:
     def folded_at_first(self, key: str) -> bool:
         return key in self.done
 
+    def fresh(self, key: str) -> bool:
+        return False
+
     def row(self, key: str) -> Row:
         self.asked += 1
         return row(key, self.words.get(key, "idle"))

@@ -32,7 +32,8 @@ from screens.views.prompt import (
 )
 from screens.views.report import answer_lines, report_lines, traceback_lines
 from screens.views.runs import head_line, node_counts, outcome_lines, run_row
-from screens.views.tree import COLUMNS, RunTree, detail_lines
+from screens.views.node import node_lines
+from screens.views.tree import COLUMNS, RunTree
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parent.parent / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
@@ -216,7 +217,7 @@ def test_a_deep_tree_needs_no_recursion() -> None:
 def test_a_nodes_detail_tells_what_went_in_and_what_came_out() -> None:
     story = digest()
     found = words(
-        detail_lines(
+        node_lines(
             story.state, next(key for key in story.state.nodes if "gpt-4o~0" in key and "rese" in key), looks_at(story)
         )
     )
@@ -224,7 +225,7 @@ def test_a_nodes_detail_tells_what_went_in_and_what_came_out() -> None:
     assert "attempts  2 attempts" in found
     assert "tokens    2104 in, 310 out" in found
     assert '  "messages": 2' in found
-    assert words(detail_lines(story.state, "nobody", looks_at(story))) == ["No node is selected."]
+    assert words(node_lines(story.state, "nobody", looks_at(story))) == ["No node is selected."]
 
 
 def test_a_run_in_one_line_and_its_outcome() -> None:
@@ -245,7 +246,7 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
 
 def report_of(story: Story) -> list[str]:
     incident = next(iter(story.state.incidents.values()))
-    return words(report_lines(build(story.state, incident.opened), looks_at(story)))
+    return words(report_lines(build(story.state, incident.opened), looks_at(story), incident))
 
 
 def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
@@ -262,8 +263,9 @@ def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
     labels = [line.split(":")[0] for line in found if ":" in line and not line.startswith(("⚠", " ", "✅", "❌"))]
     assert labels == [
         "Error Type", "Severity", "Task", "Failed Operation", "Error Message", "Capability", "Error Metadata",
-        "Execution Stats", "Execution Summary", "Analysis",
+        "Execution Stats", "Execution Summary", "Attempts", "Waits For This", "Analysis",
     ]  # fmt: skip
+    assert "  - Attempt 1: tool_failed after 0.0s: ValueError: no such table: releases" in found
     assert "Execution Stats: Total operations: 2, Execution time: 1.5s, Retry attempts: 1" in found
     assert "✅ Step 1: tool fetch" in found
     assert '    "technical_details": "no such table: releases",' in found
@@ -275,9 +277,9 @@ def test_the_analysis_fills_in() -> None:
     assert report_of(story)[-1] == f"Analysis: {NO_ANALYSIS}"
     story.analyse("run-1-inc-1", "The folder is outside of\nthe workspace.")
     assert report_of(story)[-3:] == [
-        "Analysis: The folder is outside of",
+        "Analysis: a model's words, not checked · scripted:analyst",
+        "  The folder is outside of",
         "  the workspace.",
-        "written by scripted:analyst",
     ]
 
 
@@ -420,7 +422,7 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
     lines = [
         *(cell for row in inbox_rows(summaries(story), open_incidents(story), looks) for cell in row.cells),
         *(cell for line in outline(tree, {}) for cell in tree.row(line.key).cells),
-        *detail_lines(story.state, tool, looks),
+        *node_lines(story.state, tool, looks),
         *outcome_lines(story.state, looks),
         *report_lines(build(story.state, incident.opened), looks),
         *traceback_lines(build(story.state, incident.opened), looks),

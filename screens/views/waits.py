@@ -1,0 +1,41 @@
+"""What a node waits for, as lines: the chain down to what holds it up, since when, until when, and what that frees."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtime.judgement.blockers import Blocked
+from screens.layout import Span, Spans, span
+from screens.views.looks import Looks
+from screens.words import elapsed, plural, whole_seconds
+
+
+def waits_lines(found: Blocked, looks: Looks) -> list[Spans]:
+    """From the node that was asked about, one line each, further in the deeper it lies."""
+    lines: list[Spans] = []
+    for depth, link in enumerate(found.chain):
+        indent = "  " * min(depth, 12)
+        name = Span(f" {looks.line(link.name, 60) or '?'}", "ink-strong", bold=True)
+        lines.append((Span(indent), looks.sign(link.state), name, Span(f"  {looks.line(link.why)}", "ink-muted")))
+    if not found.chain:
+        lines.append(span(f"The run waits for {looks.line(found.why)}."))
+    lines += [(), *_facts(found, looks)]
+    return lines
+
+
+def _facts(found: Blocked, looks: Looks) -> list[Spans]:
+    facts = [
+        ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else "by nothing"),
+        ("since", f"{elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),
+        ("until", countdown(found.until, looks.now) if found.until is not None else ""),
+        ("decide", "in the prompt below" if found.incident_id else ""),
+        ("frees", f"{plural(found.frees, 'node')} if this one goes on" if found.frees else ""),
+        ("also", f"{plural(len(found.also), 'other')} beside it must end, too" if found.also else ""),
+    ]
+    return [(Span(f"{name:<7}  ", "ink-muted"), Span(text)) for name, text in facts if text]
+
+
+def countdown(until: datetime, now: datetime) -> str:
+    """`in 4m12s`, or `now`."""
+    left = (until - now).total_seconds()
+    return f"in {whole_seconds(left + 1)}" if left > 0 else "now"
