@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from runtime.link.client import Status
+from runtime.link.client import Quality, Status
+from runtime.link.protocol import Role
 from runtime.link.view import StreamedText
+from runtime.record.events import GrantAdded
 from runtime.record.state import RunState, Summary
 from screens.glyphs import UNICODE, Glyphs
 from screens.governor import Governor
@@ -32,7 +34,27 @@ class Link(Protocol):
     def incidents(self) -> Mapping[str, Waiting]: ...
 
     @property
+    def grants(self) -> Mapping[str, GrantAdded]:
+        """Grants in force, by id."""
+        ...
+
+    @property
+    def position(self) -> object:
+        """Equal as long as nothing of this has changed."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """Whether one may act, or only look."""
+        ...
+
+    @property
     def status(self) -> Status: ...
+
+    @property
+    def qualities(self) -> Sequence[Quality]:
+        """How good the link to each host is."""
+        ...
 
     @property
     def ready(self) -> bool:
@@ -59,6 +81,11 @@ class Link(Protocol):
 
     def where(self, run_id: str, /) -> str:
         """The host that a run is on; empty where there is only one."""
+        ...
+
+    @property
+    def host_names(self) -> Sequence[str]:
+        """The names by which `command` is told where: one, which is empty, where there is one host."""
         ...
 
     @property

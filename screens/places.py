@@ -34,6 +34,7 @@ _ALL: Final = (
     Place("permissions", "Permissions", "3", "screens.ledger", "LedgerScreen", ("grants", "ledger")),
     Place("limits", "Breakers and budgets", "4", "screens.limits", "LimitsScreen", ("breakers", "budgets")),
     Place("log", "Log", "5", "screens.log", "LogScreen", ("logs", "events")),
+    Place("audit", "Audit", "7", "screens.audit", "AuditScreen", ("decided",)),
     Place("settings", "Settings", "6", "screens.settings", "SettingsScreen", ("config",)),
 )
 

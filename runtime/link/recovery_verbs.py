@@ -47,6 +47,9 @@ class LedgerArgs(Args):
 
 
 class AuditArgs(Args):
+    """`limit`: the latest so many; 0: all."""
+
+    limit: int = Field(default=0, ge=0)
     run_id: str = ""
     since: datetime | None = None
     person: str = ""
@@ -134,7 +137,7 @@ def recovery_verbs(
 
     async def audit(args: AuditArgs, _asked: Asked) -> list[dict[str, Any]]:
         found = await audit_of(journal, run_id=args.run_id, since=args.since, person=args.person)
-        return [each.model_dump(mode="json") for each in found]
+        return [each.model_dump(mode="json") for each in found[-args.limit :]]
 
     async def digest(args: DigestArgs, asked: Asked) -> dict[str, Any]:
         found = await digest_for(journal, asked.by.name, since=args.since)

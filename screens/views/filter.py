@@ -44,6 +44,18 @@ class Filter:
         """Whether a line is meant; all lines are where the filter is not active."""
         return self._means is None or self._means(line)
 
+    def places(self, line: str) -> list[tuple[int, int]]:
+        """Where in a line it is found, from left to right, none within another; nowhere, if it is turned round."""
+        found = self._compiled
+        if isinstance(found, str) or self.inverse:
+            return []
+        spots = sorted((match.start(), match.end()) for each in found for match in each.finditer(line))
+        kept: list[tuple[int, int]] = []
+        for start, end in spots:
+            if end > start and (not kept or start >= kept[-1][1]):
+                kept.append((start, end))
+        return kept
+
     @cached_property
     def _compiled(self) -> list[re.Pattern[str]] | str:
         """Expressions all of which have to be found, or why there are none."""

@@ -1,0 +1,85 @@
+"""What a screen asks a runtime for, and again when the picture changed: one question at a time, never in a hurry, and
+none at all while nothing changes or another screen stands before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Final
+
+from textual.timer import Timer
+
+from runtime.link.client import LinkError
+from screens.linked import LinkedScreen
+from screens.widgets.pace import SOON
+
+PAUSE: Final = 1.0
+"""Seconds between an answer and the next question, at least."""
+SHARE: Final = 0.25
+"""The part of the time that may be spent waiting for answers: on a slow link there are fewer questions."""
+
+
+class Asker:
+    """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is."""
+
+    def __init__(
+        self,
+        screen: LinkedScreen,
+        ask: Callable[[], Awaitable[None]],
+        *,
+        pause: float = PAUSE,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._screen = screen
+        self._ask = ask
+        self._pause = pause
+        self._clock = clock
+        self._timer: Timer | None = None
+        self._asking = False
+        self._stale = False
+        self._free_at = 0.0
+        self._seen: object = None
+        self.answered = False
+        self.problem = ""
+
+    def follow(self) -> None:
+        """Called for each change of the link: asks if the picture is another, and not because a reply came in."""
+        position = self._screen.link.position
+        if position != self._seen:
+            self._seen = position
+            self.stir()
+
+    def stir(self) -> None:
+        """Ask, as soon as that may be."""
+        self._stale = True
+        if self._timer is None and not self._asking and self._screen.is_active:
+            self._timer = self._screen.set_timer(max(SOON, self._free_at - self._clock()), self._due)
+
+    def resume(self) -> None:
+        """The screen is to be seen again: ask what was not asked meanwhile."""
+        if self._stale:
+            self.stir()
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._screen.is_active:
+            self._asking, self._stale = True, False
+            self._screen.run_worker(self._work(), group="asking", exit_on_error=False)
+
+    async def _work(self) -> None:
+        began = self._clock()
+        try:
+            await self._ask()
+            self.answered, self.problem = True, ""
+        except LinkError as exc:
+            self.problem = str(exc)
+        except (KeyError, TypeError, ValueError) as exc:
+            self.problem = f"the runtime's answer cannot be read: {type(exc).__name__}: {exc}"
+        finally:
+            now = self._clock()
+            self._asking = False
+            self._free_at = now + max(self._pause, (now - began) / SHARE)
+        self._screen.pace.request()
+        if self._stale:
+            self.stir()
