@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from console.lines import Line, Lines
-from console.operators import Operator
+from console.operators import Given, Operator
 from console.output import emit, note, say, speaks_unicode
+from console.preview import STANDING, preview
 from runtime.judgement import report
 from runtime.record import events as ev
 from runtime.record.journal import Journal, Refused
@@ -17,19 +18,21 @@ from runtime.work.desk import BadCommand, Desk
 LOOK_S = 0.5
 STUCK_LOOKS = 4
 
-Present = Callable[[ev.Record, RunState], None]
+Present = Callable[[ev.Record, RunState], bool]
+"""Shows an event; whether there was anything to show."""
 
 
 def in_lines() -> Present:
     """Shows events as lines, incidents with report and options."""
     lines = Lines(ascii_only=not speaks_unicode())
 
-    def show(event: ev.Record, state: RunState) -> None:
-        for line in lines.of(event, state):
-            _say(line)
+    def show(event: ev.Record, state: RunState) -> bool:
+        found = lines.of(event, state)
         if isinstance(event, ev.IncidentOpened):
-            for line in lines.incident(event, report.build(state, event)):
-                _say(line)
+            found = [*found, *lines.incident(event, report.build(state, event))]
+        for line in found:
+            _say(line)
+        return bool(found)
 
     return show
 
@@ -37,8 +40,9 @@ def in_lines() -> Present:
 def in_json() -> Present:
     """Shows events as they are, one object per line."""
 
-    def show(event: ev.Record, state: RunState) -> None:
+    def show(event: ev.Record, state: RunState) -> bool:
         emit(event.model_dump(mode="json", by_alias=True))
+        return True
 
     return show
 
@@ -50,7 +54,7 @@ def _say(line: Line) -> None:
 async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, operator: Operator | None) -> RunState:
     """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
     state = RunState()
-    desk_clerk = Answering(desk, operator) if operator is not None else None
+    desk_clerk = Answering(desk, operator, journal) if operator is not None else None
     tasks = {
         asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
         asyncio.create_task(desk_clerk.work() if desk_clerk is not None else _until_stuck(state)),
@@ -68,13 +72,14 @@ async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, op
 
 async def _show(journal: Journal, run_id: str, state: RunState, present: Present, desk_clerk: Answering | None) -> None:
     async for batch in journal.tail(run_id):
+        said = False
         for event in batch:
             state.apply(event)
-            present(event, state)
+            said = present(event, state) or said
         if state.terminal or (desk_clerk is None and state.phase == "waiting"):
             return
         if desk_clerk is not None:
-            desk_clerk.look_at(state)
+            desk_clerk.look_at(state, said=said)
 
 
 async def _until_stuck(state: RunState) -> None:
@@ -105,17 +110,20 @@ def drained(state: RunState) -> bool:
 class Answering:
     """Puts open incidents before an operator, one after the other; takes back what somebody else answered."""
 
-    def __init__(self, desk: Desk, operator: Operator) -> None:
+    def __init__(self, desk: Desk, operator: Operator, journal: Journal) -> None:
         self._desk = desk
         self._operator = operator
+        self._journal = journal
         self._state = RunState()
         self._changed = asyncio.Event()
         self._handled: set[str] = set()
 
-    def look_at(self, state: RunState) -> None:
-        """The run has changed."""
+    def look_at(self, state: RunState, *, said: bool = False) -> None:
+        """The run has changed; `said`: lines told of it, and pushed up what stood there."""
         self._state = state
         self._changed.set()
+        if said:
+            self._operator.remind()
 
     async def work(self) -> None:
         """Ask until cancelled; returns when the operator leaves."""
@@ -156,6 +164,9 @@ class Answering:
             if given is None:
                 return False
             try:
+                if not await self._confirmed(opened, given):
+                    note(f"nothing is granted: {opened.incident_id} still waits")
+                    continue
                 outcome = await self._desk.answer(
                     opened.incident_id,
                     given.option,
@@ -170,3 +181,11 @@ class Answering:
             if isinstance(outcome, Refused):
                 note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
             return True
+
+    async def _confirmed(self, opened: ev.IncidentOpened, given: Given) -> bool:
+        """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""
+        if given.option != "grant" or given.params.get("for") not in STANDING:
+            return True
+        by = self._operator.by
+        lines = await preview(self._desk, self._journal, opened, given.params, by)
+        return await self._operator.confirm(lines)

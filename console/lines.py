@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.judgement.audit import shown
 from runtime.judgement.report import NO_ANALYSIS, Report
 from runtime.record import events as ev
 from runtime.record.state import Node, RunState
@@ -145,7 +146,7 @@ class Lines:
         return [self.line(event, "retrying", f"{self.where(state, event.node_id)} retries: {again}")]
 
     def incident_answered(self, event: ev.IncidentAnswered, state: RunState) -> list[Line]:
-        given = f" {self.foreign(json.dumps(event.params, ensure_ascii=False), 200)}" if event.params else ""
+        given = f" {self.foreign(json.dumps(shown(event.params), ensure_ascii=False), 200)}" if event.params else ""
         by = self.actor(event.by)
         return [self.line(event, "running", f"incident {event.incident_id} answered by {by}: {event.option}{given}")]
 

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import json
 import os
 import sys
 import termios
 import threading
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from console.output import note, prompt
-from runtime.record.events import Actor, IncidentOpened, Option
+from console.questions import Back, Unusable, params_for
+from runtime.judgement import report
+from runtime.record.events import Actor, IncidentOpened
 from runtime.record.state import RunState
 
 ARM_S = 0.4
 """What is typed sooner than this after the question cannot have been meant for it (facts, consoles 2.1 rule 2)."""
+
+PAUSE_S = 0.5
+"""How long lines must have paused before a question that they pushed up is said again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,14 @@ class Operator(Protocol):
         """The answer, or None: the incident stays open, and nobody waits for it here any longer."""
         ...
 
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        """Whether a grant that lasts is to be given, now that `lines` say what it would have matched."""
+        ...
+
+    def remind(self) -> None:
+        """Lines went by while a question stood there."""
+        ...
+
 
 def has_person() -> bool:
     """Whether somebody can be asked: a terminal to read from and one to ask on."""
@@ -56,6 +69,8 @@ class PersonAtTerminal:
         self.by = Actor(name=getpass.getuser(), channel="cli")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
+        self._standing = ""
+        self._reminder: asyncio.TimerHandle | None = None
         # A daemon: reading from a terminal cannot be called off, and must not keep the process alive.
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
 
@@ -77,49 +92,53 @@ class PersonAtTerminal:
         numbers = {str(number): option for number, option in enumerate(opened.options, 1)}
         names = {option.id: option for option in opened.options}
         while True:
-            line = await self._ask(f"answer to {opened.incident_id} [1-{len(numbers)} or its word, q to leave it]:")
+            line = await self._ask(
+                f"answer to {opened.incident_id} [1-{len(numbers)} or its word, ? the whole report, q to leave it]:"
+            )
             if line is None or line == "q":
                 return None
+            if line == "?":
+                note(report.build(state, opened).text())
+                continue
             option = numbers.get(line) or names.get(line)
             if option is None:
                 note(f"that is none of: {', '.join(names)}")
                 continue
-            params = await self._params(option)
-            if params is not None:
-                return Given(option.id, params)
+            try:
+                return Given(option.id, await params_for(opened, option, self._ask))
+            except Back:
+                note(f"nothing is decided: {opened.incident_id} still waits")
+            except Unusable as exc:
+                note(str(exc))
 
-    async def _params(self, option: Option) -> dict[str, Any] | None:
-        """What the option needs; None if the person thought better of it."""
-        if option.id == "grant":
-            line = await self._ask("for how long? once, run, swarm or always (Enter: not at all):")
-            return {"for": line} if line else None
-        if option.needs == "text":
-            line = await self._ask("text (Enter: none):")
-            return None if line is None else {"value": line}
-        if option.needs == "model":
-            line = await self._ask("model, as provider:name (Enter: back):")
-            return {"model": line} if line else None
-        if option.needs == "arguments":
-            return await self._arguments()
-        return {}
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        for line in lines:
+            note(line)
+        return await self._ask("type yes to grant it (anything else: not):") == "yes"
 
-    async def _arguments(self) -> dict[str, Any] | None:
-        line = await self._ask("arguments, as a JSON object (Enter: back):")
-        if not line:
-            return None
-        try:
-            found = json.loads(line)
-        except ValueError as exc:
-            note(f"that is no JSON: {exc}")
-            return None
-        if not isinstance(found, dict):
-            note("that is JSON, but no object")
-            return None
-        return {"arguments": found}
+    def remind(self) -> None:
+        """Say the question that stands again, once the lines that pushed it up have paused."""
+        if self._standing and sys.stdout.isatty():
+            if self._reminder is not None:
+                self._reminder.cancel()
+            self._reminder = self._loop.call_later(PAUSE_S, self._again)
 
-    async def _ask(self, question: str) -> str | None:
+    def _again(self) -> None:
+        if self._standing:
+            note("")
+            prompt(self._standing)
+
+    async def _ask(self, question: str, *, secret: bool = False) -> str | None:
         self._forget_typed()
         prompt(question)
+        self._standing = question
+        try:
+            with _unseen() if secret else nullcontext():
+                return await self._answer(question)
+        finally:
+            self._standing = ""
+
+    async def _answer(self, question: str) -> str | None:
         armed = self._loop.time() + ARM_S
         while True:
             line = await self._lines.get()
@@ -139,3 +158,18 @@ class PersonAtTerminal:
             ended = self._lines.get_nowait() is None or ended
         if ended:
             self._lines.put_nowait(None)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """What is typed meanwhile is not shown."""
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        note("")  # the line break that was typed is not shown either

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.demo.tools import report_file
 from console.operators import Given
 from runtime.record.events import Actor, IncidentOpened
@@ -14,6 +16,12 @@ class DemoOperator:
     """Grants what is asked for, this once; says for whom the report is; looks before it repeats; skips what stays."""
 
     by = Actor(name="demo operator", channel="rule")
+
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        return False  # it grants for once, and is not asked
+
+    def remind(self) -> None:
+        return None
 
     async def decide(self, state: RunState, opened: IncidentOpened) -> Given:
         offered = {option.id for option in opened.options}

@@ -11,6 +11,7 @@ import click
 
 from console.cli import FAILED
 from console.output import emit, note, table
+from console.preview import STANDING, preview
 from console.verbs.frame import Refusal, incident_named, json_object, operator, verb, writing
 from console.workspace import workspace
 from runtime.judgement.audit import shown
@@ -19,10 +20,7 @@ from runtime.record.events import IncidentOpened
 from runtime.record.journal import Journal, Refused
 from runtime.record.lock import holder
 from runtime.work.bulk import PROOF_S, answer_like
-from runtime.work.desk import BadCommand, Desk, Reach
-from runtime.work.histories import lookback_of
-
-_STANDING = ("run", "swarm", "always")
+from runtime.work.desk import Desk, Reach
 
 
 @verb()
@@ -86,12 +84,13 @@ async def answer(  # noqa: PLR0917 - one option each
     if not place.journal.exists():
         await incident_named(None, incident)
     async with writing() as journal:
-        run_id, opened, _ = await incident_named(journal, incident)
+        _, opened, _ = await incident_named(journal, incident)
         if (value := _value(opened, option, values, path)) is not None:
             params["value"] = value
         desk = Desk(journal, place.root)
-        if option == "grant" and (dry_run or lifetime in _STANDING):
-            await _preview(desk, journal, run_id, opened, params)
+        if option == "grant" and (dry_run or lifetime in STANDING):
+            for line in await preview(desk, journal, opened, params, operator()):
+                note(line)
         if dry_run:
             if option != "grant":
                 raise Refusal("--dry-run is for grant: it says what the permission would have matched")
@@ -139,18 +138,6 @@ def _content(opened: IncidentOpened, path: str) -> str:
         raise Refusal(f"--file {path} cannot be read: {exc.strerror or exc}") from exc
     except UnicodeDecodeError as exc:
         raise Refusal(f"--file {path} is no text in UTF-8, and the question does not ask for base64") from exc
-
-
-async def _preview(desk: Desk, journal: Journal, run_id: str, opened: IncidentOpened, params: dict[str, Any]) -> None:
-    """Say, before a grant is saved, what it would have matched."""
-    if not opened.action.get("permission"):
-        raise BadCommand(f"incident {opened.incident_id} asks for no permission")
-    grant = await desk.proposed(run_id, opened, params, by=operator())
-    found = await lookback_of(journal, grant, root=str(workspace().root))
-    until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
-    note(f"{grant.subject} may {grant.verb}:{grant.pattern}, {grant.lifetime}{until}: {found.sentence()}")
-    for action in [*found.past[-5:], *found.pending[-5:]]:
-        note(f"  {'pending' if action.pending else 'past'}: {action.agent} {action.need} ({action.run_id})")
 
 
 async def _like(  # noqa: PLR0917 - the parts of one answer

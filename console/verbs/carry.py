@@ -120,6 +120,9 @@ async def _carried(
                 text = f"stopped by {signals[0].name}; what is recorded stays, and the same with --resume goes on"
                 raise Refusal(text, code=128 + signals[0])
             return await following
+        except BrokenPipeError:
+            note("whoever read the output has gone; what is recorded stays, and the same with --resume goes on")
+            raise
         finally:
             following.cancel()
             failed.cancel()

@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import json as jsons
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -65,6 +66,10 @@ def outcome(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
     except Refusal as exc:
         note(str(exc))
         return exc.code
+    except BrokenPipeError:
+        # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except (JournalError, OSError) as exc:
         note(str(exc))
         return FAILED

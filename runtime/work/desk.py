@@ -37,6 +37,11 @@ class Desk:
         self._workspace = workspace
         self._program = program
 
+    @property
+    def workspace(self) -> Path:
+        """Where relative paths begin."""
+        return self._workspace
+
     async def start(
         self,
         ref: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -41,10 +41,20 @@ class Asked:
     def __init__(self) -> None:
         self.questions: asyncio.Queue[str] = asyncio.Queue()
         self.answers: asyncio.Queue[Given | None] = asyncio.Queue()
+        self.shown: list[list[str]] = []
+        self.confirms = False
+        self.reminded = 0
 
     async def decide(self, state: RunState, opened: ev.IncidentOpened) -> Given | None:
         self.questions.put_nowait(opened.incident_id)
         return await self.answers.get()
+
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        self.shown.append(list(lines))
+        return self.confirms
+
+    def remind(self) -> None:
+        self.reminded += 1
 
 
 class Scene:
@@ -52,9 +62,10 @@ class Scene:
 
     def __init__(self, journal: SqliteJournal, root: Path) -> None:
         self.journal = journal
+        self.root = root
         self.operator = Asked()
         self.desk = Desk(journal, root)
-        self.clerk = Answering(self.desk, self.operator)
+        self.clerk = Answering(self.desk, self.operator, journal)
 
     async def begin(self) -> None:
         state = RunState()
@@ -63,6 +74,7 @@ class Scene:
         await self.journal.create(created, state.summary())
         lease = await self.journal.claim("r", "test", 60)
         assert lease is not None
+        self.lease = lease
         await self.journal.append(lease, [opened("i-1", "retry", "abort"), opened("i-2", "retry", "abort")])
         await self.look()
 
@@ -96,6 +108,41 @@ async def test_an_answer_that_the_desk_cannot_take_is_asked_for_again(scene: Sce
     scene.operator.answers.put_nowait(Given("grant"))
     assert await scene.operator.questions.get() == "i-1"
     assert (await scene.look()).incidents["i-1"].answer is None
+
+
+async def test_a_grant_that_lasts_is_shown_first_and_given_only_when_it_is_confirmed(scene: Scene) -> None:
+    need = {"permission": f"fs.write:{scene.root}/data/x", "agent": "keeper"}
+    asks = opened("i-3", "grant", "abort").model_copy(update={"action": need})
+    await scene.journal.append(scene.lease, [asks])
+    for number in (1, 2):
+        assert await scene.operator.questions.get() == f"i-{number}"
+        scene.operator.answers.put_nowait(Given("retry"))
+        await scene.look()
+    assert await scene.operator.questions.get() == "i-3"
+    wide = Given("grant", {"for": "always", "pattern": "data/**"})
+    scene.operator.answers.put_nowait(wide)
+    # Not confirmed: asked again, and nothing was written.
+    assert await scene.operator.questions.get() == "i-3"
+    told = f"keeper may fs.write:{scene.root}/data/**, always: would have matched 0 past actions and 0 pending"
+    assert scene.operator.shown == [[told]]
+    assert await scene.journal.grants() == []
+    scene.operator.answers.put_nowait(Given("grant", {"for": "always", "pattern": "elsewhere/*"}))
+    assert await scene.operator.questions.get() == "i-3"  # refused before it was ever put
+    scene.operator.confirms = True
+    scene.operator.answers.put_nowait(wide)
+    async for batch in scene.journal.tail("r"):
+        if any(isinstance(each, ev.IncidentAnswered) and each.incident_id == "i-3" for each in batch):
+            break
+    (grant,) = await scene.journal.grants()
+    assert grant.pattern == f"{scene.root}/data/**"
+
+
+async def test_lines_that_go_by_make_the_question_stand_again(scene: Scene) -> None:
+    await scene.operator.questions.get()
+    scene.clerk.look_at(await scene.look(), said=False)
+    assert scene.operator.reminded == 0
+    scene.clerk.look_at(await scene.look(), said=True)
+    assert scene.operator.reminded == 1
 
 
 async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene) -> None:

@@ -220,7 +220,7 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
             asked = terminal.until("q to leave it]:").rpartition("waits for an answer")[2]
             if "question:" in asked:
                 terminal.type("input")
-                terminal.until("text (Enter: none):")
+                terminal.until("your answer (Enter: back")
                 terminal.type("my aunt")
             elif "permission" in asked:
                 terminal.type("1")
@@ -229,6 +229,8 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
                 break
             elif "fetch_index" in asked:
                 terminal.type("skip")
+                terminal.until("what those after it get")
+                terminal.type("")
             else:
                 terminal.type("retry")
         terminal.until("written: the report")
@@ -238,6 +240,26 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
     assert "For my aunt." in (project.directory / ".orbiter/reports/survey.md").read_text()
     (shown,) = project.json("show", project.json("runs")[0]["id"])
     assert {each["answer"]["by"]["channel"] for each in shown["incidents"]} == {"cli"}
+
+
+def test_who_reads_no_further_is_told_how_it_goes_on(project: Program) -> None:
+    piped = f"{PROGRAM[0]} demo | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", piped],
+        cwd=project.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert len(done.stdout.splitlines()) == 1
+    assert "the same with --resume goes on" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert project("demo", "--resume").returncode == 0
+    assert max(counted(project)["write_report"], counted(project)["ask_reader"]) == 1
 
 
 def test_what_was_typed_before_a_question_answers_nothing(project: Program) -> None:

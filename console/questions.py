@@ -1,0 +1,194 @@
+"""What an option needs to know, asked for line by line; of a terminal it knows nothing but `Ask`.
+
+In every answer ``.`` goes back and decides nothing, Enter alone is what the question says it is, ``""`` is an empty
+text, and ``@path`` is what stands in that file. An empty answer and none are never the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from console.preview import STANDING
+from runtime.judgement.inputs import is_secret
+from runtime.judgement.options import OPTIONAL_TEXT
+from runtime.record.events import IncidentOpened, Option
+
+EMPTY = '""'
+BACK = "."
+
+
+class Back(Exception):
+    """Whoever was asked thought better of it, or the input has ended."""
+
+
+class Unusable(Exception):
+    """What was typed cannot be used; the text says why."""
+
+
+class Ask(Protocol):
+    """Puts a question; the line that was typed, None at the end of input. A secret one is not shown as it is typed."""
+
+    def __call__(self, question: str, *, secret: bool = False) -> Awaitable[str | None]: ...
+
+
+async def params_for(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
+    """The parameters of an answer, as the desk takes them.
+
+    Raises:
+        Back: no answer.
+        Unusable: what was typed; the same may be asked again.
+    """
+    if option.id == "grant":
+        return await _grant(opened, ask)
+    if option.id == "input" and is_secret(opened.answer_schema):
+        return {"value": await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)}
+    if option.id == "input":
+        return {"value": await _typed(ask, opened.answer_schema)}
+    if option.id == "result":
+        return {"value": await _typed(ask, opened.result_schema, "the result")}
+    if option.id == "edit":
+        return {"arguments": await _arguments(opened, ask)}
+    if option.id == "switch_model":
+        return {"model": await _line(ask, "model, as provider:name (Enter: back):")}
+    if option.id == "wait_retry":
+        return await _maybe(ask, "seconds", "for how many seconds (Enter: as long as the server says, .: back):")
+    if option.id == "extend":
+        return await _maybe(ask, "amount", "by how much (Enter: as much again, .: back):")
+    if option.id in OPTIONAL_TEXT:
+        return await _maybe(ask, *_OPTIONAL[option.id], text=True)
+    return {}
+
+
+_OPTIONAL = {
+    "deny": ("message", "a word to the agent, what to do instead (Enter: none, .: back):"),
+    "skip": ("value", f"what those after it get (Enter: nothing, {EMPTY}: an empty text, @path: a file, .: back):"),
+    "abort": ("value", "the run ends; why (Enter: no reason, .: back):"),
+}
+
+
+async def _said(ask: Ask, question: str, *, secret: bool = False) -> str:
+    line = await ask(question, secret=secret)
+    if line is None or line == BACK:
+        raise Back
+    return line
+
+
+async def _line(ask: Ask, question: str, *, secret: bool = False) -> str:
+    """A line that is not empty."""
+    line = await _said(ask, question, secret=secret)
+    if not line:
+        raise Back
+    return line
+
+
+async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
+    line = await _said(ask, question)
+    if not line:
+        return {}
+    return {name: _text(line) if text else line}
+
+
+async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
+    """What the schema wants, as it was typed: the desk reads it, and says what does not fit."""
+    schema = schema or {}
+    if schema.get("contentEncoding") == "base64":
+        return _text(await _line(ask, "a file, as @path (Enter: back):"), binary=True)
+    items = schema.get("items")
+    if choices := _choices(schema):
+        return _chosen(await _line(ask, f"{_numbered(choices)}; a number or its word (Enter: back):"), choices)
+    if isinstance(items, Mapping) and (choices := _choices(items)):
+        line = await _said(ask, f"{_numbered(choices)}; several with commas (Enter: back, {EMPTY}: none of them):")
+        if not line:
+            raise Back
+        parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY else []
+        return [_chosen(part, choices) for part in parts if part]
+    kind = _KINDS.get(str(schema.get("type")), "")
+    return _text(await _line(ask, f"{what}{kind} (Enter: back, {EMPTY}: an empty text, @path: a file):"))
+
+
+_KINDS = {
+    "boolean": ", yes or no",
+    "integer": ", a whole number",
+    "number": ", a number",
+    "object": ", a JSON object",
+    "array": ", several with commas or a JSON list",
+}
+
+
+def _choices(schema: Mapping[str, Any]) -> list[Any]:
+    found = schema.get("enum")
+    return list(found) if isinstance(found, list) else []
+
+
+def _numbered(choices: list[Any]) -> str:
+    return ", ".join(f"[{number}] {_word(choice)}" for number, choice in enumerate(choices, 1))
+
+
+def _word(choice: Any) -> str:
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
+def _chosen(line: str, choices: list[Any]) -> Any:
+    """A choice by its word, else by its number; anything else as it is, for the desk to refuse."""
+    by_word = {_word(choice): choice for choice in choices}
+    if line in by_word:
+        return by_word[line]
+    if line.isascii() and line.isdecimal() and 1 <= int(line) <= len(choices):
+        return choices[int(line) - 1]
+    return line
+
+
+def _text(line: str, *, binary: bool = False) -> str:
+    """A line as the text that it stands for.
+
+    Raises:
+        Unusable: the file that it names cannot be read.
+    """
+    if line == EMPTY:
+        return ""
+    if line.startswith("@@"):  # a text that itself begins with the sign
+        return line[1:]
+    if not line.startswith("@"):
+        return line
+    try:
+        content = Path(line[1:]).expanduser().read_bytes()
+        return base64.b64encode(content).decode() if binary else content.decode()
+    except OSError as exc:
+        raise Unusable(f"{line[1:]} cannot be read: {exc.strerror or exc}") from exc
+    except UnicodeDecodeError as exc:
+        raise Unusable(f"{line[1:]} is no text in UTF-8") from exc
+
+
+async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
+    now = opened.action.get("arguments")
+    shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
+    line = await _line(ask, f"the arguments, a JSON object;{shown} (Enter: back, @path: from a file):")
+    try:
+        found = json.loads(_text(line))
+    except ValueError as exc:
+        raise Unusable(f"that is no JSON: {exc}") from exc
+    if not isinstance(found, dict):
+        raise Unusable("that is JSON, but no object")
+    return found
+
+
+async def _grant(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
+    """For this call alone, or standing: then for whom, what and how long. Enter alone never grants."""
+    lifetime = await _line(ask, "for how long? once, run, swarm or always (Enter: not at all):")
+    found: dict[str, Any] = {"for": lifetime}
+    if lifetime not in STANDING:
+        return found
+    wanted = str(opened.action.get("permission", "")).partition(":")[2]
+    for name, question in (
+        ("subject", "for which agent (Enter: the one that asks, *: every one):"),
+        ("pattern", f"what it covers; * within one folder or name, ** below it (Enter: {wanted or 'all of it'}):"),
+        ("until", "until when, such as 7d or 2027-01-31 (Enter: no end):"),
+    ):
+        line = await _said(ask, question)
+        if line:
+            found[name] = line
+    return found

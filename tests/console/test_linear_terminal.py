@@ -1,0 +1,79 @@
+"""The linear mode at a real terminal: a standing grant is shown before it is given, a secret is not shown at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.console.program import Program
+from tests.console.terminal import Terminal
+
+ENTRY = ("-m", "console")
+
+SWARM = r'''
+import asyncio
+
+from orbiter import Agent, ParallelGroup, Swarm, tool
+from orbiter.ask import ask_operator
+from orbiter.models.scripted import Call, Reply, script
+
+
+@tool(permissions=("fs.write:{path}",))
+def store(path: str) -> str:
+    """Store a text."""
+    return "stored"
+
+
+@tool(idempotent=True)
+async def login(host: str) -> str:
+    """Ask for a password."""
+    said = await ask_operator(f"password of {host}?", {"type": "string", "format": "password"})
+    return f"a password of {len(said)}"
+
+
+@tool(idempotent=True)
+async def later(what: str) -> str:
+    """Take a moment, while somebody is being asked."""
+    await asyncio.sleep(2)
+    return what
+
+
+script("keeper", [Reply(calls=[Call("store", {"path": "data/a.txt"}), Call("later", {"what": "by the way"})]),
+                  Reply(calls=[Call("login", {"host": "db"})]), "done: ${result}"])
+swarm = Swarm(agents=[Agent(name="keeper", model="scripted:keeper", tools=[store, login, later])])
+'''
+
+
+def answer(terminal: Terminal, question: str, line: str) -> None:
+    terminal.until(question)
+    terminal.quiet(0.5)  # a person reads first: what comes sooner is not taken for an answer
+    terminal.press(f"{line}\r")
+
+
+def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_seen(program: Program) -> None:
+    (program.directory / "asks.py").write_text(SWARM)
+    with Terminal(*ENTRY, "run", "asks.py:swarm", "go", cwd=program.directory, size=(160, 40)) as terminal:
+        terminal.until("q to leave it]:")
+        # A line goes by; the question is said again beneath it.
+        while "q to leave it]:" not in terminal.text.partition("done (")[2]:
+            terminal.quiet(0.1)
+        terminal.quiet(0.5)
+        terminal.press("?\r")
+        answer(terminal, "Error Report", "grant")
+        answer(terminal, "for how long?", "always")
+        answer(terminal, "for which agent", "")
+        answer(terminal, "what it covers", "data/*")
+        answer(terminal, "until when", "7d")
+        terminal.until("would have matched 0 past actions and 1 pending")
+        answer(terminal, "type yes to grant it", "y")
+        answer(terminal, "nothing is granted", "grant")
+        answer(terminal, "for how long?", "once")
+        answer(terminal, "password of db?", "input")
+        answer(terminal, "the secret; it is not shown", "hunter2 and more")
+        terminal.until("done: a password of 16")
+        assert terminal.ended() == 0
+        assert "hunter2" not in terminal.text
+        assert "(secret)" in terminal.text
+    assert program.json("grants") == []
+    for path in Path(program.directory / ".orbiter").rglob("*"):
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes(), path

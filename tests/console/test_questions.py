@@ -1,0 +1,138 @@
+"""What the linear mode asks for an option, and what becomes of each way to answer it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.questions import Back, Unusable, params_for
+from runtime.judgement.options import LABELS, option
+from runtime.record import events as ev
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.work.answer_params import checked
+
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
+SEVERAL = {"type": "array", "items": {"enum": ["a", "b", "c"]}}
+PICKS: dict[str, Any] = {"enum": ["red", "green", 7]}
+FORM = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def asked_of(**more: Any) -> ev.IncidentOpened:
+    offered = tuple(option(each) for each in LABELS)
+    action = {"permission": "fs.write:/data/x", "arguments": {"path": "x"}}
+    return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, action=action, **more)
+
+
+class Terminal:
+    """Somebody who types these lines."""
+
+    def __init__(self, *lines: str | None) -> None:
+        self.lines = list(lines)
+        self.questions: list[str] = []
+        self.hidden: list[bool] = []
+
+    async def __call__(self, question: str, *, secret: bool = False) -> str | None:
+        self.questions.append(question)
+        self.hidden.append(secret)
+        return self.lines.pop(0)
+
+
+async def given(option_id: str, *lines: str | None, **more: Any) -> dict[str, Any]:
+    terminal = Terminal(*lines)
+    found = await params_for(asked_of(**more), option(option_id), terminal)
+    assert not terminal.lines, f"never asked for {terminal.lines}"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("option_id", "lines", "more", "expected"),
+    [
+        ("retry", [], {}, {}),
+        ("accept", [], {}, {}),
+        ("reset", [], {}, {}),
+        ("acknowledge", [], {}, {}),
+        ("wait_retry", [""], {}, {}),
+        ("wait_retry", ["90"], {}, {"seconds": "90"}),
+        ("extend", ["2.5"], {}, {"amount": "2.5"}),
+        ("switch_model", ["openai:gpt-5"], {}, {"model": "openai:gpt-5"}),
+        ("edit", ['{"path": "y"}'], {}, {"arguments": {"path": "y"}}),
+        ("input", ["a line"], {}, {"value": "a line"}),
+        ("input", ['""'], {}, {"value": ""}),
+        ("input", ["@@home"], {}, {"value": "@home"}),
+        ("input", ["2"], {"answer_schema": PICKS}, {"value": "green"}),
+        ("input", ["red"], {"answer_schema": PICKS}, {"value": "red"}),
+        ("input", ["7"], {"answer_schema": PICKS}, {"value": 7}),
+        ("input", ["1, c"], {"answer_schema": SEVERAL}, {"value": ["a", "c"]}),
+        ("input", ['""'], {"answer_schema": SEVERAL}, {"value": []}),
+        ("input", ["no"], {"answer_schema": {"type": "boolean"}}, {"value": "no"}),
+        ("result", ['{"n": 7}'], {"result_schema": FORM}, {"value": '{"n": 7}'}),
+        ("skip", [""], {}, {}),
+        ("skip", ['""'], {}, {"value": ""}),
+        ("deny", ["use /tmp"], {}, {"message": "use /tmp"}),
+        ("abort", [""], {}, {}),
+        ("grant", ["once"], {}, {"for": "once"}),
+        ("grant", ["run", "", "", ""], {}, {"for": "run"}),
+        ("grant", ["swarm", "*", "", "7d"], {}, {"for": "swarm", "subject": "*", "until": "7d"}),
+    ],
+)  # fmt: skip
+async def test_what_is_typed_is_what_the_desk_takes(
+    option_id: str, lines: list[str], more: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = await given(option_id, *lines, **more)
+    assert found == expected
+    question = {"question": "which?"} if "answer_schema" in more else {}
+    checked(asked_of(**more, **question), option_id, found)  # raises if the desk would not
+
+
+@pytest.mark.parametrize("option_id", ["input", "result", "edit", "switch_model", "grant"])
+async def test_enter_alone_decides_nothing_where_something_is_needed(option_id: str) -> None:
+    with pytest.raises(Back):
+        await given(option_id, "")
+
+
+@pytest.mark.parametrize("option_id", sorted(set(LABELS) - {"retry", "accept", "reset", "acknowledge"}))
+@pytest.mark.parametrize("line", [".", None])
+async def test_a_dot_goes_back_from_everything_and_so_does_the_end_of_input(option_id: str, line: str | None) -> None:
+    with pytest.raises(Back):
+        await given(option_id, line)
+
+
+async def test_a_standing_grant_can_be_left_at_each_of_its_questions() -> None:
+    for lines in (("run", "."), ("run", "", "."), ("run", "", "", None)):
+        with pytest.raises(Back):
+            await given("grant", *lines)
+
+
+async def test_a_file_is_read_as_text_or_as_base64_and_said_to_be_unusable(tmp_path: Path) -> None:
+    path, raw = tmp_path / "answer", tmp_path / "raw"
+    path.write_text("line one\nline two\n")
+    raw.write_bytes(b"\xff\xfe")
+    assert await given("result", f"@{path}") == {"value": "line one\nline two\n"}
+    binary = {"type": "string", "contentEncoding": "base64"}
+    encoded = base64.b64encode(b"\xff\xfe").decode()
+    assert await given("input", f"@{raw}", answer_schema=binary) == {"value": encoded}
+    for line, said in ((f"@{tmp_path / 'nowhere'}", "No such file"), (f"@{raw}", "no text in UTF-8")):
+        with pytest.raises(Unusable, match=said):
+            await given("result", line)
+    for line, said in (("{", "no JSON"), ("[1]", "no object")):
+        with pytest.raises(Unusable, match=said):
+            await given("edit", line)
+
+
+async def test_a_secret_is_not_shown_and_stands_for_no_file() -> None:
+    terminal = Terminal("@hunter2")
+    schema = {"type": "string", "format": "password"}
+    assert await params_for(asked_of(answer_schema=schema), option("input"), terminal) == {"value": "@hunter2"}
+    assert terminal.hidden == [True]
+
+
+async def test_the_question_shows_what_there_is_to_choose_and_to_change() -> None:
+    terminal = Terminal("1")
+    await params_for(asked_of(answer_schema=PICKS), option("input"), terminal)
+    assert "[1] red, [2] green, [3] 7" in terminal.questions[0]
+    terminal = Terminal("{}")
+    await params_for(asked_of(), option("edit"), terminal)
+    assert '{"path": "x"}' in terminal.questions[0]
