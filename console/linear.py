@@ -8,7 +8,8 @@ from collections.abc import Callable
 from console.lines import Line, Lines
 from console.operators import Given, Operator
 from console.output import emit, note, say, speaks_unicode
-from console.preview import STANDING, preview
+from console.questions import STANDING
+from console.verbs.preview import preview
 from runtime.judgement import report
 from runtime.record import events as ev
 from runtime.record.journal import Journal, Refused

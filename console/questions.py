@@ -12,10 +12,12 @@ from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from console.preview import STANDING
 from runtime.judgement.inputs import is_secret
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
+
+STANDING = ("run", "swarm", "always")
+"""Lifetimes of a grant that reach further than the call that is asked about."""
 
 EMPTY = '""'
 BACK = "."

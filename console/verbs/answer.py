@@ -11,8 +11,9 @@ import click
 
 from console.cli import FAILED
 from console.output import emit, note, table
-from console.preview import STANDING, preview
+from console.questions import STANDING
 from console.verbs.frame import Refusal, incident_named, json_object, operator, verb, writing
+from console.verbs.preview import preview
 from console.workspace import workspace
 from runtime.judgement.audit import shown
 from runtime.judgement.inputs import is_secret

@@ -10,9 +10,6 @@ from runtime.record.journal import Journal
 from runtime.work.desk import BadCommand, Desk
 from runtime.work.histories import lookback_of
 
-STANDING = ("run", "swarm", "always")
-"""Lifetimes that reach further than the call that is asked about."""
-
 _SHOWN = 5
 """Actions of either kind that are listed; the sentence counts them all."""
 
