@@ -164,3 +164,15 @@ async def test_textual_takes_the_theme_and_style_sheets_see_its_tokens(theme: Th
         for section, tokens in SECTIONS.items():
             for token in tokens:
                 assert app.theme_variables[variable(section, token)] == theme.variables[variable(section, token)]
+
+
+def test_every_token_and_every_theme_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "themes.md").read_text("utf-8")
+    told, _, tables = page.partition("## Tokens")
+    assert [name for name in BUILT_IN if f"`{name}`" not in told] == []
+    rows = [
+        f"| `{token}` | `${variable(section, token)}` | {meaning} |"
+        for section, tokens in SECTIONS.items()
+        for token, meaning in tokens.items()
+    ]
+    assert [line for line in tables.splitlines() if line.startswith("| `")] == rows
