@@ -7,6 +7,7 @@ terminal already shows something; so does the runtime itself, where one has to b
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from console.dressed import DressedApp
+from console.kept import keep_theme
 from console.lenient import read_leniently
+from console.preferences import Preferences
 from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from screens.governor import Governor
     from screens.link import Session
     from screens.linked import LinkedScreen
-    from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
+    from screens.messages import ChooseTheme, GoStep, OpenHome, OpenPlace, OpenRun
 
 TICK = 1.0
 
@@ -45,7 +48,8 @@ class OrbiterApp(DressedApp):
     """
 
     TITLE = "Orbiter Console"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False
+    """Textual's own: ours is `screens.palette`."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+q,ctrl+c", "quit", "Quit", show=False, system=True),
     ]
@@ -60,6 +64,7 @@ class OrbiterApp(DressedApp):
         run_id: str = "",
         opening: str = "",
         governor: Governor | None = None,
+        preferences: Preferences | None = None,
     ) -> None:
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
         frame says meanwhile. `run_id` is opened at once, over the inbox. A `governor` is told how the terminal takes
@@ -77,6 +82,9 @@ class OrbiterApp(DressedApp):
         self._session = session
         self._opening = opening
         self._first_run = run_id
+        self.preferences = preferences or Preferences()
+        if self.preferences.keymap is not None:
+            self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
         self._places: dict[str, LinkedScreen] = {}
         self._known: frozenset[str] = frozenset()
@@ -182,6 +190,18 @@ class OrbiterApp(DressedApp):
     def on_open_home(self, _message: OpenHome) -> None:
         if self.history.up() is not None:
             self._visit()
+
+    def on_choose_theme(self, message: ChooseTheme) -> None:
+        """Show a theme, and remember it."""
+        self.theme = message.name
+        words = f"theme {message.name}"
+        try:
+            keep_theme(os.environ, message.name)
+        except OSError as exc:
+            self._tell(f"{words}; not for the next time: {exc}", "warning")
+            return
+        over = self.preferences.theme and f"; {self.preferences.source('console', 'theme')} has another for next time"
+        self._tell(f"{words}{over}", "info")
 
     def on_go_step(self, message: GoStep) -> None:
         if self.history.step(message.step) is not None:

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from console.output import note, speaks_unicode
+from console.preferences import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
 from themes.choice import DEFAULT
 from themes.shelf import Shelf, places
@@ -38,13 +39,14 @@ def open_console(
     run_id: str = "",
     mouse: bool | None = None,
     theme: str = DEFAULT,
+    preferences: Preferences | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> int:
     """Open the console and return its exit code when it is closed.
 
     A runtime in the background is started where none is there, and goes on afterwards; with `embedded` the runtime
-    lives in this process and its runs stand still until the next one. `mouse` is off by default over SSH, where a
-    terminal that is attached again sends reports that nobody asked for. `theme` is one of
+    lives in this process and its runs stand still until the next one. `mouse` goes over the operator's `preferences`,
+    as those go over `console.preferences.mouse_by_default`. `theme` is one of
     `themes.shelf.Shelf`'s. `settings` as `runtime.link.serve` takes them.
 
     Raises:
@@ -70,16 +72,21 @@ def open_console(
             return client(transport)
 
         return show(
-            in_here if embedded else in_background, run_id=run_id, mouse=mouse, theme=theme, goes_on=not embedded
+            in_here if embedded else in_background,
+            run_id=run_id,
+            mouse=mouse,
+            theme=theme,
+            preferences=preferences,
+            goes_on=not embedded,
         )
 
 
-def client(transport: Transport) -> LinkClient:
-    """A console's end of the link on a way to a runtime."""
+def client(transport: Transport, host: str = "") -> LinkClient:
+    """A console's end of the link on a way to a runtime; `host` is what it is called, if it is elsewhere."""
     from runtime.link.client import LinkClient
     from runtime.link.program import program
 
-    return LinkClient(transport, program=program())
+    return LinkClient(transport, program=program(), host=host)
 
 
 def show(
@@ -88,6 +95,7 @@ def show(
     run_id: str = "",
     mouse: bool | None = None,
     theme: str = DEFAULT,
+    preferences: Preferences | None = None,
     goes_on: bool = True,
     opening: str = "looking for the runtime of this workspace",
 ) -> int:
@@ -102,13 +110,17 @@ def show(
     from console.app import OrbiterApp  # after the settings that Textual reads on import
     from screens.governor import Governor
 
+    preferred = preferences or Preferences()
     unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
 
     def session() -> Session:
         from screens.glyphs import ASCII, UNICODE
         from screens.link import Session
+        from screens.views.prompt import KEYS
 
-        return Session(way(), glyphs=UNICODE if unicode else ASCII, governor=governor)
+        glyphs = UNICODE if unicode else ASCII
+        letters = preferred.keymap.letters() if preferred.keymap is not None else KEYS
+        return Session(way(), glyphs=glyphs, governor=governor, letters=letters)
 
     governor = Governor()
     app = OrbiterApp(
@@ -119,8 +131,10 @@ def show(
         run_id=run_id,
         opening=opening,
         governor=governor,
+        preferences=preferred,
     )
-    app.run(mouse=not over_ssh if mouse is None else mouse)
+    wanted = preferred.mouse if mouse is None else mouse
+    app.run(mouse=mouse_by_default(os.environ) if wanted is None else wanted)
     if app.failure is not None:
         raise app.failure
     if goes_on and not app.return_code:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from console.open import client, show
 from console.output import note
+from console.preferences import Preferences
 from runtime.link.client import LinkClient
 from runtime.link.several import SeveralClients
 from runtime.link.ssh import SshTransport
@@ -22,6 +23,7 @@ def open_hosts(
     start: bool = False,
     mouse: bool | None = None,
     theme: str = DEFAULT,
+    preferences: Preferences | None = None,
 ) -> int:
     """Open the console on the runtimes of other machines and return its exit code when it is closed.
 
@@ -31,16 +33,17 @@ def open_hosts(
         start: Start one on every host.
         mouse: As `console.open.open_console`.
         theme: As there.
+        preferences: As there.
 
     Raises:
         Unreachable: none of the hosts can be reached; with the reason.
     """
     log_in(ways, start=start)
-    clients = {name: client(way) for name, (way, _) in ways.items()}
+    clients = {name: client(way, name) for name, (way, _) in ways.items()}
     link: LinkClient | SeveralClients = SeveralClients(clients)
     if len(clients) == 1:
         (link,) = clients.values()
-    return show(lambda: link, mouse=mouse, theme=theme, opening=", ".join(clients))
+    return show(lambda: link, mouse=mouse, theme=theme, preferences=preferences, opening=", ".join(clients))
 
 
 def log_in(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from runtime.judgement.options import LABELS
-from screens.keynames import PLACES
+from screens.keynames import PLACES, UNBOUND
 from screens.layout import Span, Spans, span
 from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
@@ -51,13 +51,15 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_lines(screen: Screen[Any]) -> list[Spans]:
-    """All keys that work on `screen` now, by what they belong to; then the keys of decisions."""
+def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS) -> list[Spans]:
+    """All keys that work on `screen` now, by what they belong to; then the keys of decisions, which are `letters`."""
     groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in PLACES.values()}
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
-        if not named:  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
+        if (
+            not named or binding.key == UNBOUND
+        ):  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
             continue
         group = groups.setdefault(PLACES.get(context, context), {})
         keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
@@ -72,8 +74,8 @@ def help_lines(screen: Screen[Any]) -> list[Spans]:
         lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
         lines.append(())
     lines += [span("Decisions, where they are offered", "ink-accent", bold=True)]
-    lines += [_line(key, LABELS[option]) for option, key in KEYS.items()]
-    lines.append(_line(KEYS["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
+    lines += [_line(key, LABELS[option]) for option, key in letters.items()]
+    lines.append(_line(letters["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
     return lines
 
 

@@ -1,63 +1,65 @@
-"""The map of actions and keys, read from the bindings that the screens work with and the help page shows."""
+"""The actions of the console and their keys, read from the bindings that the screens work with."""
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from typing import Final, NamedTuple
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 
+import screens
 from runtime.judgement.options import LABELS
-from screens.help import HelpScreen
-from screens.home import HomeScreen
-from screens.keynames import PLACES, in_words
-from screens.linked import LinkedScreen
-from screens.run import RunScreen
+from screens.keynames import PLACES
 from screens.views.prompt import KEYS
-from screens.widgets.choices import Choices
-from screens.widgets.editor import Editor
-from screens.widgets.livelines import LiveLines
-from screens.widgets.livepage import LivePage
-from screens.widgets.livetree import LiveTree
-from screens.widgets.prompt import Prompt
-
-BOUND: Final[tuple[type[DOMNode], ...]] = (
-    Choices,
-    Prompt,
-    Editor,
-    LiveTree,
-    LiveLines,
-    LivePage,
-    HomeScreen,
-    RunScreen,
-    HelpScreen,
-    LinkedScreen,
-)
-"""Everything that has keys of its own."""
 
 DECISIONS: Final = "Decisions, where they are offered"
+LONGER: Final = "decision.grant_longer"
+"""Its key is always the capital letter of the grant's (DESIGN: standing grants take the capital letter)."""
 
 
-class Mapped(NamedTuple):
-    """One action: its stable id, where it works, the keys that do it, and what it does."""
+class Action(NamedTuple):
+    """One action: its stable id, where it works, the keys (as Textual calls them) that do it, and what it does."""
 
     id: str
     place: str
     keys: tuple[str, ...]
     does: str
 
+    @property
+    def context(self) -> str:
+        """The first part of the id."""
+        return self.id.partition(".")[0]
 
-def keymap() -> list[Mapped]:
-    """All actions with an id, by place; then the decisions, which are not bound but read by the prompt itself."""
-    found = [_mapped(each) for owner in BOUND for each in owner.BINDINGS if isinstance(each, Binding) and each.id]
-    order = list(PLACES.values())
-    found.sort(key=lambda action: order.index(action.place))
-    found += [Mapped(f"decision.{option}", DECISIONS, (key,), LABELS[option]) for option, key in KEYS.items()]
+
+@cache
+def bound() -> tuple[type[DOMNode], ...]:
+    """Everything of ours that has keys of its own. Imports all screens."""
+    return tuple(dict.fromkeys(owner for owner in _owners() if owner.__dict__.get("BINDINGS")))
+
+
+def _owners() -> Iterator[type[DOMNode]]:
+    for module in pkgutil.walk_packages(screens.__path__, "screens."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__ == module.name:
+                yield value
+
+
+@cache
+def actions() -> tuple[Action, ...]:
+    """All actions with their default keys, by place; then the decisions, which the prompt reads by itself."""
+    found = {each.id: _action(each) for owner in bound() for each in owner.BINDINGS if isinstance(each, Binding)}
+    order = {context: at for at, context in enumerate(PLACES)}
+    bindings = sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order)))
+    decisions = [Action(f"decision.{option}", DECISIONS, (key,), LABELS[option]) for option, key in KEYS.items()]
     longer = f"{LABELS['grant']} for longer: asks how long, and once more"
-    return [*found, Mapped("decision.grant_longer", DECISIONS, (KEYS["grant"].upper(),), longer)]
+    return (*bindings, *decisions, Action(LONGER, DECISIONS, (KEYS["grant"].upper(),), longer))
 
 
-def _mapped(binding: Binding) -> Mapped:
+def _action(binding: Binding) -> Action:
     named = binding.id or ""
-    keys = tuple(in_words(key.strip()) for key in binding.key.split(","))
-    return Mapped(named, PLACES[named.partition(".")[0]], keys, binding.tooltip or binding.description)
+    keys = tuple(key.strip() for key in binding.key.split(","))
+    return Action(named, PLACES.get(named.partition(".")[0], named.partition(".")[0]), keys, binding.tooltip or binding.description)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from inspect import isawaitable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Input, TextArea
 
 from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
@@ -18,10 +20,14 @@ from screens.link import Link, Session
 from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
 from screens.places import PLACES
 from screens.text import clean_line
+from screens.views.quality import link_words
 from screens.widgets.bar import Bar
 from screens.widgets.foot import Foot
 from screens.widgets.pace import Pace
 from screens.words import plural
+
+if TYPE_CHECKING:
+    from screens.views.commands import Command
 
 TICK = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
@@ -51,6 +57,15 @@ class LinkedScreen(Screen[None]):
         Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
         Binding("right_square_bracket", "step(1)", "Forward in history", show=False, id="app.forward"),
         Binding("b", "revive", "Bring the runtime back", id="app.revive"),
+        Binding("r", "login", "Log in again", show=False, priority=True, id="app.login"),
+        Binding(
+            "colon,ctrl+p",
+            "palette",
+            "Commands",
+            key_display=":",
+            tooltip="All that can be done, by name",
+            id="app.palette",
+        ),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
     ]
@@ -146,11 +161,17 @@ class LinkedScreen(Screen[None]):
                     Span(f"{self.session.glyphs.state['failed']} No runtime: ", "severity-error", bold=True),
                     Span(f"{why} {looks.glyphs.dot.strip()} what you see is what was known last", "severity-error"),
                 ),
-                (Span("b", "ink-key"), Span(" logs in again" if self.link.asks else " brings it back")),
+                self._way_back(),
             )
         if status.phase != self._phase:
             self._phase = status.phase
             self.refresh_bindings()
+
+    def _way_back(self) -> Spans:
+        action, words = ("app.login", " logs in again") if self.link.asks else ("app.revive", " brings it back")
+        active = (each.binding for each in self.active_bindings.values())
+        key = next((self.app.get_key_display(each) for each in active if each.id == action), "b")
+        return (Span(key, "ink-key"), Span(words))
 
     def _link_words(self) -> Spans:
         waiting = len(self.link.incidents)
@@ -161,7 +182,7 @@ class LinkedScreen(Screen[None]):
         state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
         quality = self.session.governor.quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
-        return joined((line, count, state))
+        return joined((line, count, state, link_words(self.link.qualities, looks)))
 
     # -- what can be done everywhere --------------------------------------------------------------------------
 
@@ -169,6 +190,8 @@ class LinkedScreen(Screen[None]):
         """Keys for what cannot be done now are not offered."""
         if action == "revive":
             return self.link.status.phase == "lost"
+        if action == "login":  # before any other meaning of its key, but not of a letter that is typed
+            return self.link.asks and not isinstance(self.focused, Input | TextArea)
         if action == "up":
             return bool(self.came_from)
         return True
@@ -187,7 +210,27 @@ class LinkedScreen(Screen[None]):
         self.app.exit()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(help_lines(self)))
+        self.app.push_screen(HelpScreen(help_lines(self, self.session.letters)))
+
+    def action_palette(self) -> None:
+        """Everything that can be done here, by name."""
+        from screens.commands import commands
+        from screens.palette import PaletteScreen
+
+        self.app.push_screen(PaletteScreen(self.session, commands(self)), self._do)
+
+    async def _do(self, command: Command | None) -> None:
+        if command is not None and isawaitable(found := command.act()):
+            await found
+
+    def why_not(self, action: str) -> str:
+        """Why an action of this screen cannot be done now, for those that say so; empty for others."""
+        return "the runtime is there" if action == "revive" and self.link.status.phase != "lost" else ""
+
+    @property
+    def run_here(self) -> str:
+        """The run that this screen is about, or that is under its cursor; empty if there is none."""
+        return str(getattr(self, "run_id", ""))
 
     def action_next_decision(self) -> None:
         """Go to the decision that matters most (`screens.views.attention`); from one to the next, and round again."""
@@ -204,6 +247,10 @@ class LinkedScreen(Screen[None]):
     def incident_id(self) -> str:
         """The incident that is being decided on this screen, if there is one."""
         return ""
+
+    def action_login(self) -> None:
+        """As `revive`, under the key that the line names while a login is needed."""
+        self.action_revive()
 
     def action_revive(self) -> None:
         self.run_worker(self.revive(), group="revive", exclusive=True, exit_on_error=False)

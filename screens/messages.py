@@ -33,3 +33,10 @@ class GoStep(Message):
     """Back (-1) or forward (1) among the screens that were shown."""
 
     step: int
+
+
+@dataclass
+class ChooseTheme(Message):
+    """Show a theme from now on, and the next time too."""
+
+    name: str

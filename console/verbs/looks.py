@@ -75,14 +75,21 @@ def _readable(shelf: Shelf, name: str, *, as_json: bool) -> int:
 
 
 @verb()
-async def keys(*, as_json: bool) -> int:
-    """List the console's actions: their ids, the keys that do them, and where."""
-    from screens.keymap import keymap  # brings all screens along, which `themes` does without
+@click.option("--preset", metavar="NAME", default="", help="With this preset instead of the one in orbiter.toml.")
+async def keys(*, preset: str, as_json: bool) -> int:
+    """List the console's actions: their ids, the keys that do them, and where. As orbiter.toml has them."""
+    from console.verbs.preferences import keys_in_force, read_preferences  # all screens come along
+    from screens.keymap import actions
+    from screens.keynames import in_words
 
-    actions = keymap()
+    found = keys_in_force(read_preferences(workspace().root), preset=preset)
+    rows = [(each.id, each.place, tuple(map(in_words, found.keys[each.id])), each.does) for each in actions()]
     if as_json:
-        for action in actions:
-            emit(action._asdict())
+        for name, place, held, does in rows:
+            emit({"id": name, "place": place, "keys": held, "does": does})
     else:
-        table(("action", "keys", "where", "does"), [(a.id, " ".join(a.keys), a.place, a.does) for a in actions])
+        table(
+            ("action", "keys", "where", "does"),
+            [(name, " ".join(held), place, does) for name, place, held, does in rows],
+        )
     return 0

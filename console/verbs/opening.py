@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from console.cli import BAD_INPUT, FAILED
+from console.kept import kept_theme
 from console.open import open_console
 from console.output import note
+from console.preferences import Preferences
+from console.verbs.preferences import workspace_preferences
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
-from themes.choice import ThemeError, chosen
+from themes.choice import VARIABLE, ThemeError, UnknownTheme, chosen
 from themes.shelf import Shelf, places
 
 
@@ -42,30 +45,54 @@ def open_it(
     except (BadHost, ConfigurationError) as exc:
         note(str(exc))
         return BAD_INPUT
-    return _opened(theme, lambda looks: open_hosts(ways, start=start, mouse=mouse, theme=looks))
+    return _opened(
+        theme,
+        lambda looks, preferred: open_hosts(ways, start=start, mouse=mouse, theme=looks, preferences=preferred),
+    )
 
 
 def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str = "", theme: str | None = None) -> int:
     """Open the console, at `run_id` if one is named; its exit code. What keeps it from opening is said on stderr."""
     return _opened(
-        theme, lambda looks: open_console(workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks)
+        theme,
+        lambda looks, preferred: open_console(
+            workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks, preferences=preferred
+        ),
     )
 
 
-def _opened(theme: str | None, console: Callable[[str], int]) -> int:
+def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> int:
     try:
-        looks = chosen(os.environ, theme, Shelf(places(os.environ, workspace().state)).own)
-    except ThemeError as exc:
+        preferred = workspace_preferences()
+        looks = _theme(theme, preferred)
+    except (ThemeError, ConfigurationError) as exc:
         note(str(exc))
         return BAD_INPUT
     if not has_screen():
         note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
         return BAD_INPUT
     try:
-        return console(looks)
+        return console(looks, preferred)
     except ThemeError as exc:
         note(str(exc))
         return BAD_INPUT
     except (OrbiterError, OSError, ValueError) as exc:
         note(str(exc))
         return FAILED
+
+
+def _theme(asked: str | None, preferred: Preferences) -> str:
+    """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
+    own = Shelf(places(os.environ, workspace().state)).own
+    if asked is not None or os.environ.get(VARIABLE) or os.environ.get("NO_COLOR"):
+        return chosen(os.environ, asked, own)
+    if preferred.theme:
+        try:
+            return chosen(os.environ, preferred.theme, own)
+        except UnknownTheme as exc:
+            place = f"{preferred.source('console', 'theme')}: console.theme"
+            raise UnknownTheme(str(exc).replace("--theme", place, 1)) from exc
+    try:
+        return chosen(os.environ, kept_theme(os.environ) or None, own)
+    except UnknownTheme:  # it was the user's own, and is gone
+        return chosen(os.environ, None, own)

@@ -99,6 +99,9 @@ class Settings(BaseModel):
     hosts: dict[str, HostSettings] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
+    console: dict[str, Any] = Field(default_factory=dict)
+    """The console's own, and `keys` too: it checks them when it opens (`console.preferences`, `console.keymap`)."""
+    keys: dict[str, Any] = Field(default_factory=dict)
 
 
 _TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {

@@ -6,10 +6,11 @@ from typing import Any
 
 from textual.screen import Screen
 
+from screens.keynames import UNBOUND
 from screens.layout import Span, Spans, joined
 from screens.widgets.bar import Bar
 
-_EVERYWHERE = ("app.next_decision", "app.revive", "app.help", "app.quit")
+_EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
 
 
@@ -30,7 +31,7 @@ def key_hints(screen: Screen[Any]) -> Spans:
     hints: dict[str, tuple[int, Spans]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
-        if binding.show and active.enabled and binding.action not in hints:
+        if binding.show and active.enabled and binding.key != UNBOUND and binding.action not in hints:
             key = screen.app.get_key_display(binding)
             hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0

@@ -1,58 +1,89 @@
-"""The map of keys is that of the bindings: none is left out, and the help page says the same."""
+"""The map of keys is that of the bindings: none is left out, and every key has a name that a terminal can send."""
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Iterator
-from importlib import import_module
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.binding import Binding
-from textual.dom import DOMNode
 
-import screens
-from screens.keymap import BOUND, keymap
-from screens.keynames import PLACES, in_words
+from screens.keymap import LONGER, actions, bound
+from screens.keynames import PLACES, in_words, read_key, together
 
 
 def test_every_binding_of_ours_is_in_the_map_once() -> None:
-    ids = [action.id for action in keymap()]
+    ids = [action.id for action in actions()]
     assert len(ids) == len(set(ids))
-    bound = [each for owner in _owners() for each in owner.__dict__.get("BINDINGS", ())]
-    assert bound
-    assert {each.id for each in bound if isinstance(each, Binding)} == {
-        action_id for action_id in ids if not action_id.startswith("decision.")
+    bindings = [each for owner in bound() for each in owner.__dict__["BINDINGS"]]
+    assert all(isinstance(each, Binding) and each.id for each in bindings)
+    assert {each.id for each in bindings if isinstance(each, Binding)} == {
+        action.id for action in actions() if action.context != "decision"
     }
 
 
-def test_everything_with_bindings_is_known() -> None:
-    assert {owner for owner in _owners() if owner.__dict__.get("BINDINGS")} == set(BOUND)
-
-
 def test_every_action_says_where_and_what_and_has_a_key() -> None:
-    actions = keymap()
-    places = list(dict.fromkeys(action.place for action in actions))
+    places = list(dict.fromkeys(action.place for action in actions()))
     assert places[:-1] == [place for place in PLACES.values() if place in places]
-    assert all(action.does and all(action.keys) for action in actions)
+    assert all(action.does and all(action.keys) for action in actions())
 
 
-def test_no_key_means_two_things_in_one_place() -> None:
+def test_no_key_means_two_things_in_one_context() -> None:
     """Decisions are left out: not all of them are offered at once."""
-    taken = [(action.place, key) for action in keymap() if action.id.partition(".")[0] in PLACES for key in action.keys]
+    taken = [(action.context, key) for action in actions() if action.context != "decision" for key in action.keys]
     assert len(taken) == len(set(taken))
+
+
+def test_what_is_bound_to_a_pane_reaches_together_with_its_screen_and_not_with_another() -> None:
+    assert together("tree", "run")
+    assert together("list", "home")
+    assert together("app", "run")
+    assert together("decision", "tree")
+    assert not together("tree", "home")
+    assert not together("home", "run")
+    assert not together("help", "app")
+    assert not together("decision", "editor")
+
+
+def test_the_key_of_a_standing_grant_is_the_capital_letter() -> None:
+    keys = {action.id: action.keys for action in actions()}
+    assert keys[LONGER] == (keys["decision.grant"][0].upper(),)
 
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("ctrl+s", "ctrl+s"), ("escape", "esc"), ("question_mark", "?"), ("shift+pagedown", "shift+pgdn")],
-)
+    [("ctrl+s", "ctrl+s"), ("escape", "esc"), ("question_mark", "?"), ("shift+pagedown", "shift+pgdn"),
+     ("left_square_bracket", "["), ("plus", "+"), ("G", "G")],
+)  # fmt: skip
 def test_keys_are_told_in_words(key: str, words: str) -> None:
     assert in_words(key) == words
+    assert read_key(words) == key
 
 
-def _owners() -> Iterator[type[DOMNode]]:
-    """Every class of ours that can have bindings."""
-    for module in pkgutil.walk_packages(screens.__path__, "screens."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and issubclass(value, DOMNode) and value.__module__ == module.name:
-                yield value
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("Esc", "escape"), ("Ctrl+S", "ctrl+s"), ("shift+g", "G"), ("F5", "f5"), ("pgup", "pageup"), (" ", "space"),
+     ("alt+x", "alt+x"), ("shift+alt+left", "alt+shift+left"), ("question_mark", "question_mark"), ("+", "plus"),
+     ("alt++", "alt+plus")],
+)  # fmt: skip
+def test_keys_are_read_as_people_write_them(text: str, key: str) -> None:
+    assert read_key(text) == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "foo", "ctrl", "ctrl+", "ctrl+foo", "ctrl+ctrl+a", "hyper+a", "ab", "f25", "f0", "ctrl+?", "ctrl+i", "ctrl+m",
+     "\x1b", "\n", "a,b", "ctrl a", "shift+1", "<none>"],
+)  # fmt: skip
+def test_what_no_terminal_sends_is_no_key(text: str) -> None:
+    with pytest.raises(ValueError, match=r"key|shift|name that"):
+        read_key(text)
+
+
+@given(st.text(st.characters(max_codepoint=0x7F), max_size=12))
+def test_whatever_is_read_as_a_key_is_read_the_same_when_it_is_told(text: str) -> None:
+    try:
+        key = read_key(text)
+    except ValueError:
+        return
+    assert read_key(in_words(key)) == key
+    assert "," not in key

@@ -1,0 +1,41 @@
+"""What the console remembers of an operator from one time to the next: the theme that was chosen in it.
+
+It lies in `$XDG_STATE_HOME/orbiter` (`~/.local/state/orbiter`), as the XDG Base Directory Specification has it for what
+a program keeps by itself; what a person writes is in `orbiter.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_LONGEST: Final = 200
+
+
+def kept_theme(environment: Mapping[str, str]) -> str:
+    """The name of the theme that was chosen last; empty if none was, or it cannot be read."""
+    try:
+        with _file(environment).open(encoding="utf-8") as file:
+            return file.read(_LONGEST).strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def keep_theme(environment: Mapping[str, str], name: str) -> Path:
+    """Remember a theme; the file in which it stands.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = _file(environment)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(f"{name}\n", encoding="utf-8")
+    return path
+
+
+def _file(environment: Mapping[str, str]) -> Path:
+    given = Path(environment.get("XDG_STATE_HOME") or "")
+    if not given.is_absolute():
+        given = Path(environment.get("HOME") or Path.home()) / ".local" / "state"
+    return given / "orbiter" / "theme"

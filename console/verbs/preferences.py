@@ -1,0 +1,89 @@
+"""What concerns the console in the two `orbiter.toml`: read before the first frame, so only the standard library does
+it. The runtime checks the rest of the files.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from console.preferences import SECTIONS, BadPreferences, Preferences, preferences
+from runtime.work.environment import files_for
+from runtime.work.toml_lines import Path as Key
+from runtime.work.toml_lines import line_of, lines_of
+
+if TYPE_CHECKING:
+    from console.keymap import Keymap
+
+
+def read_preferences(workspace: Path, environ: Mapping[str, str] | None = None) -> Preferences:
+    """The user's file and the workspace's over it, key by key.
+
+    Raises:
+        BadPreferences: a file cannot be read, or a key or value of the console's is unknown.
+    """
+    merged: dict[str, Any] = {}
+    sources: dict[Key, str] = {}
+    for path in files_for(workspace, environ):
+        if path.is_file():
+            data, lines = _read(path)
+            for section in SECTIONS:
+                if section in data:
+                    _overlay(merged, (section,), data[section], sources, _File(path, lines))
+    return preferences(merged, sources)
+
+
+def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
+    """The map of keys that these preferences make. Imports every screen.
+
+    Raises:
+        BadKeys: an unknown action, a key that is none, two actions on one key.
+    """
+    from console.keymap import keymap
+    from screens.keymap import actions
+
+    return keymap(actions(), found.keys, found.sources, preset=preset)
+
+
+def workspace_preferences() -> Preferences:
+    """Those of the current directory, with its keys checked. Where none are configured no screen is imported.
+
+    Raises:
+        BadPreferences: as `read_preferences`.
+        BadKeys: as `keys_in_force`.
+    """
+    found = read_preferences(Path.cwd(), os.environ)
+    return replace(found, keymap=keys_in_force(found)) if found.keys else found
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        return tomllib.loads(text), lines_of(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise BadPreferences(f"{path}: no TOML: {exc}") from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise BadPreferences(f"{path}: cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+
+
+class _File(NamedTuple):
+    path: Path
+    lines: dict[Key, int]
+
+
+def _overlay(onto: dict[str, Any], at: tuple[str, ...], value: Any, sources: dict[Key, str], file: _File) -> None:
+    """Put a value over what is there, key by key, and note where it stands."""
+    key = at[-1]
+    if isinstance(value, Mapping):
+        if not isinstance(onto.get(key), dict):
+            onto[key] = {}
+        for name, each in value.items():
+            _overlay(onto[key], (*at, name), each, sources, file)
+    else:
+        onto[key] = value
+    line = line_of(at, file.lines)
+    sources[at] = f"{file.path}:{line}" if line is not None else str(file.path)

@@ -1,0 +1,138 @@
+"""Everything that can be done on a screen, as commands of the palette: keys, places, orders to runs, looks, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual.binding import Binding
+
+from runtime.record.state import RUN_TERMINAL, Summary
+from screens.batch import BatchScreen
+from screens.keynames import UNBOUND, in_words
+from screens.messages import ChooseTheme, OpenPlace, OpenRun
+from screens.places import PLACES
+from screens.views.batch import Came, Item
+from screens.views.commands import Command
+from screens.views.runs import title_of
+
+if TYPE_CHECKING:
+    from screens.linked import LinkedScreen
+
+_NOT_LISTED: Final = frozenset({"prompt", "editor", "palette"})
+"""Contexts whose keys only mean something where the focus is. A decision is made in its prompt, never by a name."""
+_OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"), "app.up": ("back",)}
+
+
+def commands(screen: LinkedScreen) -> list[Command]:
+    """All of them, those of this screen first."""
+    found: dict[str, Command] = {}
+    for command in (*_actions(screen), *_places(screen), *_orders(screen), *_looks(screen), *_runs(screen)):
+        found.setdefault(command.name, command)
+    return list(found.values())
+
+
+def _actions(screen: LinkedScreen) -> Iterator[Command]:
+    """What has a key: as it works where the focus is now; and what has one, but cannot be done."""
+    active = list(screen.active_bindings.values())
+    seen = set()
+    keys: dict[str, list[str]] = {}
+    for each in active:
+        if each.binding.id and each.binding.key != UNBOUND:
+            keys.setdefault(each.binding.id, []).append(in_words(each.binding.key))
+    places = {f"app.{name}" for name in PLACES}
+    for each in active:
+        named = each.binding.id
+        if not named or named in seen or named in places or named.partition(".")[0] in _NOT_LISTED:
+            continue
+        seen.add(named)
+        act = partial(screen.app.run_action, each.binding.action, each.node)
+        why_not = "" if each.enabled else screen.why_not(each.binding.action) or "not now"
+        yield _command(each.binding, act, keys.get(named, [""])[0], why_not)
+    for owner in type(screen).__mro__:
+        for binding in owner.__dict__.get("BINDINGS", ()):
+            if isinstance(binding, Binding) and binding.id and binding.id not in seen and binding.id not in places:
+                seen.add(binding.id)
+                if why_not := screen.why_not(binding.action):
+                    yield _command(binding, lambda: None, in_words(binding.key.partition(",")[0]), why_not)
+
+
+def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:
+    named = binding.id or ""
+    name = named.partition(".")[2].replace("_", " ")
+    return Command(name, binding.tooltip or binding.description, act, key, _OTHER_NAMES.get(named, ()), why_not)
+
+
+def _places(screen: LinkedScreen) -> Iterator[Command]:
+    keys = {each.binding.id: in_words(each.binding.key) for each in screen.active_bindings.values()}
+    for place in PLACES.values():
+        go = partial(screen.post_message, OpenPlace(place.name))
+        yield Command(place.name, f"Go to {place.title}", go, keys.get(f"app.{place.name}", ""), place.aliases)
+
+
+# -- orders to runs ------------------------------------------------------------------------------------------------
+
+
+def _orders(screen: LinkedScreen) -> Iterator[Command]:
+    """Freeze, thaw and abort: the run that is shown by the bare word, any other by its title, all of them at once."""
+    looks = screen.session.looks()
+    going = [found for found in screen.link.summaries.values() if found.state not in RUN_TERMINAL]
+    here = next((found for found in going if found.id == screen.run_here), None)
+    if here is not None:
+        yield Command("freeze", "Freeze this run: no new step begins", partial(order, screen, "freeze", here))
+        yield Command("thaw", "Let this run go on", partial(order, screen, "thaw", here))
+        yield Command("abort", "End this run now; asks first", partial(order, screen, "abort", here))
+    why_not = "" if screen.link.status.phase == "connected" else "there is no runtime"
+    for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
+        yield Command(f"{verb} everything", words, partial(order, screen, verb, None), why_not=why_not)
+    for found in reversed(going):
+        title = f"{title_of(found, looks)} {looks.line(found.id, 40)}"
+        if found.state == "frozen":
+            yield Command(f"thaw {title}", "Let it go on", partial(order, screen, "thaw", found))
+        else:
+            yield Command(f"freeze {title}", "No new step begins", partial(order, screen, "freeze", found))
+        yield Command(f"abort {title}", "End it now; asks first", partial(order, screen, "abort", found))
+
+
+_DONE: Final = {
+    "freeze": Came("frozen", "frozen"),
+    "thaw": Came("running", "thawed"),
+    "abort": Came("aborted", "aborting"),
+}
+
+
+def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
+    """Say a verb of a run, or of all; what ends something, or all at once, is asked about first."""
+    looks = screen.session.looks()
+    what = "every run" if run is None else f"the run {title_of(run, looks)}"
+    question = ""
+    if verb == "abort":
+        question = f"Abort {what}? Steps under way are cancelled, nothing is done again."
+    elif verb == "freeze" and run is None:
+        question = "Freeze every run, and those that are started later, until they are thawed?"
+    item = Item(run.id if run is not None else "", what)
+
+    async def act(run_id: str) -> None:
+        await screen.link.command(verb, **({"run_id": run_id} if run_id else {}))
+
+    page = BatchScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
+    screen.app.push_screen(page)
+
+
+# -- looks and runs ------------------------------------------------------------------------------------------------
+
+
+def _looks(screen: LinkedScreen) -> Iterator[Command]:
+    for name in screen.app.available_themes:
+        now = "what is shown" if name == screen.app.theme else "Show it, and keep it"
+        yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)))
+
+
+def _runs(screen: LinkedScreen) -> Iterator[Command]:
+    looks = screen.session.looks()
+    for found in reversed(list(screen.link.summaries.values())):
+        named = looks.line(found.id, 40)
+        state = f"Go to it: {looks.line(found.state, 20)}"
+        act = partial(screen.post_message, OpenRun(found.id))
+        yield Command(f"run {title_of(found, looks)} {named}", state, act, also=(named, f"run {named}"))
