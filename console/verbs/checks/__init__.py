@@ -1,0 +1,1 @@
+"""What `doctor` looks at. Each check says what it found and, where something is amiss, what to do about it."""

@@ -1,0 +1,86 @@
+"""A finding, what checks are told of the world, and how they are made to come to an end."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from queue import Empty, Queue
+from threading import Thread
+from typing import Final, Literal, NamedTuple
+
+from console.workspace import Workspace
+
+PATIENCE: Final = 20.0
+"""Seconds for one check. Longer waits are for a network file system or a program that hangs, not for work."""
+
+State = Literal["ok", "warn", "fail"]
+
+
+class Finding(NamedTuple):
+    """What was looked at, how it is, what was found, and what to do about it (empty: nothing)."""
+
+    id: str
+    state: State
+    detail: str
+    advice: str = ""
+
+
+class World(NamedTuple):
+    """What a check may look at."""
+
+    environment: Mapping[str, str]
+    place: Workspace
+
+
+Check = Callable[[World], Iterable[Finding]]
+
+
+class Limited:
+    """Runs checks one after the other, each for a limited time. `left` are those that are still at it: whoever has
+    one cannot end by itself, for a call that the kernel does not return from cannot be taken back.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.left: list[str] = []
+
+    def findings(self, name: str, check: Check, patience: float = PATIENCE) -> Iterator[Finding]:
+        """What a check finds, as it finds it; that it found no end, or failed itself, where that is so."""
+        found: Queue[Finding | None] = Queue()
+        Thread(target=self._work, args=(name, check, found), daemon=True).start()
+        while True:
+            try:
+                each = found.get(timeout=patience)
+            except Empty:
+                self.left.append(name)
+                advice = "see whether the disk or the program it asks answers at all, then look again"
+                yield Finding(name, "fail", f"nothing came back within {patience:g} s", advice)
+                return
+            if each is None:
+                return
+            yield each
+
+    def _work(self, name: str, check: Check, found: Queue[Finding | None]) -> None:
+        try:
+            for each in check(self._world):
+                found.put(each)
+        except Exception as exc:
+            found.put(Finding(name, "fail", f"could not be looked at: {type(exc).__name__}: {exc}"))
+        finally:
+            found.put(None)
+
+
+def answer_of(*command: str, seconds: float = 5.0) -> str | None:
+    """What a program says when asked, on either stream, stripped; None if it is not there or does not answer."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a program by name, with arguments of ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None

@@ -1,0 +1,136 @@
+"""The workspace: where its state is kept, its journal, its runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from console.verbs.checks.finding import Finding, World
+from runtime.link.program import program as our_program
+from runtime.record import lock
+from runtime.record.journal import JournalError
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite_schema import SCHEMA_VERSION
+from runtime.work import daemon, sockets
+
+_MIB: Final = 1024 * 1024
+_SCARCE: Final = 1024 * _MIB
+_GONE: Final = 64 * _MIB
+_DISTANT: Final = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "drvfs", "virtiofs")
+)
+"""File systems on which SQLite's write-ahead log cannot be relied upon: it needs memory that all its users share
+(https://sqlite.org/wal.html, "All processes using a database must be on the same host computer").
+"""
+
+
+def state_directory(world: World) -> Iterator[Finding]:
+    """Whether it is ours, and can be written."""
+    state = world.place.state
+    if not state.exists():
+        above = _existing(state)
+        good = os.access(above, os.W_OK | os.X_OK)
+        told = f"{state} does not exist yet: nothing was run here" + ("" if good else f"; {above} cannot be written")
+        advice = "" if good else "name a directory of yours with --state DIR, or ORBITER_STATE"
+        yield Finding("state", "ok" if good else "fail", told, advice)
+        return
+    found = state.stat()
+    mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
+    if not stat.S_ISDIR(found.st_mode):
+        yield Finding("state", "fail", f"{state} is no directory", "move it away, or name another with --state DIR")
+    elif not os.access(state, os.W_OK | os.X_OK):
+        advice = "take it over (chown, chmod u+rwx), or name another with --state DIR"
+        yield Finding("state", "fail", f"{state} cannot be written ({mode}, uid {found.st_uid})", advice)
+    elif found.st_mode & 0o077:
+        told = f"{state} is open to others ({mode}), who could read what models and tools said"
+        yield Finding("state", "warn", told, f"chmod 700 {state}")
+    else:
+        yield Finding("state", "ok", f"{state} ({mode})")
+
+
+def disk(world: World) -> Iterator[Finding]:
+    """Room, and the kind of file system."""
+    place = _existing(world.place.state)
+    free = shutil.disk_usage(place).free
+    kind = _file_system(place)
+    told = f"{free // _MIB:,} MiB free" + (f" on {kind}" if kind else "")
+    if free < _SCARCE:
+        advice = "make room: orbiter-console prune --older-than 30d forgets finished runs"
+        yield Finding("disk", "fail" if free < _GONE else "warn", told, advice)
+    elif kind in _DISTANT or kind.startswith("fuse."):
+        advice = "keep the state on a disk of this machine (--state DIR): the journal needs memory that its users share"
+        yield Finding("disk", "warn", told, advice)
+    else:
+        yield Finding("disk", "ok", told)
+
+
+def runtime(world: World) -> Iterator[Finding]:
+    """Whether one works here, which, and whether its sockets are ours alone. Starts none."""
+    state = world.place.state
+    try:
+        told = daemon.status(state) if state.exists() else None
+    except OSError as exc:  # it does not answer, or its socket must not be trusted: the message says what to do
+        advice = "orbiter-console stop ends it, and opening the console starts another; its runs stay as they are"
+        yield Finding("runtime", "fail", str(exc), advice)
+        return
+    held = lock.holder(state) if state.exists() else None
+    if told is None and held is not None:
+        yield Finding("runtime", "ok", f"driven by {held}, which serves no other console")
+    elif told is None:
+        yield Finding("runtime", "ok", "none works here now; opening the console, or serve, starts one")
+    else:
+        theirs, paths = str(told.get("program", "")), [sockets.path_of(at, "operator") for at in sockets.places(state)]
+        where = next((f"{path} (mode {stat.S_IMODE(path.stat().st_mode):04o})" for path in paths if path.exists()), "")
+        same = theirs == our_program()
+        advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
+        found = f"{theirs}, pid {told.get('pid') or (held and held.pid)}, at {where}"
+        yield Finding("runtime", "ok" if same else "warn", found, advice)
+
+
+def journal(world: World) -> Iterator[Finding]:
+    """Every page, event and value of it."""
+    path = world.place.journal
+    if not path.exists():
+        yield Finding("journal", "ok", f"{path} does not exist yet")
+        return
+    advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
+    try:
+        size = f"{path.stat().st_size // 1024:,} KiB"
+        found, wrong = asyncio.run(_read(path))
+    except JournalError as exc:
+        yield Finding("journal", "fail", str(exc), advice)
+        return
+    yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
+    for sentence in wrong:
+        yield Finding("integrity", "fail", sentence, advice)
+    if not wrong:
+        yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
+
+
+async def _read(path: Path) -> tuple[str, list[str]]:
+    async with await SqliteJournal.open(path, readonly=True) as found:
+        runs, waiting = await found.runs(limit=10_000), await found.incidents()
+        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check()
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest directory above it that is there."""
+    return next(found for found in (path, *path.parents) if found.exists())
+
+
+def _file_system(path: Path, table: Path = Path("/proc/self/mountinfo")) -> str:
+    """The type of the file system that a path lies on, as Linux tells it; empty elsewhere."""
+    if not table.exists():
+        return ""
+    found, kind = "", ""
+    for line in table.read_text("utf-8", "replace").splitlines():
+        mount, _, described = line.partition(" - ")  # proc_pid_mountinfo(5)
+        at = mount.split()[4].encode().decode("unicode_escape")
+        if len(at) >= len(found) and path.resolve().is_relative_to(at):
+            found, kind = at, described.split()[0]
+    return kind

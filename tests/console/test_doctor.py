@@ -1,0 +1,284 @@
+"""`doctor`: what each check finds in a world made for it, and the verb in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from console.verbs.checks import settings, state, terminal
+from console.verbs.checks.finding import Check, Finding, Limited, World, answer_of
+from console.verbs.doctor import CHECKS
+from console.workspace import Workspace
+from runtime.work import daemon
+from tests.console.program import Program
+from tests.console.terminal import Terminal
+
+SECRET = "sk-live-4f9d1c"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path, tmp_path / ".orbiter")
+
+
+def found(check: Check, place: Workspace, environment: Mapping[str, str] | None = None) -> dict[str, Finding]:
+    given = {"HOME": str(place.root), "PATH": os.environ["PATH"], **(environment or {})}
+    return {each.id: each for each in check(World(given, place))}
+
+
+# -- the verb ------------------------------------------------------------------------------------------------
+
+
+def test_every_check_reports_and_nothing_is_made(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"HOME": str(tmp_path), "XDG_CONFIG_HOME": "", "TERM": "xterm-256color"})
+    told = program.json("doctor")
+    assert all(set(each) == {"id", "state", "detail", "advice"} for each in told)
+    assert {each["state"] for each in told} <= {"ok", "warn"}
+    assert {"python", "program", "packages", "terminal", "colours", "locale", "state", "disk", "runtime"} <= {
+        each["id"] for each in told
+    }
+    assert all(each["advice"] for each in told if each["state"] == "warn")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_findings_are_told_with_sign_and_word_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "orbiter.toml").write_text("[runtim]\n")
+    done = Program(tmp_path, {"HOME": str(tmp_path)})("doctor")
+    assert done.returncode == 1
+    assert "✗ fail settings: " in done.stdout
+    assert "orbiter.toml:1" in done.stdout
+    assert "✓ ok   python: 3." in done.stdout
+    assert "       -> correct the file" in done.stdout
+    plain = Program(tmp_path, {"HOME": str(tmp_path), "ORBITER_ASCII": "1"})("doctor").stdout
+    assert plain.isascii()
+    assert "! fail settings: " in plain
+    assert "+ ok   python: 3." in plain
+
+
+def test_no_key_is_ever_printed(tmp_path: Path) -> None:
+    (tmp_path / "orbiter.toml").write_text('[runtime]\nenv_file = "keys.env"\n')
+    (tmp_path / "keys.env").write_text(f"OPENAI_API_KEY={SECRET}-file\n")
+    program = Program(tmp_path, {"HOME": str(tmp_path), "ANTHROPIC_API_KEY": SECRET})
+    for arguments in ((), ("--json",)):
+        done = program("doctor", *arguments)
+        assert done.returncode == 0, done.stdout
+        assert SECRET not in done.stdout + done.stderr
+        assert "ANTHROPIC_API_KEY" in done.stdout
+        assert "keys.env" in done.stdout
+
+
+def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Program, parked: Callable[[], str]) -> None:
+    parked()
+    state_dir = program.directory / ".orbiter"
+    daemon.ensure_runtime(state_dir)
+    try:
+        told = {each["id"]: each for each in program.with_environment({"OPENAI_API_KEY": SECRET}).json("doctor")}
+        pid = daemon.running(state_dir)
+        assert pid is not None
+        assert f"pid {pid.pid}" in told["runtime"]["detail"]
+        assert "operator.sock (mode 0600)" in told["runtime"]["detail"]
+        assert told["keys of the runtime"]["state"] == "warn"
+        assert "without OPENAI_API_KEY" in told["keys of the runtime"]["detail"]
+        assert "1 runs, 1 open incidents" in told["journal"]["detail"]
+        (state_dir / "run").chmod(0o755)
+        hurt = program("doctor")
+        assert hurt.returncode == 1
+        assert "open to others" in hurt.stdout
+        (state_dir / "run").chmod(0o700)
+    finally:
+        daemon.stop(state_dir)
+
+
+def test_in_a_terminal_its_size_is_told(tmp_path: Path) -> None:
+    command = "import sys; from console.cli import cli; cli(['doctor'])"
+    with Terminal("-c", command, size=(70, 20), cwd=tmp_path, HOME=str(tmp_path)) as shown:
+        shown.until("70 x 20 cells")
+        assert shown.ended() == 0
+    assert "below 80 x 24" in shown.text
+
+
+# -- checks in worlds of their own -----------------------------------------------------------------------------
+
+
+def test_a_state_directory_is_looked_at_before_and_after_it_is_made(place: Workspace) -> None:
+    assert found(state.state_directory, place)["state"].state == "ok"
+    assert not place.state.exists()
+    place.state.mkdir(mode=0o700)
+    assert "mode 0700" in found(state.state_directory, place)["state"].detail
+    place.state.chmod(0o755)
+    seen = found(state.state_directory, place)["state"]
+    assert (seen.state, seen.advice) == ("warn", f"chmod 700 {place.state}")
+    place.state.rmdir()
+    place.state.write_text("")
+    assert found(state.state_directory, place)["state"].state == "fail"
+
+
+def test_a_state_directory_that_cannot_be_written_fails(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.state.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as for everybody but root
+    assert "--state DIR" in found(state.state_directory, place)["state"].advice
+
+
+@pytest.mark.parametrize(("free", "told"), [(10**12, "ok"), (500 * 2**20, "warn"), (10 * 2**20, "fail")])
+def test_a_disk_that_runs_full_is_said(place: Workspace, monkeypatch: pytest.MonkeyPatch, free: int, told: str) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": free}))
+    monkeypatch.setattr(state, "_file_system", lambda _: "ext4")
+    seen = found(state.disk, place)["disk"]
+    assert seen.state == told
+    assert bool(seen.advice) == (told != "ok")
+
+
+@pytest.mark.parametrize(("kind", "told"), [("ext4", "ok"), ("nfs4", "warn"), ("fuse.sshfs", "warn")])
+def test_a_file_system_of_another_machine_is_said(
+    place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, told: str
+) -> None:
+    table = tmp_path / "mountinfo"
+    name = str(tmp_path).replace(" ", "\\040")
+    table.write_text(f"1 0 8:1 / / rw - ext3 /dev/a rw\n2 1 8:2 / {name} rw shared:1 - {kind} host:/x rw\n")
+    assert state._file_system(tmp_path, table) == kind
+    assert state._file_system(Path("/"), table) == "ext3"
+    monkeypatch.setattr(state, "_file_system", lambda _: kind)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10**12}))
+    assert found(state.disk, place)["disk"].state == told
+
+
+@pytest.mark.parametrize(
+    ("environment", "told", "words"),
+    [
+        ({"TERM": "xterm", "COLORTERM": "truecolor"}, "ok", "24 bits"),
+        ({"TERM": "xterm-256color"}, "ok", "256"),
+        ({"TERM": "linux"}, "warn", "16"),
+        ({}, "warn", "TERM is not set"),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "ok", "NO_COLOR"),
+    ],
+)
+def test_the_depth_of_colour_is_told(place: Workspace, environment: dict[str, str], told: str, words: str) -> None:
+    seen = found(terminal.colours, place, environment)["colours"]
+    assert seen.state == told
+    assert words in seen.detail
+    assert bool(seen.advice) == (told == "warn")
+
+
+FAKE_TMUX = """#!{python}
+import sys
+print({{"-V": "tmux 3.4", "set-clipboard": {clipboard!r}, "allow-passthrough": "off",
+       "default-terminal": {kind!r}}}[sys.argv[-1]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("clipboard", "kind", "words"),
+    [
+        ("on", "tmux-256color", []),
+        ("external", "tmux-256color", ["set-clipboard on"]),
+        ("off", "screen", ["set-clipboard on", "default-terminal"]),
+    ],
+)
+def test_tmux_is_asked_what_it_lets_through(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch, clipboard: str, kind: str, words: list[str]
+) -> None:
+    tmux = place.root / "bin" / "tmux"
+    tmux.parent.mkdir()
+    tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind))
+    tmux.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmux.parent))
+    seen = found(terminal.multiplexer, place, {"TMUX": "/tmp/tmux,1,0"})["multiplexer"]
+    assert seen.state == ("warn" if words else "ok")
+    assert all(word in seen.advice for word in words)
+    assert f"set-clipboard {clipboard}" in seen.detail
+    assert found(terminal.multiplexer, place) == {}
+    tmux.unlink()
+    assert "no tmux that answers" in found(terminal.multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
+
+
+def test_keys_of_the_console_that_clash_fail(place: Workspace) -> None:
+    (place.root / "orbiter.toml").write_text('[keys.app]\nhelp = ["q"]\n')
+    seen = found(settings.keymap, place)["keymap"]
+    assert seen.state == "fail"
+    assert "orbiter.toml:2" in seen.detail
+
+
+def test_themes_of_the_users_own_are_judged(place: Workspace) -> None:
+    themes = place.state / "themes"
+    themes.mkdir(parents=True)
+    (themes / "good.yaml").write_text("base: orbiter-dark\n")
+    (themes / "faint.yaml").write_text('base: orbiter-dark\ninks:\n  ink: "#222222"\n')
+    (themes / "broken.yaml").write_text("base: orbiter-drak\n")
+    seen = found(settings.themes, place, {"ORBITER_THEME": "good", "TERM": "xterm-256color"})
+    assert {name: each.state for name, each in seen.items()} == {
+        "theme": "ok",
+        "theme good": "ok",
+        "theme faint": "warn",
+        "theme broken": "fail",
+    }
+    assert "ink on panel is 1.0:1" in seen["theme faint"].detail
+    assert found(settings.themes, place, {"ORBITER_THEME": "gud"})["theme"].state == "fail"
+
+
+def test_keys_of_providers_are_present_or_not(place: Workspace) -> None:
+    seen = found(settings.provider_keys, place)
+    assert (seen["keys"].state, "ANTHROPIC_API_KEY" in seen["keys"].detail) == ("warn", True)
+    seen = found(settings.provider_keys, place, {"ANTHROPIC_API_KEY": SECRET})
+    assert (seen["ANTHROPIC_API_KEY"].state, seen["keys"].state) == ("ok", "ok")
+    assert SECRET not in repr(seen)
+
+
+def test_ssh_is_told_and_whether_we_are_looked_at_over_it(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "OpenSSH" in found(settings.ssh, place)["ssh"].detail
+    seen = found(settings.ssh, place, {"SSH_CONNECTION": "192.0.2.7 50000 192.0.2.1 22"})["ssh"]
+    assert "over SSH from 192.0.2.7" in seen.detail
+    monkeypatch.setenv("PATH", str(place.root))
+    seen = found(settings.ssh, place)["ssh"]
+    assert (seen.state, "OpenSSH" in seen.advice) == ("warn", True)
+
+
+# -- that it comes to an end -----------------------------------------------------------------------------------
+
+
+def test_a_check_that_finds_no_end_is_left_and_said(place: Workspace) -> None:
+    stuck, release = threading.Event(), threading.Event()
+
+    def endless(world: World) -> Iterator[Finding]:
+        yield Finding("first", "ok", "fine")
+        stuck.set()
+        release.wait()
+
+    limited = Limited(World({}, place))
+    first, last = limited.findings("endless", endless, 0.05)
+    assert stuck.is_set()
+    assert (first.id, last.id, last.state) == ("first", "endless", "fail")
+    assert limited.left == ["endless"]
+    release.set()
+
+
+def test_a_check_that_fails_itself_is_a_finding(place: Workspace) -> None:
+    def broken(world: World) -> Iterator[Finding]:
+        yield Finding("broken", "ok", world.environment["TERM"])
+
+    limited = Limited(World({}, place))
+    (seen,) = limited.findings("broken", broken)
+    assert (seen.id, seen.state) == ("broken", "fail")
+    assert "KeyError: 'TERM'" in seen.detail
+    assert limited.left == []
+
+
+def test_a_program_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text(f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
+    slow.chmod(stat.S_IRWXU)
+    assert answer_of(str(slow), seconds=0.2) is None
+    assert answer_of("no-such-program-anywhere") is None
+    assert answer_of(sys.executable, "-c", "raise SystemExit(3)") is None
+    assert answer_of(sys.executable, "-c", "print('here')") == "here"
+
+
+def test_every_check_has_a_name_of_its_own_and_finds_something_in_this_world(place: Workspace) -> None:
+    quiet = {"multiplexer"}
+    for name, check in CHECKS.items():
+        assert name in quiet or list(check(World({"HOME": str(place.root)}, place))), name
