@@ -400,7 +400,16 @@ class RunScreen(LinkedScreen):
             return self._narrowed or super().check_action(action, parameters)
         if action == "log":
             return "log" in PLACES
+        if action == "login" and self.is_mounted and self.prompt.opened is not None and self._link_stands:
+            return False  # another host wants it; here its key is that of a decision
         return super().check_action(action, parameters)
+
+    @property
+    def _link_stands(self) -> bool:
+        """Whether the runtime that this run is on is there."""
+        where = self.link.where(self.run_id)
+        links = [each for each in self.link.qualities if each.host == where] or self.link.qualities
+        return any(each.phase == "connected" for each in links)
 
     @property
     def _narrowed(self) -> bool:

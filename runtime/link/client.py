@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from runtime.link import protocol as p
 from runtime.link.lines import FramingError, LineReader
+from runtime.link.roundtrip import BEAT_S, DEAD_BEATS, RoundTrip
 from runtime.link.session import Incompatible, Session, greeting
 from runtime.link.transport import READ_BYTES, Streams, Transport, Unreachable
 from runtime.link.view import Gap, StreamedText, View, WatchedView
@@ -58,6 +59,18 @@ class Status:
     reason: str = ""
 
 
+@dataclass(slots=True, frozen=True)
+class Quality:
+    """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
+    `stalled`: for how many seconds nothing has come though an answer is due.
+    """
+
+    host: str
+    phase: Phase
+    round_trip: float = 0.0
+    stalled: int = 0
+
+
 @dataclass(slots=True)
 class Pending:
     """A command that was sent and has no reply yet."""
@@ -76,6 +89,7 @@ class LinkClient:
         transport: the way to the runtime.
         program: what the runtime's log calls us.
         channel: `cli` marks what is asked as coming from the command line.
+        host: what screens call the machine at the other end; empty for this one.
         hold: keep commands that wait for their reply when the runtime is lost, and send them again when one is back
             (their ids make that safe). Without it they raise `LinkLost`.
     """
@@ -87,8 +101,11 @@ class LinkClient:
         program: str = "",
         channel: Literal["console", "cli"] = "console",
         hold: bool = True,
+        host: str = "",
     ) -> None:
         self.transport = transport
+        self.host = host
+        self.round_trip = RoundTrip()
         self.status = Status("connecting")
         self.hello: p.Hello | None = None
         self.pending: dict[str, Pending] = {}
@@ -120,6 +137,13 @@ class LinkClient:
     def grants(self) -> Mapping[str, GrantAdded]:
         """Grants in force."""
         return self._view.grants
+
+    @property
+    def qualities(self) -> tuple[Quality, ...]:
+        """How good the link is: of one host."""
+        trip = self.round_trip
+        stalled = trip.stalled if self.status.phase == "connected" else 0
+        return (Quality(self.host, self.status.phase, trip.shown, stalled),)
 
     @property
     def ready(self) -> bool:
@@ -161,6 +185,16 @@ class LinkClient:
     def where(self, _run_id: str) -> str:
         """The host that a run is on: empty, for there is one only."""
         return ""
+
+    @property
+    def position(self) -> object:
+        """Where the picture stands: equal as long as nothing that it tells of has changed."""
+        return self._view.epoch, self._view.position
+
+    @property
+    def role(self) -> p.Role:
+        """What the runtime lets us do, as far as it has said."""
+        return self.hello.role if self.hello is not None else "operator"
 
     @property
     def host_names(self) -> tuple[str, ...]:
@@ -315,16 +349,22 @@ class LinkClient:
         """One connection, to its end. True if the runtime spoke to us at all."""
         reader, writer = streams
         reason = "the connection was cut"
+        beating: asyncio.Task[None] | None = None
         try:
             lines = LineReader()
             hello, rest = await greeting(reader, lines, self.transport)
             self._begin(Session(writer, hello))
+            beating = asyncio.create_task(self._beat(writer))
             await self._listen(reader, lines, rest)
+            if self.round_trip.dead:
+                reason = f"nothing was heard for {DEAD_BEATS * BEAT_S:.0f} seconds"
         except (ConnectionError, FramingError, p.BadMessage) as exc:
             if isinstance(exc, Unreachable):
                 raise
             reason = f"the connection was cut: {exc}"
         finally:
+            if beating is not None:
+                beating.cancel()
             self._session = None
             self._view.cut()
             for ping in self._pings.values():
@@ -345,6 +385,16 @@ class LinkClient:
             session.send(pending.line)
         self._set(Status("connected"))
 
+    async def _beat(self, writer: asyncio.StreamWriter) -> None:
+        """Measure the round trip, and give up a connection on which nothing comes any more."""
+        self.round_trip.began()
+        while not self.round_trip.dead:
+            number = self.round_trip.beat()
+            if number is not None:
+                self._send(p.Ping(id=number))
+            await asyncio.sleep(BEAT_S)
+        writer.transport.abort()
+
     async def _listen(self, reader: asyncio.StreamReader, lines: LineReader, rest: list[bytes]) -> None:
         session = self._session
         assert session is not None
@@ -357,6 +407,7 @@ class LinkClient:
             data = await reader.read(READ_BYTES)
             if not data:
                 return
+            self.round_trip.heard()
             rest = lines.feed(data)
 
     def _take(self, session: Session, line: bytes) -> None:
@@ -391,6 +442,7 @@ class LinkClient:
             case p.Refused():
                 self._refused(message)
             case p.Pong():
+                self.round_trip.answered(message.id)
                 ping = self._pings.get(message.id)
                 if ping is not None and not ping.done():
                     ping.set_result(None)

@@ -72,12 +72,18 @@ async def greeting(
     """Read up to the runtime's first message, past whatever is printed before it; and the lines behind it.
 
     Raises:
-        Unreachable: no hello came; with the reason that the transport knows, or what was printed instead.
+        Unreachable: no hello came, in time or before the end; with the reason that the transport knows, or what was
+            printed instead.
         Incompatible: the runtime is of another version.
     """
     noise: list[bytes] = []
+    loop = asyncio.get_running_loop()
+    until = loop.time() + transport.patience
     while True:
-        data = await reader.read(READ_BYTES)
+        try:
+            data = await asyncio.wait_for(reader.read(READ_BYTES), until - loop.time())
+        except TimeoutError as exc:
+            raise Unreachable(_silent(transport, noise)) from exc
         found = lines.feed(data) if data else []
         for number, line in enumerate(found):
             hello = hello_in(line)
@@ -112,5 +118,13 @@ def _compatible(hello: p.Hello) -> p.Hello:
 def _no_hello(noise: list[bytes]) -> str:
     if not noise:
         return "the runtime hung up before it said a word"
-    said = b" / ".join(noise)[:300].decode(errors="replace")
-    return f"the far side said no hello; it printed: {said}"
+    return f"the far side said no hello; it printed: {_printed(noise)}"
+
+
+def _silent(transport: Transport, noise: list[bytes]) -> str:
+    printed = f"; it printed: {_printed(noise)}" if noise else ""
+    return f"{transport.where} is connected and says no hello for {transport.patience:g} seconds{printed}"
+
+
+def _printed(noise: list[bytes]) -> str:
+    return b" / ".join(noise)[:300].decode(errors="replace")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from runtime.link import protocol as p
-from runtime.link.client import LinkClient, LinkError, LinkLost, Phase, Status
+from runtime.link.client import LinkClient, LinkError, LinkLost, Phase, Quality, Status
 from runtime.link.view import StreamedText
 from runtime.record.events import GrantAdded
 from runtime.record.state import RunState, Summary
@@ -64,9 +64,24 @@ class SeveralClients:
         return Status("closed")
 
     @property
+    def position(self) -> object:
+        """Where the pictures stand: equal as long as nothing that they tell of has changed."""
+        return tuple(client.position for client in self.clients.values())
+
+    @property
+    def role(self) -> p.Role:
+        """`viewer` if no host lets us do more; where only some do, the others refuse."""
+        return "viewer" if all(client.role == "viewer" for client in self.clients.values()) else "operator"
+
+    @property
     def host_names(self) -> tuple[str, ...]:
         """The hosts that are connected: what `command` may be told as `where`, for what every host has to be asked."""
         return tuple(name for name, client in self.clients.items() if client.status.phase == "connected")
+
+    @property
+    def qualities(self) -> tuple[Quality, ...]:
+        """How good the link to each host is."""
+        return tuple(found for client in self.clients.values() for found in client.qualities)
 
     def where(self, run_id: str) -> str:
         """The host that a run is on; empty if none tells of it."""

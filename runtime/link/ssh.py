@@ -20,7 +20,7 @@ from runtime.link.dial_stdio import NO_RUNTIME, REFUSED
 from runtime.link.lines import FramingError, LineReader
 from runtime.link.session import NOISE_BYTES, hello_in
 from runtime.link.ssh_process import END_S, SshProcess
-from runtime.link.transport import READ_BYTES, Streams, Unreachable
+from runtime.link.transport import PATIENCE_S, READ_BYTES, Streams, Unreachable
 
 OPTIONS = (
     "-T", "-a", "-x",
@@ -38,6 +38,8 @@ Compressed, which costs next to nothing and leaves a third of the bytes (`facts/
 REMOTE = "orbiter-console"
 BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Each attempt is a whole ssh: longer than what a socket of this machine is asked again after."""
+START_S = 120.0
+"""For the first message of a runtime that is started over there first."""
 LOGIN = "a login is needed"
 
 _HOST = re.compile(
@@ -112,6 +114,10 @@ class SshTransport:
         self._ready: tuple[SshProcess, bytes] | None = None
         self._busy = threading.Lock()
         self._closed = False
+
+    @property
+    def patience(self) -> float:
+        return START_S if self._start else PATIENCE_S
 
     def command(self, *, batch: bool = True) -> list[str]:
         """What is run here."""

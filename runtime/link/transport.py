@@ -15,6 +15,9 @@ READ_BYTES = 64 * 1024
 BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts to connect, within one machine."""
 
+PATIENCE_S = 30.0
+"""For the runtime's first message on a connection that stands."""
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -32,11 +35,15 @@ class Unreachable(ConnectionError):
 class Transport(Protocol):
     """A way to one runtime. `where` names it in the words of the operator.
 
-    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `asks`: a login is needed.
+    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `patience`: seconds for the
+    runtime's first message. `asks`: a login is needed.
     """
 
     where: str
     backoff: Sequence[float]
+
+    @property
+    def patience(self) -> float: ...
 
     @property
     def asks(self) -> bool: ...
@@ -70,6 +77,7 @@ class UnixTransport:
     """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
 
     backoff: Sequence[float] = BACKOFF_S
+    patience: float = PATIENCE_S
     asks = False
 
     def __init__(
@@ -139,6 +147,7 @@ class PairTransport:
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
 
     backoff: Sequence[float] = BACKOFF_S
+    patience: float = PATIENCE_S
     asks = False
 
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.link.client import LinkError, LinkLost, Status
-from runtime.link.protocol import Inboxed
+from runtime.link.client import LinkError, LinkLost, Quality, Status
+from runtime.link.protocol import Inboxed, Role
 from runtime.link.view import StreamedText
+from runtime.record import events as ev
 from runtime.record.state import RunState, Summary
 from tests.screens.stories import START, Story
 
@@ -19,6 +20,7 @@ class Desk:
     def __init__(self, *stories: Story) -> None:
         self.stories = {story.run_id: story for story in stories}
         self.status = Status("connected")
+        self.qualities: tuple[Quality, ...] = ()
         self.ready = True
         self.watched: list[str] = []
         self.said: list[tuple[str, dict[str, Any]]] = []
@@ -28,8 +30,16 @@ class Desk:
         self.overtaken: Callable[[], None] = lambda: None
         """Called when a command has come in and before it is looked at: somebody else was faster."""
         self.asks = False
+        self.role: Role = "operator"
+        self.position: object = 0
+        self.grants: dict[str, ev.GrantAdded] = {}
         self.logins = 0
         self.hosts: dict[str, str] = {}
+        self.host_names: tuple[str, ...] = ("",)
+        self.refs: list[str] = []
+        self.precedent: dict[str, Any] = {}
+        self.refuses: dict[str, str] = {}
+        """Verbs that are refused, with the reason."""
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -74,6 +84,8 @@ class Desk:
         self.logins += 1
 
     def changed(self) -> None:
+        """Something is another: all who listen hear of it."""
+        self.position = object()
         for listener in list(self._listeners):
             listener()
 
@@ -89,6 +101,26 @@ class Desk:
             raise LinkLost(self.status.reason)
         if verb == "preview":
             return {"sentence": "would have matched 3 past actions and 1 pending"}
+        if verb in self.refuses:
+            raise LinkError(self.refuses[verb])
+        if verb == "swarms":
+            return {"root": "/work", "refs": self.refs}
+        if verb == "check":
+            return {"ref": args["ref"]}
+        if verb == "start":
+            story = Story(f"started-{len(self.stories)}", args.get("title") or args["ref"], self.now)
+            story.begin(args["input"], **args.get("options", {}))
+            self.stories[story.run_id] = story
+            self.changed()
+            return {"run_id": story.run_id}
+        if verb == "precedent":
+            return self.precedent
+        if verb == "answer_like":
+            return [self.answered(found, args) for found in args["only"]]
+        if verb in ("freeze", "thaw", "abort"):
+            for run_id in [args["run_id"]] if "run_id" in args else list(self.stories):
+                self.control(verb, run_id)
+            return {}
         assert verb == "answer"
         self.overtaken()
         incident_id = args["incident_id"]
@@ -100,6 +132,24 @@ class Desk:
                 story.answer(incident_id, args["option"], **args["params"])
         self.changed()
         return {}
+
+    def answered(self, incident_id: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """One of several that get the same answer, and what came of it."""
+        story = next(story for story in self.stories.values() if incident_id in story.state.incidents)
+        row = {"id": incident_id, "run_id": story.run_id}
+        if not story.state.incidents[incident_id].open:
+            return {**row, "state": "refused", "detail": "ada answered 'deny' at 09:00:00"}
+        story.answer(incident_id, args["option"], **args["params"])
+        self.changed()
+        return {**row, "state": "went on", "detail": "succeeded"}
+
+    def control(self, verb: str, run_id: str) -> None:
+        """A run is frozen, thawed or aborted, by the events that say so; not one that has ended."""
+        story = self.stories[run_id]
+        if story.state.terminal:
+            raise LinkError(f"run {run_id} has ended: it is {story.state.phase}")
+        story.tell({"freeze": ev.RunFrozen, "thaw": ev.RunThawed, "abort": ev.AbortRequested}[verb]())
+        self.changed()
 
     async def close(self) -> None:
         """Nothing to close."""

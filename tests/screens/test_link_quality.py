@@ -1,0 +1,50 @@
+"""What the top line says of the links to the hosts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from runtime.link.client import Quality
+from screens.views.looks import Looks
+from screens.views.quality import link_words, took
+
+LOOKS = Looks(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def words(*links: Quality) -> str:
+    return "".join(span.text for span in link_words(links, LOOKS))
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (Quality("", "connected", 0.002), ""),
+        (Quality("", "connected", 0.12), "link 100 ms"),
+        (Quality("build", "connected"), "build"),
+        (Quality("build", "connected", 0.002), "build link <10 ms"),
+        (Quality("build", "connected", 0.118), "build link 100 ms"),
+        (Quality("build", "connected", 0.7), "build slow link 700 ms"),
+        (Quality("build", "connected", 0.1, 4), "build stalled 4 s"),
+        (Quality("build", "lost", 0.1), "build"),
+        (Quality("", "lost"), ""),
+    ],
+)
+def test_one_link(link: Quality, said: str) -> None:
+    assert words(link) == said
+
+
+def test_several_links_are_told_apart_and_foreign_names_go_through_the_gate() -> None:
+    said = words(Quality("build", "connected", 0.12), Quality("la\x1b]0;x\x07b", "connected", 0.1, 9))
+    assert said.startswith("build link 100 ms  la")
+    assert said.endswith("b stalled 9 s")
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0004, "<10 ms"), (0.034, "30 ms"), (0.26, "250 ms"), (0.97, "950 ms"), (1.3, "1.5 s"), (12.1, "12 s")],
+)
+def test_round_trips_in_steps_that_a_person_can_tell_apart(seconds: float, said: str) -> None:
+    assert took(seconds) == said
