@@ -20,7 +20,7 @@ from screens.views.batch import Came, Item, item_lines, sum_words
 class BatchScreen(ModalScreen[None]):
     """A page over the screen that asked for it. Closing it stops nothing."""
 
-    CSS_PATH = "help.tcss"
+    CSS_PATH = "batch.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "do", "Yes, do it", id="batch.do"),
@@ -52,7 +52,7 @@ class BatchScreen(ModalScreen[None]):
         self._began = False
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="help") as box:
+        with Vertical(id="box") as box:
             box.border_title = self._title
             box.border_subtitle = "y does it   esc leaves it" if self._question else "esc closes"
             yield HelpPage()
@@ -68,7 +68,7 @@ class BatchScreen(ModalScreen[None]):
 
     def action_do(self) -> None:
         self._began = True
-        self.query_one("#help").border_subtitle = "esc closes"
+        self.query_one("#box").border_subtitle = "esc closes"
         self.refresh_bindings()
         self.run_worker(self._carry_out(), group="batch", exit_on_error=False)
 
@@ -88,7 +88,7 @@ class BatchScreen(ModalScreen[None]):
             self._show()
 
     def _show(self) -> None:
-        if self.is_mounted:
+        if self.is_attached:
             self.query_one(HelpPage).show(self._lines(), "batch")
 
     def _lines(self) -> list[Spans]:

@@ -5,35 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from screens.alike import AlikeScreen
 from screens.layout import Row, Spans
 from screens.link import Session
 from screens.messages import OpenRun
 from screens.runlist import RunListScreen
-from screens.views.groups import GROUP, members
+from screens.views.groups import GROUP, Waiting, members
 from screens.views.inbox import inbox_rows
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
 from screens.views.runs import COLUMNS
 from screens.widgets.livelines import LiveLines
-from screens.widgets.livepage import LivePage
 
-FIRST_USE = "No runs yet. 2 then s starts one; in a shell: orbiter-console run file.py:swarm"
+FIRST_USE = "No runs yet: 2 then s starts one; in a shell: orbiter-console run FILE:NAME"
 
 
 class HomeScreen(RunListScreen):
-    """One list; below or beside it, where there is room, what is known of the row under the cursor."""
+    """Decisions, then runs, in one list."""
 
-    CSS_PATH = "home.tcss"
     BINDING_GROUP_TITLE = "Inbox"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (160, "-vast")]  # noqa: RUF012 - Textual's own
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "B",
             "answer_alike",
-            "Answer all like this",
+            "Answer all",
             tooltip="Answer one of those that are the same, and when it proved right, the rest",
             id="home.answer_alike",
         ),
@@ -44,11 +41,6 @@ class HomeScreen(RunListScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._memory = Memory()
-
-    def beside(self) -> ComposeResult:
-        preview = LivePage(id="preview")
-        preview.can_focus = False
-        yield preview
 
     def crumbs(self) -> Spans:
         return self.trail("inbox")
@@ -65,22 +57,9 @@ class HomeScreen(RunListScreen):
     def renew_order(self) -> None:
         self.session.order.renew()
 
-    def draw(self) -> None:
-        super().draw()
-        self._draw_preview()
-
-    def _draw_preview(self) -> None:
-        preview = self.query_one("#preview", LivePage)
-        if not preview.display:
-            return
-        key = self.list.cursor_key
+    def preview(self, key: str) -> list[Spans]:
         alike = members(key, self.link.incidents.values(), self.link.where)
-        looks = self.session.looks()
-        preview.show(preview_lines(key, self.link.summaries, self.link.incidents, looks, alike=alike), key)
-
-    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
-        self._draw_preview()
-        self.refresh_bindings()
+        return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
 
@@ -110,7 +89,12 @@ class HomeScreen(RunListScreen):
             return self.is_mounted and bool(self._alike())
         return super().check_action(action, parameters)
 
-    def _alike(self) -> Sequence[object]:
+    def action_answer_alike(self) -> None:
+        """One answer for those that are the same as what is under the cursor."""
+        self.app.push_screen(AlikeScreen(self.session, self._alike()))
+
+    def _alike(self) -> Sequence[Waiting]:
+        """The decisions that are the same as what is under the cursor; none where there is one only that is."""
         key = self.list.cursor_key
         row = self.list.cursor_row
         if row is None or not (row.under or key.startswith(GROUP)):

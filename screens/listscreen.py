@@ -97,6 +97,7 @@ class ListScreen(LinkedScreen):
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
         header.show(header_line(self.COLUMNS, shown.room.width, self.listing.sort, looks.glyphs) if rows else ())
+        header.display = bool(rows)
         narrowed = self.query_one("#narrowed", Bar)
         words = self.listing.words(looks)
         narrowed.show(words)
@@ -186,10 +187,10 @@ class ListScreen(LinkedScreen):
         if row is None:
             return
         if row.fold is not None:
-            self.listing.fold(row.key, folded=not row.fold)
-        else:
-            self.listing.toggle(row.key)
-            self.list.action_move(1)
+            self.list.toggle_fold()
+            return
+        self.listing.toggle(row.key)
+        self.list.action_move(1)
         self._draw_now()
 
     def action_select_shown(self) -> None:

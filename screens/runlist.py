@@ -5,31 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from runtime.link.client import LinkError
 from runtime.record.state import Summary
 from screens.batch import BatchScreen
+from screens.layout import Spans
 from screens.listscreen import ListScreen
 from screens.views.batch import Came, Item
 from screens.views.runs import is_done, title_of
+from screens.widgets.livelines import LiveLines
+from screens.widgets.livepage import LivePage
 from screens.words import plural
 
 
 class RunListScreen(ListScreen):
-    """Says which runs its rows stand for; freezes, thaws and aborts them."""
+    """Below or beside the list, where there is room, stands what is known of the row under the cursor. Says which runs
+    its rows stand for; freezes, thaws and aborts them.
+    """
 
+    CSS_PATH = "runlist.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (160, "-vast")]  # noqa: RUF012 - Textual's own
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "p",
             "pause",
             "Freeze",
-            show=False,
             tooltip="Freeze the run, or those selected: no new step begins; again: they go on",
             id="runs.freeze",
         ),
         Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
     ]
+
+    def beside(self) -> ComposeResult:
+        preview = LivePage(id="preview")
+        preview.can_focus = False
+        yield preview
+
+    def preview(self, key: str) -> list[Spans]:
+        """What is known of a row."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        super().draw()
+        self._draw_preview()
+
+    def _draw_preview(self) -> None:
+        preview = self.query_one("#preview", LivePage)
+        if preview.display:
+            key = self.list.cursor_key
+            preview.show(self.preview(key), key)
+
+    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+        self._draw_preview()
+        self.refresh_bindings()
+
+    # -- what is done to runs --------------------------------------------------------------------------------
 
     def runs_of(self, key: str) -> Sequence[str]:
         """The runs that a row stands for."""

@@ -13,7 +13,7 @@ from screens.views.groups import Waiting, grouped
 from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.runs import changes_at, is_done, named, run_row
-from screens.words import age, age_ends, plural
+from screens.words import age, age_ends
 
 DONE_SHOWN = 200
 """Finished runs in the list; older ones are found by the command line."""
@@ -87,7 +87,7 @@ def _runs(summaries: Sequence[Summary], looks: Looks, where: Callable[[str], str
 
 
 def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "") -> Row:
-    """One decision: what went wrong, where, in which words, and how many ways there are."""
+    """One decision: what went wrong, where, in which words, and for how long it waits."""
     opened = found.opened
     title = looks.line(found.title, 120) or looks.line(found.run_id, 40)
     return Row(
@@ -96,7 +96,7 @@ def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "")
             looks.state("waiting", "decide"),
             named(span(title, "ink-strong"), where, looks),
             what(opened, looks),
-            span(plural(len(opened.options), "way"), "ink-muted"),
+            (),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
         ),
@@ -116,7 +116,7 @@ def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "")
             looks.state("waiting", "decide"),
             named(count, where, looks),
             what(opened, looks),
-            span(plural(len(opened.options), "way"), "ink-muted"),
+            (),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
         ),

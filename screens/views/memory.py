@@ -8,12 +8,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from screens.layout import Row
+from screens.listing import Order
 
 
 class Memory:
-    """Rows by key, each with what it was made from and until when it holds."""
+    """Rows by key, each with what it was made from and until when it holds; and the order in which they stood."""
 
     def __init__(self) -> None:
+        self.order = Order()
         self._rows: dict[str, tuple[object, datetime, Row]] = {}
 
     def row(self, key: str, source: object, now: datetime, make: Callable[[], tuple[Row, datetime]]) -> Row:

@@ -102,6 +102,12 @@ class LiveList(LiveLines):
         elif row.fold is False:
             self.action_move(1)
 
+    def toggle_fold(self) -> None:
+        """Fold or unfold the row under the cursor, if others are under it."""
+        row = self.cursor_row
+        if row is not None and row.fold is not None:
+            self.post_message(self.Folded(self, row.key, not row.fold))
+
     def on_click(self, event: events.Click) -> None:
         """A click on the sign of folding folds."""
         index = event.y + self.scroll_offset.y

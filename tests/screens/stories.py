@@ -111,6 +111,7 @@ class Story:
         incident_id: str = "",
         task: str = "",
         traceback: str = "",
+        fingerprint: str = "",
     ) -> str:
         """An incident at a node; its id."""
         node = self.state.nodes[node_id]
@@ -132,6 +133,7 @@ class Story:
             question=question,
             in_doubt=in_doubt,
             traceback=traceback,
+            fingerprint=fingerprint,
         )
         self.tell(opened, node_id, node.parent_id)
         return incident_id
@@ -218,6 +220,18 @@ def digest() -> Story:
         task="Collect the releases",
     )
     return story.wait(185)
+
+
+def limited(number: int, minutes: float = 0.0, *, fingerprint: str = "f-rate", usd: float | None = None) -> Story:
+    """One of many runs that meet the same limit: they differ in their id, when they began, and what they cost."""
+    story = Story(f"run-{number}", f"chapter {number}", START + timedelta(minutes=minutes))
+    agent = story.open("agent", "writer", story.begin("Write a chapter."), 0)
+    call = story.start("llm", "openai:gpt-4o", agent, 0, messages=1)
+    story.end(call, {"content": "x"}, tokens=(100, 10), usd=usd)
+    call = story.start("llm", "openai:gpt-4o", agent, 1, messages=3)
+    story.fail(call, RATE_LIMITED)
+    story.wait(2).park(call, RATE_LIMITED, fingerprint=fingerprint, action={"model": "openai:gpt-4o"})
+    return story
 
 
 def finished() -> Story:

@@ -18,6 +18,7 @@ from screens.outline import outline
 from screens.views.filter import Filter, filtered
 from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
+from screens.views.node import node_lines
 from screens.views.prompt import (
     KEYS,
     LATER,
@@ -32,7 +33,6 @@ from screens.views.prompt import (
 )
 from screens.views.report import answer_lines, report_lines, traceback_lines
 from screens.views.runs import head_line, node_counts, outcome_lines, run_row
-from screens.views.node import node_lines
 from screens.views.tree import COLUMNS, RunTree
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 
@@ -80,7 +80,7 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
     rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
     assert texts(rows) == [
         " Needs a decision  1",
-        f"◆ decide | weekly digest | permission denied · write_file · write_file needs {NEED} | 4 ways |  | 3m",
+        f"◆ decide | weekly digest | permission denied · write_file · write_file needs {NEED} |  |  | 3m",
         "",
         " Working  1",
         "● running | weekly digest | 1 waiting · 3 running · 3 done | 3.3k | $0.02 | 3m",

@@ -1,0 +1,218 @@
+"""The page on which decisions that are the same get one answer: one of them first, the rest when that proved right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from runtime.link.client import LinkError
+from screens.help import HelpPage
+from screens.layout import Spans, span
+from screens.link import Session
+from screens.views import alike as view
+from screens.views.batch import Came, item_lines, sum_words
+from screens.views.groups import Waiting
+from screens.views.inbox import what
+from screens.views.prompt import Choice, answer_params, asked_for, check
+from screens.views.values import json_text
+from screens.widgets.editor import Editor
+
+
+class AlikeScreen(ModalScreen[None]):
+    """What was there when it was opened is what is answered; what comes later stays. Closing it stops nothing."""
+
+    CSS_PATH = "batch.tcss"
+    AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back", key_display="esc", id="alike.leave"),
+        Binding("y", "confirm", "Yes, answer them", id="alike.confirm"),
+    ]
+
+    def __init__(self, session: Session, alike: Sequence[Waiting]) -> None:
+        """`alike`: at least one decision, the oldest first."""
+        super().__init__()
+        self._session = session
+        self._alike = tuple(alike)
+        self._items = view.items_of(self._alike, session.looks())
+        self._precedent: Mapping[str, Any] = {}
+        self._mode: Literal["choose", "type", "confirm", "sent"] = "choose"
+        self._choice: Choice | None = None
+        self._as_before = False
+        self._params: dict[str, Any] = {}
+        self._results: dict[str, Came] = {}
+        self._said = ""
+        self._armed_at = 0.0
+        self._end: Callable[[], None] = lambda: None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box") as box:
+            box.border_title = f"{len(self._alike)} like this"
+            yield HelpPage()
+            yield Editor(id="value")
+
+    def on_mount(self) -> None:
+        self._armed_at = monotonic() + self._session.arm_after
+        self._end = self._session.link.subscribe(self._changed)
+        self.run_worker(self._look_back(), group="precedent", exit_on_error=False)
+        self._show()
+
+    def on_unmount(self) -> None:
+        self._end()
+
+    def _changed(self) -> None:
+        if self._mode == "sent":
+            self._show()
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def _offer(self) -> list[Choice]:
+        return view.offered(self._alike, self._session.looks(), self._session.letters)
+
+    def _show(self) -> None:
+        if not self.is_attached:
+            return
+        box = self.query_one("#box", Vertical)
+        box.set_class(self._mode == "type", "-typing")
+        keys = {"choose": "esc leaves", "type": "ctrl+s goes on   esc back", "confirm": "y answers   esc back"}
+        box.border_subtitle = keys.get(self._mode, "esc closes; it goes on")
+        self.query_one(HelpPage).show(self._lines(), self._mode)
+
+    def _lines(self) -> list[Spans]:
+        looks = self._session.looks()
+        lines = view.head_lines(self._alike, what(self._alike[0].opened, looks), looks)
+        if self._said:
+            lines.append(span(looks.line(self._said, 500), "severity-error"))
+        lines.append(())
+        if self._mode == "choose":
+            lines += [view.before_words(self._precedent, looks), ()]
+            lines += view.choice_lines(self._offer(), self._precedent, len(self._alike), looks)
+        elif self._mode == "type" and self._choice is not None:
+            wanted = asked_for(self._alike[0].opened, self._choice, looks) or self._choice.hint
+            lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
+            return lines
+        elif self._mode == "confirm":
+            words = view.plan_words(self._label, self._alike, looks, proven=self._as_before)
+            lines.append(span(words, "severity-warning", bold=True))
+        else:
+            lines.append(span(sum_words(self._items, self._came), "ink-strong", bold=True))
+        return [*lines, (), *item_lines(self._items, self._came if self._mode == "sent" else {}, looks)]
+
+    @property
+    def _came(self) -> dict[str, Came]:
+        return view.so_far(self._alike, self._session.link.incidents) | self._results
+
+    @property
+    def _label(self) -> str:
+        looks = self._session.looks()
+        if self._as_before:
+            return looks.line(view.same_words(self._precedent), 40)
+        assert self._choice is not None
+        given = ", ".join(looks.line(str(value), 80) for name, value in self._params.items() if name != "for")
+        return f"{self._choice.label}: {given}" if given else self._choice.label
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """`y` means something only where it was asked."""
+        return self._mode == "confirm" if action == "confirm" else True
+
+    def on_key(self, event: events.Key) -> None:
+        """Letters choose, once the page has stood for a moment; never while something is typed."""
+        if self._mode != "choose":
+            return
+        if monotonic() < self._armed_at:
+            event.stop()
+            return
+        key = event.character or event.key
+        if key == "B" and view.same_words(self._precedent):
+            self._as_before = True
+            self._go("confirm")
+        elif chosen := next((choice for choice in self._offer() if choice.key == key), None):
+            self._choose(chosen)
+        else:
+            return
+        event.stop()
+
+    def _choose(self, choice: Choice) -> None:
+        if choice.refused:
+            self._said = f"{choice.label}: {choice.refused}"
+            self._show()
+            return
+        self._choice, self._as_before, self._params = choice, False, {}
+        if not choice.need:
+            self._params = answer_params(choice)
+            self._go("confirm")
+            return
+        self._go("type")
+        before = self._alike[0].opened.action.get("arguments")
+        text = json_text(before) if choice.need == "arguments" and before else ""
+        self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
+
+    def on_editor_sent(self, message: Editor.Sent) -> None:
+        assert self._choice is not None
+        try:
+            params = answer_params(self._choice, message.text)
+            check(self._alike[0].opened, self._choice.option, params)
+        except ValueError as exc:
+            self._said = str(exc)
+            self._show()
+            return
+        self._params = params
+        self._go("confirm")
+
+    def _go(self, mode: Literal["choose", "type", "confirm", "sent"]) -> None:
+        self._mode, self._said = mode, ""
+        if mode != "type":
+            self.query_one(HelpPage).focus()
+        self._show()
+        self.refresh_bindings()
+
+    def action_leave(self) -> None:
+        """One step back; from the first, and once it is sent, away."""
+        if self._mode in ("choose", "sent"):
+            self.dismiss()
+        else:
+            self._go("choose")
+
+    def action_confirm(self) -> None:
+        self._go("sent")
+        self.run_worker(self._answer(), group="answer", exit_on_error=False)
+
+    # -- the runtime -----------------------------------------------------------------------------------------
+
+    def _where(self) -> dict[str, str]:
+        host = self._session.link.where(self._alike[0].run_id)
+        return {"where": host} if host else {}
+
+    async def _look_back(self) -> None:
+        incident_id = self._alike[0].opened.incident_id
+        try:
+            self._precedent = await self._session.link.command("precedent", incident_id=incident_id, **self._where())
+        except LinkError as exc:
+            self._said = f"Whether one of them was answered before is not known: {exc}"
+        self._show()
+
+    async def _answer(self) -> None:
+        """The whole of it is the runtime's: it goes on though the console is closed."""
+        ids = [found.opened.incident_id for found in self._alike]
+        if self._as_before:
+            first, option, params = str(self._precedent["id"]), str(self._precedent["option"]), {}
+        else:
+            assert self._choice is not None
+            first, option, params = ids[0], self._choice.option, self._params
+        try:
+            told = await self._session.link.command(
+                "answer_like", incident_id=first, option=option, params=params, only=ids, **self._where()
+            )
+        except LinkError as exc:
+            self._said = str(exc)
+        else:
+            self._results = view.results(told)
+        self._show()

@@ -1,0 +1,227 @@
+"""The form that starts a run: of which swarm, on which input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+from runtime.link.client import LinkError
+from screens.layout import span
+from screens.link import Session
+from screens.views.start import COLUMNS, BadLimits, known_refs, limits_of, suggested
+from screens.widgets.bar import Bar
+from screens.widgets.editor import Editor
+from screens.widgets.livelines import LiveLines
+from screens.widgets.livelist import LiveList
+
+_FIELDS = (
+    ("ref", "Swarm", "path/to/file.py:name or package.module:name"),
+    ("host", "Host", "where it is to run"),
+    ("title", "Title", "what lists call it; empty: the swarm's name"),
+    ("limits", "Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
+)
+
+
+class Suggestions(LiveList):
+    """References to choose from, on the ground of a dialog."""
+
+    GROUND: ClassVar[str] = "panel"
+    DEFAULT_CSS = "Suggestions { background: $panel; }"
+
+
+class StartScreen(ModalScreen[str]):
+    """Gives the id of the run that it started, when it is there; an empty text if it was left.
+
+    Nothing that was typed is lost by a mistake: it is said below the fields, and they stay as they are.
+    """
+
+    CSS_PATH = "start.tcss"
+    AUTO_FOCUS: ClassVar[str | None] = "#ref"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "start", "Start", id="start.start"),
+        Binding("escape", "leave", "Leave", key_display="esc", id="start.leave"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="start.next"),
+        Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="start.previous"),
+        Binding("ctrl+c", "leave", "Leave", show=False, id="start.leave_too"),
+    ]
+
+    def __init__(self, session: Session, ref: str = "", host: str = "") -> None:
+        """`ref` and `host` stand in their fields at first."""
+        super().__init__()
+        self._session = session
+        self._ref = ref
+        self._host = host
+        self._root = ""
+        self._found: Sequence[str] = ()
+        self._asked_to_leave = False
+        self._busy = False
+
+    # -- the fields ------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        glyphs = self._session.glyphs
+        with Vertical(id="start") as box:
+            box.border_title = "Start a run"
+            box.border_subtitle = "ctrl+s starts   tab next   esc leaves"
+            for name, title, hint in _FIELDS:
+                if name != "host" or len(self._session.link.host_names) > 1:
+                    yield self._field(name, title, hint)
+                if name == "ref":
+                    yield Suggestions(COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
+                    yield Label("Input", classes="name", markup=False)
+                    yield Editor(id="input")
+            yield Bar(id="said", ellipsis=glyphs.ellipsis)
+
+    def _field(self, name: str, title: str, hint: str) -> Horizontal:
+        value = {"ref": self._ref, "host": self._host}.get(name, "")
+        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, id=name)
+        field.cursor_blink = False
+        return Horizontal(Label(title, classes="name", markup=False), field, classes="field")
+
+    def on_mount(self) -> None:
+        editor = self.query_one("#input", Editor)
+        editor.single = False  # `enter` makes a new line here
+        self._suggest()
+        self.run_worker(self._look(), group="look", exit_on_error=False)
+
+    async def _look(self) -> None:
+        """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
+        try:
+            found = await self._session.link.command("swarms", **self._where())
+        except LinkError as exc:
+            self._say(f"The workspace's swarms are not known: {exc}", "warning")
+            return
+        self._root, self._found = str(found["root"]), [str(ref) for ref in found["refs"]]
+        typed = self._value("ref")
+        if self._root and typed == self._ref:
+            self.query_one("#ref", Input).value = self._relative(typed)
+        self._suggest()
+
+    def _suggest(self) -> None:
+        link = self._session.link
+        host = self._where().get("where", "")
+        known = known_refs(
+            (run for run in link.summaries.values() if not host or link.where(run.id) == host), self._root
+        )
+        typed = self._value("ref")
+        searched = "" if typed == self._relative(self._ref) else typed
+        rows = suggested(searched, known, self._found, self._session.looks())
+        self.query_one(Suggestions).show(rows)
+
+    def _value(self, name: str) -> str:
+        field = self.query(f"#{name}")
+        return field.first(Input).value.strip() if field else ""
+
+    def _where(self) -> dict[str, str]:
+        names = self._session.link.host_names
+        return {"where": self._value("host") or names[0]} if len(names) > 1 else {}
+
+    def _relative(self, ref: str) -> str:
+        """A reference as one types it in the workspace."""
+        return ref.removeprefix(f"{self._root.rstrip('/')}/") if self._root else ref
+
+    @property
+    def _typed(self) -> bool:
+        """Whether something would be lost."""
+        changed = self._value("ref") not in ("", self._ref, self._relative(self._ref))
+        changed = changed or any(self._value(name) for name in ("title", "limits"))
+        return changed or bool(self.query_one("#input", Editor).text.strip())
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        self._asked_to_leave = False
+        if message.input.id in ("ref", "host"):
+            self._suggest()
+
+    def on_input_submitted(self, _message: Input.Submitted) -> None:
+        self.focus_next()
+
+    def on_editor_sent(self, _message: Editor.Sent) -> None:
+        self.action_start()
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """A suggestion is taken over; the input comes next."""
+        self.query_one("#ref", Input).value = message.key
+        self.query_one("#input", Editor).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """From the swarm's field down to what is suggested, and back."""
+        suggestions = self.query_one(Suggestions)
+        if event.key == "down" and self.focused is self.query_one("#ref") and suggestions.keys:
+            event.stop()
+            suggestions.focus()
+        elif event.key == "up" and self.focused is suggestions and suggestions.cursor_key == suggestions.keys[0]:
+            event.stop()
+            event.prevent_default()
+            self.query_one("#ref").focus()
+
+    def action_leave(self) -> None:
+        """Leave; where something was typed, at the second time."""
+        if self._typed and not self._asked_to_leave:
+            self._asked_to_leave = True
+            self._say("What you typed is lost: esc again leaves.", "warning")
+        else:
+            self.dismiss("")
+
+    # -- starting --------------------------------------------------------------------------------------------
+
+    def action_start(self) -> None:
+        if self._busy:
+            return
+        ref = self._value("ref")
+        if not ref:
+            self._say("Say which swarm: path/to/file.py:name or package.module:name", "error")
+            self.query_one("#ref").focus()
+            return
+        try:
+            limits = limits_of(self._value("limits"))
+        except BadLimits as exc:
+            self._say(str(exc), "error")
+            self.query_one("#limits").focus()
+            return
+        args: dict[str, Any] = {
+            "input": self.query_one("#input", Editor).text,
+            "title": self._value("title"),
+            "options": {"budget": dict(limits)} if limits else {},
+        }
+        self._busy = True
+        self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
+
+    async def _start(self, ref: str, args: dict[str, Any]) -> None:
+        link = self._session.link
+        self._say("loading the swarm")
+        try:
+            checked = await link.command("check", ref=ref, **self._where())
+            self._say("starting")
+            started = await link.command("start", ref=checked["ref"], **args, **self._where())
+        except LinkError as exc:
+            self._say(str(exc), "error")
+        else:
+            await self._there(str(started["run_id"]))
+        finally:
+            self._busy = False
+
+    async def _there(self, run_id: str) -> None:
+        """Wait until the run is told of: it was created, and can be looked at."""
+        changed = asyncio.Event()
+        end = self._session.link.subscribe(changed.set)
+        try:
+            while run_id not in self._session.link.summaries:
+                await changed.wait()
+                changed.clear()
+        finally:
+            end()
+        self.dismiss(run_id)
+
+    def _say(self, text: str, severity: str = "info") -> None:
+        looks = self._session.looks()
+        self.query_one("#said", Bar).show(span(looks.line(text, 1_000), f"severity-{severity}"))

@@ -1,0 +1,70 @@
+"""The screen of swarms: every run below the swarm that it is of, how far it is, what it costs; and a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from screens.layout import Row, Spans
+from screens.link import Session
+from screens.messages import OpenRun
+from screens.runlist import RunListScreen
+from screens.start import StartScreen
+from screens.views.memory import Memory
+from screens.views.preview import preview_lines
+from screens.views.swarms import COLUMNS, SWARM, ref_of, runs_of, swarm_lines, swarm_rows
+from screens.views.trends import Trends
+from screens.widgets.livelines import LiveLines
+
+
+class SwarmsScreen(RunListScreen):
+    """Swarms and their runs."""
+
+    BINDING_GROUP_TITLE = "Swarms"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
+    ]
+    COLUMNS = COLUMNS
+    EMPTY = "No runs yet. s starts one."
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._memory = Memory()
+        self._trends = Trends()
+
+    def crumbs(self) -> Spans:
+        return self.trail("swarms")
+
+    def all_rows(self) -> Sequence[Row]:
+        looks, summaries = self.session.looks(), self.link.summaries
+        self._trends.look(summaries, looks.now)
+        return swarm_rows(summaries, looks, self._trends, self.link.where, self._memory)
+
+    def preview(self, key: str) -> list[Spans]:
+        looks, summaries = self.session.looks(), self.link.summaries
+        if key.startswith(SWARM):
+            return swarm_lines(key, summaries, looks, self.link.where)
+        return preview_lines(key, summaries, self.link.incidents, looks)
+
+    def runs_of(self, key: str) -> Sequence[str]:
+        return runs_of(key, self.link.summaries, self.link.where)
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """Open a run; fold or unfold a swarm."""
+        kind, _, name = message.key.partition(":")
+        if kind == "run":
+            self.post_message(OpenRun(name))
+        else:
+            self.list.toggle_fold()
+
+    def action_start(self) -> None:
+        """Open the form, with the swarm under the cursor in it."""
+        key, summaries = self.list.cursor_key, self.link.summaries
+        host = next((self.link.where(run_id) for run_id in runs_of(key, summaries, self.link.where)), "")
+        self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host), self._started)
+
+    def _started(self, run_id: str | None) -> None:
+        if run_id:
+            self.post_message(OpenRun(run_id))

@@ -1,0 +1,52 @@
+"""What a form that starts a run suggests, and what it reads out of its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from runtime.record.state import Summary
+from screens.layout import Column, Row, span
+from screens.views.filter import Filter
+from screens.views.looks import Looks
+
+COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12))
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
+    """The references of earlier runs, the latest first; those below `root` relative to it."""
+    newest = sorted(summaries, key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
+    below = f"{root.rstrip('/')}/" if root else ""
+    return list(dict.fromkeys(found.ref.removeprefix(below) if below else found.ref for found in newest if found.ref))
+
+
+def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Looks) -> list[Row]:
+    """References that have what was typed: those that were run before it first, then those of the workspace's files."""
+    means = Filter(typed.strip()).means
+    refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "in a file")
+    return [
+        Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
+        for ref, source in refs.items()
+        if ref != typed and means(ref)
+    ]
+
+
+class BadLimits(ValueError):
+    """A limit that is not written as a name and a number."""
+
+
+def limits_of(text: str) -> Mapping[str, float]:
+    """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`. Which names there are, the runtime knows.
+
+    Raises:
+        BadLimits: one is not written so.
+    """
+    found: dict[str, float] = {}
+    for each in text.replace(",", " ").split():
+        name, _, number = each.partition("=")
+        try:
+            found[name] = int(number) if number.lstrip("+-").isdigit() else float(number)
+        except ValueError as exc:
+            raise BadLimits(f"{each}: write name=number, such as max_steps=20") from exc
+    return found

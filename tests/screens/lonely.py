@@ -1,0 +1,86 @@
+"""One screen on an app of its own: what it shows, and what it asks the console for, without the rest of the console."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.app import App
+from textual.pilot import Pilot
+
+from screens.glyphs import ASCII, UNICODE
+from screens.link import Session
+from screens.linked import LinkedScreen
+from screens.messages import OpenRun
+from tests.screens.desk import Desk
+from tests.screens.stories import Story
+from tests.screens.test_livewidgets import screen_text
+from themes.loader import built_in
+
+
+class Lonely(App[None]):
+    """Shows a screen; keeps which runs were to be opened."""
+
+    def __init__(self, screen: LinkedScreen, theme: str = "orbiter-dark") -> None:
+        super().__init__()
+        for each in built_in():
+            self.register_theme(each)
+        self.theme = theme
+        self.shown = screen
+        self.opened: list[OpenRun] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.shown)
+
+    def on_open_run(self, message: OpenRun) -> None:
+        self.opened.append(message)
+
+
+def lonely(
+    made: Callable[[Session], LinkedScreen], *stories: Story, ascii_only: bool = False, theme: str = "orbiter-dark"
+) -> tuple[Lonely, Desk]:
+    """An app that shows the screen over these stories."""
+    desk = Desk(*stories)
+    session = Session(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    return Lonely(made(session), theme), desk
+
+
+@asynccontextmanager
+async def showing(
+    made: Callable[[Session], LinkedScreen],
+    *stories: Story,
+    size: tuple[int, int] = (100, 30),
+    ascii_only: bool = False,
+) -> AsyncIterator[tuple[Pilot[None], Desk]]:
+    """The screen at work."""
+    app, desk = lonely(made, *stories, ascii_only=ascii_only)
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot)
+        yield pilot, desk
+
+
+async def drawn(pilot: Pilot[Any]) -> None:
+    """What is known by now is on the screen."""
+    for _ in range(2):
+        await pilot.pause()
+        if isinstance(pilot.app.screen, LinkedScreen):
+            pilot.app.screen.draw()
+    await pilot.pause()
+
+
+async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
+    """Wait for a fact, not for a time."""
+    async with asyncio.timeout(20):
+        while not true():
+            await pilot.pause(0.01)
+
+
+def text_of(pilot: Pilot[Any]) -> str:
+    return "\n".join(screen_text(pilot.app))
+
+
+def line_with(pilot: Pilot[Any], words: str) -> str:
+    """The line of the screen that has these words; empty if none does."""
+    return next((line for line in screen_text(pilot.app) if words in line), "")

@@ -1,0 +1,435 @@
+"""The inbox: which decision comes first, those that are the same on one line, and one answer for all of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.record.journal import OpenIncident
+from screens.alike import AlikeScreen
+from screens.batch import BatchScreen
+from screens.home import FIRST_USE, HomeScreen
+from screens.layout import plain
+from screens.views.alike import SHOWN, before_words, items_of, offered, plan_words, so_far
+from screens.views.attention import blocked, in_order, weight
+from screens.views.groups import alike, members
+from screens.views.inbox import inbox_rows
+from screens.views.looks import Looks
+from screens.views.memory import Memory
+from screens.views.preview import preview_lines
+from screens.views.prompt import KEYS
+from tests.screens.lonely import drawn, line_with, showing, text_of, until
+from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest, finished, limited
+
+
+def waiting_of(*stories: Story) -> list[OpenIncident]:
+    return [
+        OpenIncident(story.run_id, story.title, found.opened)
+        for story in stories
+        for found in story.state.open_incidents
+    ]
+
+
+def summaries_of(*stories: Story) -> dict[str, Any]:
+    return {story.run_id: story.state.summary() for story in stories}
+
+
+def ranked(*stories: Story, minutes: float = 60) -> list[str]:
+    found = in_order(waiting_of(*stories), summaries_of(*stories), START + timedelta(minutes=minutes))
+    return [each.run_id for each in found]
+
+
+# -- which comes first -----------------------------------------------------------------------------------------
+
+
+def test_what_waits_longer_costs_more_or_blocks_more_comes_first() -> None:
+    one, older = limited(1, 30, fingerprint="a"), limited(2, 0, fingerprint="b")
+    assert ranked(one, older) == ["run-2", "run-1"]
+    dear = limited(3, 30, fingerprint="c", usd=9.0)
+    assert ranked(one, dear) == ["run-3", "run-1"]
+    deep = limited(4, 30, fingerprint="d")
+    state = deep.state
+    deep.park(
+        deep.start("tool", "look", deep.open("group", "inner", state.nodes[state.roots[0]].children[0])), BROKEN_TOOL
+    )
+    assert ranked(one, deep)[0] == "run-4"
+
+
+def test_in_a_run_where_everything_waits_all_that_is_left_of_it_is_blocked() -> None:
+    story = limited(1)
+    (found,) = waiting_of(story)
+    summary = story.state.summary()
+    around = len(found.opened.lineage)
+    assert blocked(found, summary) == around
+    parked = summary.model_copy(update={"state": "waiting", "nodes": {"running": 9, "waiting": 3, "succeeded": 50}})
+    assert blocked(found, parked) == 12
+    assert blocked(found, parked.model_copy(update={"open_incidents": 3})) == max(around, 4)
+    assert blocked(found, None) == around
+
+
+def test_those_that_are_the_same_count_together_and_stand_together_the_oldest_first() -> None:
+    alone = limited(1, 0, fingerprint="alone")
+    many = [limited(n, 20 + n, fingerprint="many") for n in (5, 4, 3)]
+    assert ranked(alone, *many) == ["run-3", "run-4", "run-5", "run-1"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 90), st.sampled_from("abc"), st.none() | st.integers(0, 9)), max_size=7),
+    st.randoms(),
+)
+def test_the_order_does_not_depend_on_how_they_arrive(made: list[tuple[int, str, int | None]], random: Any) -> None:
+    stories = [limited(n, minutes, fingerprint=mark, usd=usd) for n, (minutes, mark, usd) in enumerate(made)]
+    expected = ranked(*stories)
+    mixed = list(stories)
+    random.shuffle(mixed)
+    assert ranked(*mixed) == expected
+    assert sorted(expected) == sorted(story.run_id for story in stories)
+    groups = [limited_mark for limited_mark, _ in _runs([_mark(stories, run_id) for run_id in expected])]
+    assert len(groups) == len(set(groups)), "a group stands in one piece"
+
+
+def _mark(stories: list[Story], run_id: str) -> str:
+    return next(waiting_of(story)[0].opened.fingerprint for story in stories if story.run_id == run_id)
+
+
+def _runs(marks: list[str]) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    for mark in marks:
+        if not found or found[-1][0] != mark:
+            found.append((mark, 1))
+    return found
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_waiting_longer_never_weighs_less(one: float, more: float) -> None:
+    (found,) = waiting_of(limited(1))
+    now = found.opened.ts + timedelta(seconds=one)
+    assert weight(found, None, now) <= weight(found, None, now + timedelta(seconds=more))
+
+
+async def test_the_order_stays_while_nothing_comes_or_goes_and_n_follows_it() -> None:
+    slow, quick = limited(1, 10, fingerprint="a"), limited(2, 0, fingerprint="b")
+    async with showing(HomeScreen, slow, quick) as (pilot, desk):
+        session = pilot.app.screen.session  # type: ignore[attr-defined]
+        before = [found.run_id for found in session.decisions()]
+        assert before == ["run-2", "run-1"]
+        agent = next(node.id for node in slow.state.nodes.values() if node.kind == "agent")
+        more = slow.start("llm", "openai:gpt-4o", agent, 7, messages=1)
+        slow.end(more, {"content": "x"}, tokens=(1, 1), usd=500.0)
+        desk.changed()
+        await drawn(pilot)
+        assert [found.run_id for found in session.decisions()] == before, "a cost that grew moves nothing"
+        await pilot.press("n")
+        assert pilot.app.opened[-1].run_id == "run-2"  # type: ignore[attr-defined]
+        await pilot.press("o", "o", "o", "o", "o", "o", "o")
+        await drawn(pilot)
+        assert [found.run_id for found in session.decisions()] == ["run-1", "run-2"], "it was asked for anew"
+
+
+# -- groups ----------------------------------------------------------------------------------------------------
+
+
+def test_equal_decisions_are_one_line_with_the_others_under_it() -> None:
+    stories = [limited(n, n) for n in range(1, 4)]
+    rows = inbox_rows({}, in_order(waiting_of(*stories), {}, START), Looks(START + timedelta(minutes=9)))
+    above, *under = rows[1:]
+    assert plain(above.cells[1]) == "3 like this"
+    assert plain(above.cells[2]).startswith("rate limited · openai:gpt-4o")
+    assert plain(above.cells[5]) == "7m", "as old as the oldest"
+    assert above.fold is True
+    assert [row.under for row in under] == [above.key] * 3
+    assert plain(rows[0].cells[1]).strip() == "3", "the heading counts decisions, not lines"
+
+
+def test_one_of_a_kind_or_without_a_fingerprint_or_of_another_host_is_no_group() -> None:
+    stories = [limited(1, fingerprint=""), limited(2, fingerprint=""), limited(3), limited(4)]
+    waiting = waiting_of(*stories)
+    where = {"run-3": "east", "run-4": "west"}.get
+    rows = inbox_rows({}, waiting, Looks(START), lambda run_id: where(run_id, ""))
+    assert [row.fold for row in rows if not row.heading] == [None] * 4
+    assert len({alike(found, where(found.run_id, "")) for found in waiting}) == 4
+    assert [found.run_id for found in members("incident:run-3-inc-1", waiting)] == ["run-3", "run-4"]
+    assert members("incident:nobody", waiting) == []
+
+
+def test_a_row_is_made_anew_only_when_it_says_something_else() -> None:
+    stories, memory = [limited(1), limited(2, fingerprint="b"), finished()], Memory()
+    summaries, waiting = summaries_of(*stories), waiting_of(*stories)
+
+    def rows(seconds: float) -> list[Any]:
+        return [row for row in inbox_rows(summaries, waiting, Looks(START + timedelta(seconds=seconds)), memory=memory)
+                if not row.heading]  # fmt: skip
+
+    first, again = rows(3620), rows(3621)
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    summaries["run-1"] = summaries["run-1"].model_copy(update={"steps": 99})
+    changed = [one.key for one, other in zip(first, rows(3622), strict=True) if one is not other]
+    assert changed == ["run:run-1"]
+    assert len([1 for one, other in zip(first, rows(9000), strict=True) if one is not other]) >= 4, "ages went on"
+
+
+async def test_a_group_unfolds_and_enter_opens_its_oldest() -> None:
+    async with showing(HomeScreen, *[limited(n, n) for n in (3, 1, 2)]) as (pilot, _):
+        assert "3 like this" in text_of(pilot)
+        assert text_of(pilot).count("◆ decide") == 1
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (pilot.app.opened[-1].run_id, pilot.app.opened[-1].incident_id) == ("run-1", "run-1-inc-1")  # type: ignore[attr-defined]
+        await pilot.press("right")
+        await drawn(pilot)
+        assert text_of(pilot).count("◆ decide") == 4
+        await pilot.press("down", "down", "enter")
+        await pilot.pause()
+        assert pilot.app.opened[-1].run_id == "run-2"  # type: ignore[attr-defined]
+        await pilot.press("left")
+        await pilot.pause()
+        assert pilot.app.screen.list.cursor_key.startswith("group:")  # type: ignore[attr-defined]
+        await pilot.press("space")
+        await drawn(pilot)
+        assert text_of(pilot).count("◆ decide") == 1
+
+
+async def test_beside_the_list_a_group_names_its_runs() -> None:
+    async with showing(HomeScreen, *[limited(n, n) for n in range(1, 20)], size=(200, 60)) as (pilot, _):
+        text = text_of(pilot)
+        assert "19 like this" in text
+        assert "chapter 12 · run-12" in text
+        assert "and 7 more" in text
+    assert preview_lines("group::gone", {}, {}, Looks(START)) == []
+
+
+# -- one answer for all of them --------------------------------------------------------------------------------
+
+
+def wide(story: Story) -> Story:
+    """A permission for a path of its own, with the fingerprint of all others."""
+    tool = story.start("tool", "write_file", story.open("agent", "a", story.begin("Go.")), path=f"/data/{story.run_id}")
+    need = f"fs.write:/data/{story.run_id}"
+    story.park(tool, DENIED, need=need, fingerprint="f-write", action={"tool": "write_file"})
+    return story
+
+
+def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> None:
+    alike_ones = waiting_of(*[wide(Story(f"r{n}", f"t{n}")) for n in (1, 2)])
+    looks = Looks(START)
+    choices = {(choice.option, choice.standing): choice for choice in offered(alike_ones, looks, KEYS)}
+    assert choices["grant", True].refused
+    assert not choices["grant", False].refused
+    assert [item.title for item in items_of(alike_ones, looks)] == [
+        "t1 · r1 · fs.write:/data/r1",
+        "t2 · r2 · fs.write:/data/r2",
+    ]
+    long = waiting_of(wide(Story("r3" * SHOWN, "t3")))
+    refused = {
+        choice.option: choice.refused for choice in offered([*alike_ones, *long], looks, KEYS) if not choice.standing
+    }
+    assert "too long to be shown" in refused["grant"]
+    assert not refused["deny"]
+
+
+def test_the_plan_names_how_many_and_what_proved_right() -> None:
+    found, looks = waiting_of(*[limited(n) for n in (1, 2, 3)]), Looks(START)
+    first = plan_words("Retry operation", found, looks, proven=False)
+    assert (
+        first
+        == "Answer the oldest (chapter 1) with Retry operation? When that proved right, the other 2 too, once each."
+    )
+    assert plan_words("retry", found, looks, proven=True).startswith("Answer 3 decisions with retry, once each")
+    words = plain(before_words({"option": "retry", "by": "a\x1bda", "state": "failed again", "detail": "i-9"}, looks))
+    assert words == "a␛da answered one of them retry: ✗ failed again · i-9"
+
+
+def test_what_shows_before_the_runtime_tells_what_came_of_each() -> None:
+    stories = [limited(n, n) for n in (1, 2, 3)]
+    asked = waiting_of(*stories)
+    stories[0].answer("run-1-inc-1", "retry")
+    stories[1].answer("run-2-inc-1", "retry")
+    node = asked[1].opened.node_id
+    stories[1].wait(5).park(node, BROKEN_TOOL, fingerprint="f-rate")
+    now = {found.opened.incident_id: found for found in waiting_of(*stories)}
+    came = so_far(asked, now)
+    assert {key: found.word for key, found in came.items()} == {
+        "run-1-inc-1": "answered",
+        "run-2-inc-1": "failed again",
+    }
+    assert came["run-2-inc-1"].detail == "run-2-inc-2"
+
+
+async def test_b_answers_the_oldest_and_the_rest_after_y_and_lists_what_came_of_each() -> None:
+    stories = [limited(n, n) for n in (1, 2, 3)]
+    async with showing(HomeScreen, *stories, size=(140, 40)) as (pilot, desk):
+        await pilot.press("B")
+        await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
+        await pilot.press("enter", "y")
+        assert not any(verb == "answer_like" for verb, _ in desk.said)
+        await pilot.press("r")
+        await until(pilot, lambda: "the other 2 too" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "the other 2 too" not in text_of(pilot))
+        await pilot.press("r", "enter")
+        assert not any(verb == "answer_like" for verb, _ in desk.said), "enter answers nothing"
+        stories[2].answer("run-3-inc-1", "deny", who="bob")
+        await pilot.press("y")
+        await until(pilot, lambda: "2 went on, 1 refused" in text_of(pilot))
+        said = next(args for verb, args in desk.said if verb == "answer_like")
+        assert said == {
+            "incident_id": "run-1-inc-1",
+            "option": "retry",
+            "params": {},
+            "only": ["run-1-inc-1", "run-2-inc-1", "run-3-inc-1"],
+        }
+        assert "ada answered" in line_with(pilot, "chapter 3 ·")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+
+
+async def test_b_answers_the_rest_as_the_one_that_proved_right() -> None:
+    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+        desk.precedent = {"id": "i-0", "option": "switch_model", "by": "ada", "state": "went on", "detail": "succeeded"}
+        await pilot.press("B")
+        await until(pilot, lambda: "Answer all 2 the same: switch_model" in text_of(pilot))
+        await pilot.press("B", "y")
+        await until(pilot, lambda: "2 went on" in text_of(pilot))
+        said = next(args for verb, args in desk.said if verb == "answer_like")
+        assert (said["incident_id"], said["option"], said["params"]) == ("i-0", "switch_model", {})
+
+
+async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said() -> None:
+    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+        desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "failed again", "detail": "i-1"}
+        await pilot.press("B")
+        await until(pilot, lambda: "failed again" in text_of(pilot))
+        await pilot.press("B")
+        assert "y answers" not in text_of(pilot), "what failed again is not offered"
+        await pilot.press("m", "enter")
+        await until(pilot, lambda: "something is needed here: model" in text_of(pilot))
+        await pilot.press(*"openai:o", "enter")
+        await until(pilot, lambda: "Retry with another model: openai:o" in text_of(pilot))
+        desk.refuses["answer_like"] = "there is no provider 'x'"
+        await pilot.press("y")
+        await until(pilot, lambda: "there is no provider 'x'" in text_of(pilot))
+        assert "2 not yet" in text_of(pilot)
+
+
+async def test_keys_that_were_typed_before_the_page_stood_choose_nothing() -> None:
+    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)]) as (pilot, _):
+        screen = pilot.app.screen
+        assert isinstance(screen, HomeScreen)
+        slow = AlikeScreen(screen.session, screen._alike())
+        slow._session = type(screen.session)(screen.link, clock=screen.session.clock, arm_after=3600.0)
+        await pilot.app.push_screen(slow)
+        await pilot.press("r", "y")
+        assert slow._mode == "choose"
+
+
+async def test_what_is_like_no_other_has_no_such_key() -> None:
+    async with showing(HomeScreen, digest(), finished()) as (pilot, _):
+        await pilot.press("B")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, HomeScreen)
+        assert "B answer all" not in text_of(pilot)
+
+
+# -- filter, sort, selection -----------------------------------------------------------------------------------
+
+
+async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was() -> None:
+    async with showing(HomeScreen, digest(), finished(), size=(80, 24)) as (pilot, _):
+        await pilot.press("slash", *"manual")
+        await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
+        await pilot.press("enter", "escape")
+        await until(pilot, lambda: "left out" not in text_of(pilot))
+        assert "weekly digest" in text_of(pilot)
+        await pilot.press("slash")
+        await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
+        await pilot.press(*"!(", "enter")
+        await until(pilot, lambda: "no regular expression: missing )" in text_of(pilot))
+        assert "weekly digest" in text_of(pilot)
+
+
+async def test_faults_only_and_sorting_by_the_columns() -> None:
+    async with showing(HomeScreen, digest(), finished(), limited(7, 3, usd=2.0), size=(120, 24)) as (pilot, _):
+        await pilot.press("F")
+        await drawn(pilot)
+        assert "faults only · 1 left out" in text_of(pilot)
+        assert "translate manual" not in text_of(pilot)
+        await pilot.press("F", "o", "o", "o", "o", "o")
+        await drawn(pilot)
+        assert "cost↑" in text_of(pilot).splitlines()[1]
+        working = text_of(pilot).partition("Working")[2]
+        assert working.index("weekly digest") < working.index("chapter 7")
+        await pilot.press("O")
+        await drawn(pilot)
+        assert "cost↓" in text_of(pilot).splitlines()[1]
+        working = text_of(pilot).partition("Working")[2]
+        assert working.index("chapter 7") < working.index("weekly digest")
+
+
+async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_was_said() -> None:
+    stories = [limited(n, n, fingerprint=f"f{n}") for n in (1, 2, 3)]
+    async with showing(HomeScreen, *stories, finished(), size=(140, 40)) as (pilot, desk):
+        await pilot.press("space", "space")
+        await drawn(pilot)
+        assert "2 selected" in text_of(pilot)
+        await pilot.press("p")
+        await until(pilot, lambda: "2 frozen" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await pilot.press("p")
+        await until(pilot, lambda: "2 thawed" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await pilot.press("ctrl+a", "A")
+        await until(pilot, lambda: "Abort 3 runs?" in text_of(pilot))
+        await pilot.press("enter", "n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        assert not any(verb == "abort" for verb, _ in desk.said)
+        await pilot.press("A")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
+        stories[1].finish("failed", error="too late")
+        await pilot.press("y")
+        await until(pilot, lambda: "2 aborting, 1 refused" in text_of(pilot))
+        assert "has ended: it is failed" in line_with(pilot, "✗ refused")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await pilot.press("escape")
+        await drawn(pilot)
+        assert "selected" not in text_of(pilot)
+        ended = [args["run_id"] for verb, args in desk.said if verb == "abort"]
+        assert sorted(ended) == ["run-1", "run-2", "run-3"]
+
+
+async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
+    async with showing(HomeScreen, limited(1)) as (pilot, desk):
+        await pilot.press("p")
+        await until(pilot, lambda: "chapter 1: frozen" in text_of(pilot))
+        await pilot.press("p")
+        await until(pilot, lambda: "chapter 1: thawed" in text_of(pilot))
+        desk.refuses["freeze"] = "a viewer may look, not act"
+        await pilot.press("p")
+        await until(pilot, lambda: "a viewer may look" in text_of(pilot))
+
+
+async def test_a_decision_that_came_is_marked_as_new() -> None:
+    story = digest()
+    async with showing(HomeScreen, story) as (pilot, desk):
+        assert not line_with(pilot, "permission denied").startswith("+")
+        new = limited(8, 60)
+        desk.stories[new.run_id] = new
+        desk.changed()
+        await until(pilot, lambda: "rate limited" in text_of(pilot))
+        assert line_with(pilot, "rate limited").startswith("+")
+        new.wait(120)
+        desk.changed()
+        await drawn(pilot)
+        assert line_with(pilot, "rate limited").startswith(" ")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_with_no_runs_the_inbox_says_how_to_start_one(size: tuple[int, int]) -> None:
+    async with showing(HomeScreen, size=size) as (pilot, _):
+        assert FIRST_USE in text_of(pilot)
