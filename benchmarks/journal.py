@@ -83,10 +83,14 @@ class Batching:
         connection.close()
 
     async def append(self) -> None:
+        await self.note()
+
+    def note(self) -> asyncio.Future[int]:
+        """An event that need not be waited for."""
         self.turn += 1
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.waiting.put((self.turn % PRODUCERS, line(self.turn), future))
-        await future
+        return future
 
     async def close(self) -> None:
         self.waiting.put(None)

@@ -6,6 +6,7 @@ Also a swarm file: ``benchmarks/looping.py:agent`` is driven by the runtime, as 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,15 +17,21 @@ from orbiter.models.types import ModelResponse
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, Usage, UserMessage
 
 STEPS = 10
+LONG = 100
+"""Rounds of the loop: ten, or so many as its task ends with, at most `LONG`."""
+
+Record = Callable[[bool], Awaitable[None]]
+"""Called when a step begins (False) and when it has ended (True)."""
 
 
 class Instant(ModelProvider):
-    """Calls the tool ten times, then ends. What it says depends on the conversation alone."""
+    """Calls the tool ten times, or as often as told to, then ends. What it says depends on the conversation alone."""
 
-    async def complete(self, messages: list[Message], **_: Any) -> ModelResponse:
+    async def complete(self, messages: list[Message], **_settings: Any) -> ModelResponse:
         said = sum(message.role == "assistant" for message in messages)
         usage = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
-        if "loop" not in str(messages[1].content) or said == STEPS:
+        task, _, rounds = str(messages[1].content).partition(" ")
+        if task != "loop" or said == int(rounds or STEPS):
             return ModelResponse(content="done", usage=usage)
         call = ToolCall(id=f"c{said}", name="add", arguments=f'{{"a": {said}, "b": 3}}')
         return ModelResponse(tool_calls=[call], usage=usage, finish_reason="tool_calls")
@@ -43,7 +50,7 @@ async def add(a: int, b: int) -> str:
     return str(a + b)
 
 
-agent = Agent(name="looper", model="instant:x", instructions="be", tools=[add], max_steps=STEPS + 1)
+agent = Agent(name="looper", model="instant:x", instructions="be", tools=[add], max_steps=LONG + 1)
 workflow = Swarm(agents=[Agent(name=name, model="instant:x", instructions="be") for name in "abc"])
 
 
@@ -59,13 +66,18 @@ class _Result(BaseModel):
     steps: int
 
 
-async def by_hand(provider: Instant, text: str) -> _Result:
+async def _unrecorded(_ended: bool) -> None: ...
+
+
+async def by_hand(provider: Instant, text: str, record: Record = _unrecorded) -> _Result:
     """The same loop as a careful person would write it for this one agent: same models, same checks."""
     messages: list[Message] = [SystemMessage(content="be"), UserMessage(content=text)]
     schemas = [add.to_schema()]
     tokens_in = tokens_out = 0
     while True:
+        await record(False)
         reply = await provider.complete(list(messages), tools=schemas, temperature=1.0, max_tokens=None)
+        await record(True)
         tokens_in += reply.usage.input_tokens
         tokens_out += reply.usage.output_tokens
         messages.append(AssistantMessage(content=reply.content, tool_calls=reply.tool_calls))
@@ -74,7 +86,9 @@ async def by_hand(provider: Instant, text: str) -> _Result:
             return _Result(output=reply.content, messages=messages, usage=usage, steps=1)
         for call in reply.tool_calls:
             arguments = _Arguments.model_validate_json(call.arguments)
+            await record(False)
             output = await add.execute(a=arguments.a, b=arguments.b)
+            await record(True)
             messages.append(ToolResult(tool_call_id=call.id, tool_name=call.name, content=str(output)))
 
 

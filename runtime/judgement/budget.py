@@ -42,6 +42,11 @@ class Budget(BaseModel):
     max_wall_time_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     warn_at: float = Field(default=0.8, gt=0, le=1)
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit at all."""
+        return any(getattr(self, name) is not None for name in _FIELDS.values())
+
     def allowed(self, limit: Limit) -> float | None:
         """The limit's value; None where there is none."""
         name = _FIELDS.get(limit)
@@ -106,9 +111,10 @@ def judge(budget: Budget, spent: Spent) -> tuple[Finding, ...]:
     """Limits that are hit (no new step may begin) or past the share that warns; hit ones first."""
     found: list[Finding] = []
     for limit in _FIELDS:
-        allowed, used = budget.allowed(limit), spent.of(limit)
+        allowed = budget.allowed(limit)
         if allowed is None:
             continue
+        used = spent.of(limit)
         if used >= allowed:
             found.append(Finding(limit, "hit", used, allowed))
         elif used >= allowed * budget.warn_at:

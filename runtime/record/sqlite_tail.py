@@ -37,10 +37,8 @@ class Subscription:
         self.ready = asyncio.Event()
 
     def offer(self, written: Sequence[Written]) -> None:
-        if self.run_id is None:
-            self.pushed.extend(written)
-        else:
-            self.pushed.extend(Written(w.event.seq, w.event) for w in written if w.event.run_id == self.run_id)
+        """Events of this run, or of any; a place is what the cursor counts."""
+        self.pushed.extend(written)
         if len(self.pushed) > _MAX_PUSHED:
             self.pushed.clear()
             self.look = True
@@ -78,8 +76,14 @@ class Tails:
         self._closed = False
 
     def publish(self, written: Sequence[Written]) -> None:
+        by_run: dict[str, list[Written]] = {}
+        for each in written:
+            by_run.setdefault(each.event.run_id, []).append(Written(each.event.seq, each.event))
         for subscription in self._subscriptions:
-            subscription.offer(written)
+            if subscription.run_id is None:
+                subscription.offer(written)
+            elif subscription.run_id in by_run:
+                subscription.offer(by_run[subscription.run_id])
 
     def stir(self) -> None:
         """Let every tail look into the file now."""

@@ -30,6 +30,8 @@ T = TypeVar("T")
 Clock = Callable[[], datetime]
 
 MAX_BATCH = 1024
+_REMEMBERED = 1024
+"""Runs whose rows are remembered from one transaction to the next."""
 DIE_AFTER = "ORBITER_DIE_AFTER_APPENDS"
 """Test hook, for chaos suites only: with this variable set to n, the process kills itself with SIGKILL right after the
 transaction with the n-th operation that writes events (create, append, answer, post) is committed, before anybody
@@ -59,6 +61,7 @@ class Writer:
         self._arrived = asyncio.Event()
         self._closing = False
         self._full: bool | None = None
+        self._rows = _Rows()
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
@@ -122,7 +125,8 @@ class Writer:
         work, future = self._queue.popleft()
         if future.cancelled() or isinstance(work, Op):
             return
-        self._full = None  # the work may have set it otherwise
+        self._full = None  # the work may have set it otherwise, and changed any row
+        self._rows.forget()
         try:
             with translated("cannot write", self._path):
                 result = await self._hop.carry_out(work)
@@ -168,7 +172,7 @@ class Writer:
             connection.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
             self._full = full
         connection.execute("BEGIN IMMEDIATE")
-        batch = _load(connection, ops, self._clock().timestamp())
+        batch = self._rows.load(connection, ops, self._clock().timestamp())
         results: list[Any] = []
         for op in ops:
             try:
@@ -178,6 +182,7 @@ class Writer:
         for sql, rows in sql_writes(batch):
             connection.executemany(sql, rows)
         connection.execute("COMMIT")
+        self._rows.keep(batch)
         return results, batch.written
 
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
@@ -191,19 +196,52 @@ class Writer:
             future.set_exception(error)
 
 
-def _load(connection: sqlite3.Connection, ops: Sequence[Op], now: float) -> Batch:
-    """The rows that the operations may touch."""
-    runs = json.dumps(sorted({run_id for op in ops for run_id in op.run_ids()}))
-    incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
-    commands = sorted({command_id for op in ops for command_id in op.command_ids()})
-    pos, rid = connection.execute(HEADS).fetchone()
-    if incidents:
-        wanted = json.dumps(incidents)
-        rows = connection.execute(RUNS + RUNS_OF_INCIDENTS, (runs, wanted))
-        batch = Batch(now, pos, rid, {row[1]: RunRow(*row) for row in rows})
-        batch.incidents.update({row[0]: IncidentRow(*row) for row in connection.execute(INCIDENTS, (wanted,))})
-    else:
-        batch = Batch(now, pos, rid, {row[1]: RunRow(*row) for row in connection.execute(RUNS, (runs,))})
-    if commands:
-        batch.replies.update(dict(connection.execute(COMMANDS, (json.dumps(commands),))))
-    return batch
+class _Rows:
+    """The rows that operations may touch, loaded in a transaction; those of runs are remembered for the next one.
+
+    They are good for as long as nobody else commits to the file, which SQLite tells within the transaction that holds
+    the write lock, and as long as our own transactions are carried through.
+    """
+
+    def __init__(self) -> None:
+        self._version: int | None = None
+        self._loaded = 0
+        self._known: dict[str, RunRow] = {}
+        self._pos = self._rid = 0
+
+    def forget(self) -> None:
+        self._version = None
+        self._known.clear()
+
+    def load(self, connection: sqlite3.Connection, ops: Sequence[Op], now: float) -> Batch:
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version or len(self._known) > _REMEMBERED:
+            self.forget()
+            self._pos, self._rid = connection.execute(HEADS).fetchone()
+        # Until this transaction is through nothing counts as known: its operations change these very rows.
+        self._version, self._loaded = None, version
+        wanted = {run_id for op in ops for run_id in op.run_ids()}
+        batch = Batch(now, self._pos, self._rid, {})
+        incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
+        commands = sorted({command_id for op in ops for command_id in op.command_ids()})
+        if incidents:
+            listed = json.dumps(incidents)
+            rows = connection.execute(RUNS + RUNS_OF_INCIDENTS, (json.dumps(sorted(wanted)), listed))
+            batch.runs.update({row[1]: RunRow(*row) for row in rows})
+            batch.incidents.update({row[0]: IncidentRow(*row) for row in connection.execute(INCIDENTS, (listed,))})
+        else:
+            batch.runs.update({run_id: self._known[run_id] for run_id in wanted if run_id in self._known})
+            if missing := sorted(wanted.difference(batch.runs)):
+                rows = connection.execute(RUNS, (json.dumps(missing),))
+                batch.runs.update({row[1]: RunRow(*row) for row in rows})
+        if commands:
+            batch.replies.update(dict(connection.execute(COMMANDS, (json.dumps(commands),))))
+        return batch
+
+    def keep(self, batch: Batch) -> None:
+        """The transaction is through: this is what the rows are now."""
+        self._version = self._loaded
+        self._pos, self._rid = batch.pos, batch.rid
+        for run_id, run in batch.runs.items():
+            run.summary = None
+            self._known[run_id] = run

@@ -66,11 +66,17 @@ class Breakers:
         self._known: dict[str, Breaker] = {}
         self.lately: dict[str, Last] = {}
         """What lately became of each, as far as it was read."""
+        self._reading: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
         # Asking and taking the probe are one: of two runs that come at the same moment one probes.
         self._turn = asyncio.Lock()
 
     async def admit(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> tuple[Breaker, Verdict]:
         """Whether `caller` may call now; if so, and the breaker is half-open, it holds the probe from now on."""
+        breaker = await self._read(key)
+        verdict = breaker.ask(policy, now, caller)
+        if not verdict.probe:
+            return breaker, verdict
         async with self._turn:
             breaker = await self._read(key)
             verdict = breaker.ask(policy, now, caller)
@@ -120,12 +126,23 @@ class Breakers:
             await self._write(breaker, breaker.reset(), "reset", by)
 
     async def _read(self, key: str) -> Breaker:
+        """A breaker as it stood in the journal at some moment after this was called. Those who ask while others are
+        being answered share the reading that comes next.
+        """
+        if self._next is None:
+            self._next = asyncio.create_task(self._read_after(self._reading))
+        await asyncio.shield(self._next)
+        return self._known.get(key) or Breaker(key=key)
+
+    async def _read_after(self, other: asyncio.Task[None] | None) -> None:
+        if other is not None:
+            await asyncio.wait({other})
+        self._reading, self._next = self._next, None  # who comes from now on is late for this one
         events = await self._journal.read(ev.WORKSPACE, self._seq)
         if events:
             self._seq = events[-1].seq
             fold_breakers(events, self._known)
             fold_lately(events, self.lately)
-        return self._known.get(key) or Breaker(key=key)
 
     async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
         if after == before:

@@ -43,6 +43,8 @@ def stopped_by(c: Carried, changes: dict[str, Any]) -> Trouble | None:
     if c.step.kind == "value":
         return None
     for scoped in _in_force(c):
+        if not scoped.budget.limited:
+            continue
         spent = spent_in(c.life.state, scoped.scope, c.life.clock())
         _warn(c.life, scoped, spent)
         found = in_the_way(scoped.budget, spent, c.step.kind)
