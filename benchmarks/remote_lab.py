@@ -4,8 +4,9 @@
 
 Two network namespaces with a TUN device each; a thread carries whole IP packets between them, late, and loses some, so
 that TCP's own recovery counts (a kernel may have no sch_netem). A run of 20 events a second is watched meanwhile.
-Printed for each way: milliseconds from a key (`?` opens the help, escape closes it) to its screen, and the bytes that
-went down the wire each second. Needs root, `ip`, and an sshd.
+Printed for each way: milliseconds from a key to its screen, and the bytes that went down the wire each second. Keys are
+of two kinds: one that moves the cursor in the run's tree, and one that opens the help, which is a whole screen. Needs
+root, `ip`, and an sshd.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from tests.runtime.link.sshd_bench import REMOTE, Sshd
 HERE, THERE = "orbiter-here", "orbiter-there"
 ADDRESSES = {HERE: "10.213.7.1", THERE: "10.213.7.2"}
 EVENTS_A_SECOND = 20
+BEFORE = 200
+"""Nodes that are there at the start: what comes is out of sight, and the cursor's line is what a key changes."""
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
@@ -120,9 +123,10 @@ class Work(threading.Thread):
         driver = await bench.started(title="a run in the lab")
         await bench.serve()
         self.ready.set()
-        number = 0
+        await driver.nodes(*map(_node, range(BEFORE)))
+        number = BEFORE
         while not self._over.is_set():
-            await driver.nodes(f"node-{number}")
+            await driver.nodes(_node(number))
             number += 1
             await asyncio.sleep(1 / EVENTS_A_SECOND)
         await bench.close()
@@ -132,32 +136,45 @@ class Work(threading.Thread):
         self.join()
 
 
-def measured(command: list[str], link: Link, keys: int) -> tuple[list[float], float]:
-    """Milliseconds from each key to its screen, and kB a second down the wire while it was so."""
+def _node(number: int) -> str:
+    return f"node-{number:05}"
+
+
+def measured(command: list[str], link: Link, keys: int) -> tuple[dict[str, list[float]], float]:
+    """Milliseconds from each key to its screen, by the kind of key, and kB a second down the wire while it was so."""
     code = f"import os; os.execvp({command[0]!r}, {command!r})"
-    took: list[float] = []
+    took: dict[str, list[float]] = {"cursor": [], "help": []}
     with Terminal("-c", code, size=(120, 40)) as terminal:
         terminal.until("a run in the lab", seconds=60)
         terminal.press("\r")
-        terminal.until("node-", seconds=60)
+        terminal.until(_node(20), seconds=60)
         before, began = link.down, time.monotonic()
-        for number in range(keys):
+        for number in range(keys):  # down from the first node to the 21st, and up again
+            step = number % 40
+            key, node = ("j", step + 1) if step < 20 else ("k", 39 - step)
+            took["cursor"].append(_key(terminal, key, _node(node)))
+        for number in range(keys // 2):
             key, words = ("?", "Everywhere") if number % 2 == 0 else ("\x1b", "a run in the lab")
-            time.sleep(0.15)
-            pressed = time.monotonic()
-            terminal.press(key)
-            terminal.until(words, seconds=60)
-            took.append((time.monotonic() - pressed) * 1000)
+            took["help"].append(_key(terminal, key, words))
         rate = (link.down - before) / 1000 / (time.monotonic() - began)
         terminal.press("q")
     return took, rate
+
+
+def _key(terminal: Terminal, key: str, words: str) -> float:
+    """Milliseconds until `words` stand there."""
+    time.sleep(0.15)
+    pressed = time.monotonic()
+    terminal.press(key)
+    terminal.until(words, seconds=60)
+    return (time.monotonic() - pressed) * 1000
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--delay", type=float, default=50.0, help="milliseconds each way")
     parser.add_argument("--loss", type=float, default=0.01, help="the part of the packets that is lost, each way")
-    parser.add_argument("--keys", type=int, default=40)
+    parser.add_argument("--keys", type=int, default=80)
     given = parser.parse_args()
     if os.getuid() != 0:
         print("the lab makes network namespaces: run it as root", file=sys.stderr)
@@ -198,9 +215,10 @@ def show(place: Path, sshd: Sshd, link: Link, keys: int) -> None:
     }
     for name, command in ways.items():
         took, rate = measured(command, link, keys)
-        p50, p90 = statistics.median(took), statistics.quantiles(took, n=10)[-1]
-        print(f"{name:<24} key to screen p50 {p50:6.0f}  p90 {p90:6.0f}  max {max(took):6.0f} ms", end="")
-        print(f"   down {rate:7.1f} kB/s", flush=True)
+        for kind, times in took.items():
+            p50, p90 = statistics.median(times), statistics.quantiles(times, n=10)[-1]
+            print(f"{name:<24} {kind:<8} p50 {p50:6.0f}  p90 {p90:6.0f}  max {max(times):6.0f} ms", flush=True)
+        print(f"{name:<24} down the wire {rate:7.1f} kB/s", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import logging
 import os
 import pwd
 import socket
-import struct
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from runtime.link.verbs import Verb
 from runtime.link.watched import WatchedRun, WatchedRuns
 from runtime.record import events as ev
 from runtime.record.journal import Journal
+from runtime.work.sockets import peer_uid
 
 log = logging.getLogger(__name__)
 
@@ -269,18 +269,6 @@ class LinkServer:
         with contextlib.suppress(asyncio.CancelledError):
             if (exc := task.exception()) is not None:
                 log.error("a task of the link failed", exc_info=exc)
-
-
-def peer_uid(sock: Any) -> int:
-    """Whose process is at the other end of a Unix socket.
-
-    Where the system cannot tell, our own: the socket's directory lets nobody else in.
-    """
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return os.getuid()
-    _pid, uid, _gid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-    return int(uid)
 
 
 def account(uid: int) -> str:

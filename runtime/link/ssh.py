@@ -46,6 +46,9 @@ _HOST = re.compile(
     r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:/\s\[\]]+)(?::(?P<path>.*))?", re.DOTALL
 )
 
+_SHELL = re.compile(r"""['`"$\\;&<>|(){}]""")
+"""What a `ProxyCommand` with `%h` or `%r` would hand to a shell: OpenSSH refuses it from 9.6 on (CVE-2023-51385)."""
+
 
 class BadHost(ValueError):
     """What was given as a host is none."""
@@ -73,6 +76,8 @@ class Host:
         for part in (host, user):
             if part.startswith("-"):
                 raise BadHost(f"{text!r:.200}: neither a host nor a user begins with '-'")
+            if wrong := _SHELL.search(part):
+                raise BadHost(f"{text!r:.200}: no host or user has a {wrong[0]!r} in it")
         return cls(host, user, path)
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ import hashlib
 import os
 import socket
 import stat
+import struct
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
 
     Raises:
         NoRuntime: nobody listens.
-        SocketError: the socket's directory is not ours alone, or it does not answer.
+        SocketError: the socket's directory is not ours alone, or it does not answer, or somebody else does.
     """
     for place in places(state_dir):
         path = path_of(place, role)
@@ -110,9 +111,24 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         except OSError as exc:
             sock.close()
             raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
+        if (uid := peer_uid(sock)) != os.getuid():
+            sock.close()
+            raise SocketError(f"{path} is answered by a process of uid {uid}, not of yours: it is not to be trusted")
         sock.settimeout(None)
         return sock
     raise NoRuntime(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """Whose process is at the other end of a Unix socket.
+
+    Where the system cannot tell, our own: the socket's directory lets nobody else in.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return os.getuid()
+    _pid, uid, _gid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return int(uid)
 
 
 def make_private(directory: Path, state: Path) -> None:

@@ -19,8 +19,6 @@ import pytest
 
 REMOTE = f"{shlex.quote(sys.executable)} -m console"
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-LONG = bool(os.environ.get("ORBITER_LONG_TESTS"))
-"""Fifty cuts and thirty seconds of silence, instead of a few."""
 
 _SERVER = """
 Port {port}

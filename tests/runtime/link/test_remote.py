@@ -187,7 +187,24 @@ def test_hosts_as_they_are_typed(text: str, host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-oProxyCommand=x", "-x@far", "a@-far", "@far", "far host", "a@b@c", "far\n", "far:\x1b"]
+    "text",
+    [
+        "",
+        "-oProxyCommand=x",
+        "-x@far",
+        "a@-far",
+        "@far",
+        "far host",
+        "a@b@c",
+        "far\n",
+        "far:\x1b",
+        "fa`id`r",
+        "$(id)",
+        "a;b@far",
+        "far|id",
+        "-",
+        "a\\b@far",
+    ],
 )
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(BadHost):
