@@ -85,6 +85,8 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
+    if not console["hosts"] and ctx.invoked_subcommand != "doctor":
+        _check_state(os.environ.get("ORBITER_STATE") or ".orbiter")
     if plain:
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
@@ -94,6 +96,14 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     given += ["--mouse"] if mouse is not None else []
     if given:
         raise click.UsageError(f"for the console, not for {ctx.invoked_subcommand}: {', '.join(given)}")
+
+
+def _check_state(path: str) -> None:
+    if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112 - pathlib costs start-up time
+        raise click.UsageError(
+            f"{path} is no directory, and what is kept of a workspace lies in one: move it away, or name another with"
+            " --state DIR"
+        )
 
 
 def main() -> None:

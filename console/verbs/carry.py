@@ -16,10 +16,10 @@ from console.output import note
 from console.verbs.frame import Refusal, operator, writing
 from console.workspace import Workspace, workspace
 from runtime.record.journal import Journal
+from runtime.record.lock import holder
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
 from runtime.work.configuration import load, take_env_file
 from runtime.work.desk import Desk
-from runtime.work.drive import LEASE_S
 from runtime.work.starting import check
 
 LONG_S = 60.0
@@ -80,7 +80,9 @@ async def _begun(
     if resume and found is None:
         note("nothing of this is unfinished: a new run begins")
     if found is not None and found.state == "running":
-        note(f"run {found.id} had a driver; if that one is gone, its lease runs out within {LEASE_S:.0f} seconds")
+        driver = holder(workspace().state)
+        whose = f"is driven by {driver.program or 'another process'}, pid {driver.pid}" if driver is not None else ""
+        note(f"run {found.id} {whose or 'had a driver that is gone: it goes on here, at once'}")
     if found is not None:
         return found.id
     options: dict[str, Any] = {"budget": dict(budget)} if budget else {}

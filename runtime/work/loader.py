@@ -61,7 +61,9 @@ def load(ref: str, root: Path) -> Any:
     if not hasattr(found, "run") and callable(found):
         found = _call(found, ref)
     if not callable(getattr(found, "run", None)):
-        raise LoadError(f"{ref} is a {type(found).__name__}, not an agent or a swarm: name the variable that holds one")
+        kind = type(found).__name__
+        what = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+        raise LoadError(f"{ref} is {what}, not an agent or a swarm: name the variable that holds one; {_runs(module)}")
     return found
 
 
@@ -145,10 +147,19 @@ def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            names = ", ".join(_swarms_in(module)) or "nothing that runs"
-            raise LoadError(f"{target} has no {attribute!r}; it defines: {names}")
+            raise LoadError(f"{target} has no {attribute!r}; {_runs(module)}")
         found = getattr(found, part)
     return found
+
+
+def _runs(module: ModuleType) -> str:
+    """What to name instead."""
+    names = _swarms_in(module)
+    return (
+        f"it defines: {', '.join(names)}"
+        if names
+        else "it defines nothing that runs: write an agent or a swarm into it, as in swarm = Swarm(agents=[...])"
+    )
 
 
 def _swarms_in(module: ModuleType) -> list[str]:

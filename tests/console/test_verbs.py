@@ -96,6 +96,10 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
         (["run", "keeper.py", "x"], "path/to/file.py:name"),
         (["run", "broken.py:swarm", "x"], "broken.py, line 2"),
         (["run", "console.py:swarm", "x"], "would hide"),
+        (["run", "other.py:number", "x"], "other.py:number is an int, not an agent or a swarm: name the variable"),
+        (["run", "other.py:swarm", "x"], "it defines nothing that runs: write an agent or a swarm into it"),
+        (["--state", "broken.py", "runs"], "broken.py is no directory"),
+        (["--state", "broken.py", "serve"], "name another with --state DIR"),
         (["show", "nonesuch"], "orbiter-console runs"),
         (["report", "nonesuch"], "orbiter-console incidents"),
         (["answer", "nonesuch", "retry"], "orbiter-console incidents"),
@@ -108,6 +112,7 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
 def test_bad_input_says_what_to_do_and_exits_with_2(program: Program, arguments: list[str], told: str) -> None:
     (program.directory / "broken.py").write_text("import os\nswarm = = 3\n")
     (program.directory / "console.py").write_text("swarm = 3\n")
+    (program.directory / "other.py").write_text("number = 3\n")
     done = program(*arguments)
     assert done.returncode == 2
     assert told in done.stderr
