@@ -40,7 +40,15 @@ class PermissionRule:
     def fits(self, need: Need, agent: str) -> bool:
         if self.verb != need.verb or self.subject not in ("*", agent):
             return False
-        return self.pattern is None or matches(self.pattern, need.object)
+        return self.pattern is None or matches(self.pattern, need.object) or self._any_port(need)
+
+    def _any_port(self, need: Need) -> bool:
+        """What is asked about or denied for a host without a port is so for all its ports; an `allow` is not wider
+        than its words.
+        """
+        if self.verdict == "allow" or self.pattern is None or self.verb.partition(".")[0] != "net":
+            return False
+        return matches(self.pattern, re.sub(r":[^:\]]*$", "", need.object))
 
 
 @dataclass(slots=True, frozen=True)

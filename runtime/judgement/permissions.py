@@ -18,7 +18,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,26 @@ def canonical_arguments(
         if only is None or only.group(1) not in values or verb.partition(".")[0] not in ("fs", "net"):
             continue
         value = values[only.group(1)]
-        made = (
-            [_usable(verb, str(each), root) for each in value]
-            if isinstance(value, list | tuple)
-            else _usable(verb, str(value), root)
-        )
-        changed[only.group(1)] = made
+        texts = [_usable(verb, text, root) for text in _texts(declared, only.group(1), value)]
+        changed[only.group(1)] = texts if isinstance(value, _SEVERAL) else texts[0]
     return changed
+
+
+_SEVERAL = (list, tuple, set, frozenset)
+
+
+def _texts(declared: str, name: str, value: Any) -> list[str]:
+    """The texts that an argument puts into a permission.
+
+    Raises:
+        PermissionSyntaxError: it is, or holds, what is no text: nothing, an object, a list in a list.
+    """
+    found = list(value) if isinstance(value, _SEVERAL) else [value]
+    for each in found:
+        if each is None or isinstance(each, (Mapping, *_SEVERAL)):
+            kind = "nothing" if each is None else "an object" if isinstance(each, Mapping) else "a list in a list"
+            raise PermissionSyntaxError(f"permission {declared!r}: the argument {name!r} is {kind}, not a text")
+    return [str(each) for each in found]
 
 
 def _split(declared: str) -> tuple[str, str]:
@@ -98,6 +111,9 @@ def _split(declared: str) -> tuple[str, str]:
         raise PermissionSyntaxError(
             f"permission {declared!r} is not 'verb' or 'verb:object' with the verb in lower case"
         )
+    if set(_FIELD.sub("", target)) & set("{}"):
+        # Left as it stands it would be a name of its own, the same for every call.
+        raise PermissionSyntaxError(f"permission {declared!r} has a brace that names no argument: write {{name}}")
     return verb, target
 
 
@@ -111,18 +127,31 @@ def _needs(declared: str, values: Mapping[str, Any], root: str) -> Iterable[Need
             raise PermissionSyntaxError(
                 f"permission {declared!r} names {name!r}, an argument that the call does not have"
             )
-        value = values[name]
-        if isinstance(value, Mapping) or value is None:
-            kind = "nothing" if value is None else "an object"
-            raise PermissionSyntaxError(f"permission {declared!r}: the argument {name!r} is {kind}, not a text")
-        choices.append([str(each) for each in value] if isinstance(value, list | tuple | set) else [str(value)])
-    return [Need(verb, canonical(verb, _filled(target, put), root=root)) for put in product(*choices)]
+        choices.append(_texts(declared, name, values[name]))
+    if not all(choices):
+        # An empty list names nothing, and may mean everything to the tool: what it needs is the verb, with no object.
+        return (Need(verb),)
+    return [Need(verb, canonical(verb, _filled(verb, target, put), root=root)) for put in product(*choices)]
 
 
-def _filled(target: str, put: Iterable[str]) -> str:
+def _filled(verb: str, target: str, put: Iterable[str]) -> str:
     values = iter(put)
+    if verb.partition(".")[0] == "fs" and _FIELD.fullmatch(target) is None:
+        values = iter([_part(target, value) for value in values])
     # By a function: what is put in must not be read as a template.
     return _FIELD.sub(lambda _: next(values), target)
+
+
+def _part(target: str, value: str) -> str:
+    """A value that is one part of a path. The tool gets it as it stands, so no reader may take it for a whole path.
+
+    Raises:
+        PermissionSyntaxError: it is empty, begins with a slash, or with a tilde.
+    """
+    if not value or value[0] in "/~":
+        what = f"begins with {value[0]!r}" if value else "is empty"
+        raise PermissionSyntaxError(f"{value!r} {what}: as a part of {target!r} it could lead anywhere")
+    return value
 
 
 def canonical(verb: str, target: str, *, root: str) -> str:
@@ -143,7 +172,7 @@ def canonical_pattern(verb: str, pattern: str, *, root: str) -> str:
     """
     family = verb.partition(".")[0]
     if family == "net":
-        return pattern.lower()
+        return _host_pattern(pattern)
     if family != "fs" or not pattern or pattern == "**":
         return pattern
     literal, star, rest = pattern.partition("*")
@@ -154,6 +183,34 @@ def canonical_pattern(verb: str, pattern: str, *, root: str) -> str:
     folder, _, stem = literal.rpartition("/")
     base = _real(folder or ("/" if literal.startswith("/") else "."), root)
     return f"{base.rstrip('/')}/{stem}{star}{rest}"
+
+
+def _host_pattern(pattern: str) -> str:
+    """Hosts as `_host` gives them, but for the stars.
+
+    Raises:
+        PermissionSyntaxError: it is an address, which no host's name ever equals.
+    """
+    if pattern in ("", "**"):
+        return pattern
+    if _UNREADABLE.search(pattern) or set(pattern) & set("/@?#"):
+        raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: write host:port, as in api.example.com:443")
+    if pattern.startswith("["):
+        host, closed, port = pattern.rpartition("]")
+        try:
+            return f"[{IPv6Address(host[1:] if closed else pattern)}]{port}"
+        except ValueError as exc:
+            raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: {exc}") from exc
+    host, colon, port = pattern.partition(":")
+    try:
+        host = ".".join(map(_label, host.split("."))).rstrip(".") if "*" in host else _name(host)
+    except (UnicodeError, ValueError, OSError) as exc:
+        raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: {exc}") from exc
+    return f"{host}{colon}{port}"
+
+
+def _label(label: str) -> str:
+    return label.lower() if "*" in label or not label else label.encode("idna").decode("ascii").lower()
 
 
 def _real(target: str, root: str) -> str:
@@ -185,11 +242,15 @@ def _host(target: str) -> tuple[str, str]:
     if not host:
         raise PermissionSyntaxError(f"{target!r} names no host")
     shown = f"[{host}]" if ":" in host else host
-    known = port or {"https": 443, "http": 80, "wss": 443, "ws": 80, "ftp": 21}.get(parts.scheme)
+    # Of a scheme whose port is not known here the name stands in its place: it is not the bare host.
+    known: int | str = port or _PORTS.get(parts.scheme) or parts.scheme
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     netloc = f"{user}{shown}{f':{port}' if port else ''}"
     address = urlunsplit(parts._replace(netloc=netloc))
     return (f"{shown}:{known}" if known else shown), (address.removeprefix("//") if bare else address)
+
+
+_PORTS = {"https": 443, "http": 80, "wss": 443, "ws": 80, "ftp": 21}
 
 
 def _name(host: str) -> str:
@@ -197,7 +258,9 @@ def _name(host: str) -> str:
     # Dots of other scripts become dots only by encoding, so the last one goes after it, too.
     ascii_ = host.rstrip(".").encode("idna").decode("ascii").lower().rstrip(".") if host.strip(".") else ""
     try:
-        return str(ip_address(ascii_))
+        address = ip_address(ascii_)
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return str(mapped or address)
     except ValueError:
         if _NUMERIC.fullmatch(ascii_):
             # 127.1, 0x7f000001 and the like: names to some, an address to the C library.
@@ -224,6 +287,8 @@ def covers(grant: GrantAdded, need: Need, *, agent: str, run_id: str, ref: str) 
 
 def matches(pattern: str, target: str) -> bool:
     """Whether a pattern covers a canonical object; the empty pattern covers only the empty object."""
+    if ".." in target.replace("\\", "/").split("/") and pattern not in (target, "**"):
+        return False  # an object of a verb that is not known here: where it leads is not what its words begin with
     return _compiled(pattern).fullmatch(target) is not None
 
 
@@ -231,6 +296,12 @@ def matches(pattern: str, target: str) -> bool:
 def _compiled(pattern: str) -> re.Pattern[str]:
     if pattern == "**":
         return re.compile(r".*", re.DOTALL)
-    # Within a path an element ends at a slash; elsewhere (hosts) a label ends at a dot or before a port.
-    wild = {"**": r"[^\0]*", "*": r"[^/\0]*" if "/" in pattern else r"[^/\0.:]*"}
-    return re.compile("".join(wild.get(part, re.escape(part)) for part in re.split(r"(\*\*|\*)", pattern)), re.DOTALL)
+    # Within a path an element ends at a slash; elsewhere a host's label ends at a dot or before a port, a command at
+    # whatever begins another one.
+    wild = {
+        "/**/": r"/(?:[^\0]*/)?",
+        "**": r"[^\0]*",
+        "*": r"[^/\0]*" if "/" in pattern else r"[^/\0.:;&|<>$`()\r\n]*",
+    }
+    parts = re.split(r"(/\*\*/|\*\*|\*)", pattern)
+    return re.compile("".join(wild.get(part, re.escape(part)) for part in parts), re.DOTALL)

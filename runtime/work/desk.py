@@ -197,6 +197,8 @@ class Desk:
         verb, _, target = need.partition(":")
         summary = await self._journal.summary(run_id)
         scope = {"swarm": summary.ref if summary is not None else "", "always": "", "run": run_id}[lifetime]
+        if "*" in target and not params.get("pattern"):
+            raise BadCommand(f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once")
         try:
             pattern = canonical_pattern(verb, str(params.get("pattern") or target), root=str(self._workspace))
         except PermissionSyntaxError as exc:

@@ -446,6 +446,17 @@ async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(benc
     assert bench.effects == []
 
 
+async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("saver")
+        incident = await only(bench, run)
+    asked = incident.opened.model_copy(update={"action": {"permission": f"fs.write:{bench.root}/**", "agent": "saver"}})
+    with pytest.raises(BadCommand, match="say --pattern, or once"):
+        await bench.desk.proposed(run, asked, {"for": "always"}, by=ME)
+    made = await bench.desk.proposed(run, asked, {"for": "always", "pattern": "**"}, by=ME)
+    assert made.pattern == "**"
+
+
 async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("saver")
