@@ -51,10 +51,10 @@ class RunScreen(LinkedScreen):
     BINDING_GROUP_TITLE = "Run"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", "Next pane", show=False, id="run.next_pane"),
-        Binding("w", "waits", "Waits for", tooltip="What this waits for, down to what holds it up", id="run.waits"),
-        Binding("f", "find_fault", "Fault", tooltip="The node that the decision is about", id="run.find_fault"),
-        Binding("T", "timeline", "Timeline", tooltip="Bars over time in place of the page", id="run.timeline"),
-        Binding("z", "zoom", "Zoom", id="run.zoom"),
+        Binding("w", "waits", "Waits", tooltip="What this waits for, down to what holds it up", id="run.waits"),
+        Binding("f", "find_fault", "Fault", show=False, tooltip="The node that the decision is about", id="run.find_fault"),
+        Binding("T", "timeline", "Timeline", show=False, tooltip="Bars over time in place of the page", id="run.timeline"),
+        Binding("z", "zoom", "Zoom", show=False, id="run.zoom"),
         Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
         Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
         Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
@@ -170,7 +170,7 @@ class RunScreen(LinkedScreen):
             return ()
         looks = self.session.looks()
         every = 1 + len(state.nodes) // 2000
-        seen = (state.phase, state.terminal or int(looks.now.timestamp()) // every, len(state.nodes) // 100)
+        seen = (state.phase, state.terminal or int(looks.now.timestamp()) // every)
         if seen != self._line[0]:
             self._line = (seen, timeline.run_line(state, looks, _LINE))
         return self._line[1]

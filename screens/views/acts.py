@@ -87,9 +87,10 @@ def freeze(state: RunState, _node_id: str, looks: Looks) -> Act | str:
         return _over(state)
     if state.phase == "frozen":
         open_nodes = sum(not node.terminal for node in state.nodes.values())
-        thawed = (span(f"New steps begin again: {plural(open_nodes, 'node')} go on where they stopped."),)
+        thawed = (span(f"New steps begin again, where they stopped: {plural(open_nodes, 'open node')}."),)
         return Act("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
-    lines = (span("No new step begins until it is thawed. Nothing is lost."), *_in_flight(state, looks, "end as usual"))
+    said = span("No new step begins until it is thawed. Nothing is lost.")
+    lines = (said, *_in_flight(state, looks, "to its end as usual"))
     return Act("freeze", "Freeze this run", lines, "freeze it", "The run is being frozen.", {"run_id": state.id})
 
 
@@ -101,8 +102,8 @@ def abort(state: RunState, _node_id: str, looks: Looks) -> Act | str:
     decisions = len(state.open_incidents)
     lines = (
         span("The run ends now, for good. What is done stays in its journal.", "severity-warning"),
-        *_in_flight(state, looks, "are cancelled; whether they took effect may stay unknown"),
-        span(f"{plural(len(open_nodes), 'open node')} and {plural(decisions, 'open decision')} close with it."),
+        *_in_flight(state, looks, "to be cancelled; whether it took effect may stay unknown"),
+        span(f"It closes {plural(len(open_nodes), 'open node')} and {plural(decisions, 'open decision')}."),
     )
     asks = Field("reason", "why (it is kept; may be empty)")
     return Act("abort", "Abort this run", lines, "abort it", "The run is being aborted.", {"run_id": state.id}, asks)
@@ -117,18 +118,18 @@ def rewind(state: RunState, node_id: str, looks: Looks) -> Act | str:
     repeated = repeated_effects(state, dropped)
     lost = sum(found.cost_usd or 0.0 for found in map(state.nodes.__getitem__, dropped) if found.cost_usd)
     lines = [
-        (Span("From "), *_name(node, looks), Span(f" on: {plural(len(dropped), 'node')} are dropped and run again.")),
+        (Span("The run goes on from "), *_name(node, looks), Span(f"; dropped: {plural(len(dropped), 'node')}.")),
         *_listed([state.nodes[key] for key in state.nodes if key in dropped and state.nodes[key].is_step], looks),
     ]
     if lost:
-        lines.append(span(f"They cost {cost(lost)} the first time."))
+        lines.append(span(f"What they cost the first time: {cost(lost)}."))
     if closing := sum(found.opened.node_id in dropped for found in state.open_incidents):
-        lines.append(span(f"{plural(closing, 'open decision')} of them close."))
+        lines.append(span(f"Open decisions that close: {closing}."))
     if repeated:
-        lines.append(span("These took effect and would do so AGAIN:", "severity-warning", bold=True))
+        lines.append(span("Took effect, or may have, and would AGAIN:", "severity-warning", bold=True))
         lines += _listed(repeated, looks)
     else:
-        lines.append(span("None of them has side effects that would be repeated."))
+        lines.append(span("No side effect would be repeated."))
     args = {"run_id": state.id, "node_id": node_id, "confirm": bool(repeated)}
     return Act("rewind", "Run again from here", tuple(lines), "turn it back", "The run is being turned back.", args,
                _change(node))  # fmt: skip
@@ -161,7 +162,7 @@ def inject(state: RunState, node_id: str, looks: Looks) -> Act | str:
     waiting = sum(each.node_id in ("", agent.id) and each.agent == agent.name for each in state.injected.values())
     lines = [(*_name(agent, looks), Span(" reads this at its next turn, as said by the user."))]
     if waiting:
-        lines.append(span(f"{plural(waiting, 'message')} before it has not been read yet.", "ink-muted"))
+        lines.append(span(f"Before it, not read yet: {plural(waiting, 'message')}.", "ink-muted"))
     args = {"run_id": state.id, "agent": agent.id}
     asks = Field("text", "the message", needed=True)
     done = "The agent reads it at its next turn."
@@ -219,7 +220,7 @@ def _in_flight(state: RunState, looks: Looks, what: str) -> list[Spans]:
     if not flying:
         return [span("Nothing is in flight.")]
     named = [span(f"  {in_flight_words(node, looks)}") for node in flying[:_NAMED]]
-    return [span(f"{plural(len(flying), 'call')} in flight {what}:"), *named, *_more(len(flying))]
+    return [span(f"In flight, each {what}:"), *named, *_more(len(flying))]
 
 
 def _listed(nodes: list[Node], looks: Looks) -> list[Spans]:

@@ -54,7 +54,8 @@ def _sections(
     if streamed is not None and not node.terminal:
         yield "Thinking", _value(streamed.reasoning[-STREAMED:], looks)
         yield "So far", _value(streamed.text[-STREAMED:], looks)
-    yield "Error", _value(node.error, looks)
+    if node.fault is not None or not node.is_step:  # of an attempt before the one that succeeded, `Attempts` tells
+        yield "Error", _value(node.error, looks)
     yield "Output", _value(node.output, looks)
     yield "Messages", _messages(state, node, looks)
     whole = isinstance(node.requested.get("messages"), list)

@@ -57,9 +57,9 @@ class Scale(NamedTuple):
     def words(self, looks: Looks) -> Spans:
         """The scale, and what its signs mean."""
         signs = _SIGNS[looks.glyphs.name]
-        legend = "  ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} for a person"))
+        legend = " ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} a person"))
         each = f"{duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {duration(self.seconds / self.width)}"
-        return (Span(f"{each}   ", "ink-muted"), Span(legend, "ink-muted"))
+        return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
 
 
 def scale_of(state: RunState, now: datetime, width: int) -> Scale:

@@ -17,6 +17,8 @@ from screens.widgets.lineview import LineView
 
 _KEY_WIDTH = 4
 _COLUMN = 38
+ADVISED = "*"
+"""The mark of what a model advises; the prompt's hint says what it means."""
 _KEY_NAMES = {"escape": "esc"}
 
 
@@ -85,11 +87,10 @@ class Choices(LineView, can_focus=True):
         ink = "ink-muted" if choice.refused else "ink-strong" if marked else "ink"
         cell: list[Span] = [
             Span(sign, "line-focus"),
-            Span(f"{key:>{_KEY_WIDTH - 1}} ", "ink-key", bold=True),
+            Span(f"{key:>{_KEY_WIDTH - 1}}", "ink-key", bold=True),
+            Span(ADVISED, "ink-accent", bold=True) if choice.advised else Span(" "),
             Span(choice.label, ink, bold=marked),
         ]
-        if choice.advised:
-            cell.append(Span(" (advised)", "ink-accent"))
         room = _COLUMN - 1 - width_of(tuple(cell))
         hint = choice.refused or choice.hint
         if hint and (self.columns == 1 or len(hint) + 2 <= room):

@@ -23,7 +23,7 @@ from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
 from screens.views.values import json_text
 from screens.widgets.bar import Bar
-from screens.widgets.choices import Choices
+from screens.widgets.choices import ADVISED, Choices
 from screens.widgets.editor import Editor, Secret
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
@@ -231,7 +231,8 @@ class Prompt(Vertical):
             span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
         )
         ready = span("one key decides", "ink-muted") if self.armed else span("takes keys in a moment", "ink-muted")
-        return joined((swallowed, ready))
+        offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
+        return joined((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
 
     def _fit(self) -> None:
         """As high as needed, but never more than about half of the screen."""

@@ -1,0 +1,154 @@
+"""The ten rules of the prompt, each by its number (docs and facts call them so)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.audit import entries
+from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
+from runtime.work.bulk import answer_like
+from runtime.work.desk import BadCommand, Desk
+from screens.layout import plain
+from screens.link import ARM_AFTER
+from screens.views.looks import Looks
+from screens.views.prompt import LATER, choices, question_lines, title_line
+from screens.widgets.choices import Choices
+from screens.widgets.editor import Editor
+from tests.console.test_app import (
+    NEVER,
+    answers,
+    armed,
+    asks_for_input,
+    broken,
+    console,
+    prompt_of,
+    text_of,
+    until,
+)
+from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest
+
+
+def incident_of(story: Story) -> ev.IncidentOpened:
+    return story.state.open_incidents[0].opened
+
+
+async def test_rule_1_an_answer_carries_incident_and_revision_and_a_stale_one_is_refused_with_the_reason() -> None:
+    story = broken()
+    async with console(story, run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        desk.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
+        await pilot.press("r")
+        await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
+        assert (desk.said[0][1]["incident_id"], desk.said[0][1]["revision"]) == ("run-3-inc-1", 1)
+
+
+async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> None:
+    assert ARM_AFTER == 0.4
+    async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, desk):
+        await pilot.press("r", "r", "a")
+        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        assert desk.said == []
+
+
+async def test_rule_3_the_focus_is_on_the_harmless_choice_and_enter_grants_nothing() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        assert choices(incident_of(desk.stories["run-1"]), Looks(START))[0].option == LATER
+        await pilot.press("down", "enter")
+        assert "enter does not grant" in text_of(pilot)
+        await pilot.press("G", "a", "enter")
+        assert prompt_of(pilot).mode == "choose"  # enter took "Back", on which the cursor was
+        assert desk.said == []
+
+
+def test_rule_4_lineage_task_and_the_exact_action_with_its_invisibles_marked() -> None:
+    story = Story()
+    agent = story.open("agent", "mailer", story.begin())
+    tool = story.start("tool", "send", agent)
+    story.park(tool, DENIED, need="net:x", action={"tool": "send", "arguments": {"to": "a\u202eb"}}, task="Tell Ada")
+    opened = incident_of(story)
+    said = [plain(line) for line in question_lines(opened, Looks(story.at))]
+    assert 'with   to = "a⟨U+202E⟩b"' in said
+    assert "who    weekly_digest › mailer › send" in said
+    assert "task   Tell Ada" in said
+    assert "holds up 2 more" in plain(title_line(opened, Looks(story.at), 2))
+
+
+async def test_rule_4_what_does_not_fit_is_said_to_be_below() -> None:
+    story = Story("run-4", "long", START)
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "line\n" * 60}})
+    async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
+        await armed(pilot)
+        assert "more lines below" in text_of(pilot)
+
+
+def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
+    story = Story()
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "x" * 50_000}})
+    standing = [each for each in choices(incident_of(story), Looks(START)) if each.standing]
+    assert standing
+    assert all(each.refused for each in standing)
+
+
+async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_would_have_matched() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, _):
+        await armed(pilot)
+        await pilot.press("G", "s")
+        await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
+        assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
+
+
+async def test_rule_7_a_denial_takes_a_word_to_the_agent() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("d", *"use /tmp", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("deny", {"message": "use /tmp"})]
+
+
+async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new_decision_is_counted() -> None:
+    story = asks_for_input()
+    async with console(story, run_id="run-2") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("i", *"Q4")
+        other = story.start("tool", "other", story.state.roots[0], 5)
+        story.park(other, BROKEN_TOOL)
+        desk.changed()
+        await until(pilot, lambda: "2 decisions" in text_of(pilot))
+        await pilot.press(*" r")
+        assert prompt_of(pilot).query_one(Editor).text == "Q4 r"
+        assert desk.said == []
+
+
+async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Path) -> None:
+    """The verb behind the inbox's groups refuses it before anything is looked up."""
+    journal = await SqliteJournal.open(tmp_path / "journal.db")
+    try:
+        for lifetime in ("run", "swarm", "always"):
+            with pytest.raises(BadCommand, match="for once"):
+                await answer_like(Desk(journal, tmp_path), journal, "i-1", "grant", {"for": lifetime}, by=ev.Actor())
+    finally:
+        await journal.close()
+
+
+def test_rule_10_every_answer_is_an_audit_event_with_person_channel_and_time_to_answer() -> None:
+    story = digest()
+    story.answer("run-1-inc-1", "deny", who="grace", message="no")
+    entry = next(each for each in entries(story.events) if each.option == "deny")
+    assert (entry.person, entry.channel, entry.seconds) == ("grace", "console", 185.0)
+
+
+async def test_the_deadline_and_its_effect_stand_in_the_prompt_and_it_grants_nothing() -> None:
+    story = digest()
+    found = story.state.incidents["run-1-inc-1"]
+    found.opened = found.opened.model_copy(update={"deadline": story.at + timedelta(seconds=59)})
+    async with console(story, run_id="run-1", size=(120, 40)) as (pilot, _):
+        await armed(pilot)
+        assert "in 1m00s, without an answer: Deny, with a word to the agent" in text_of(pilot)
+        assert pilot.app.screen.query_one(Choices).has_focus

@@ -1,0 +1,369 @@
+"""The run screen key by key: looking around in a run, and what is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from console.app import OrbiterApp
+from runtime.record import events as ev
+from screens.acting import ActScreen
+from screens.link import Session
+from screens.run import RunScreen
+from screens.widgets.bar import Bar
+from screens.widgets.editor import Editor, Secret
+from screens.widgets.livepage import LivePage
+from screens.widgets.livetree import LiveTree
+from screens.widgets.prompt import Prompt
+from tests.console.test_app import NEVER, prompt_of, settled, text_of, until
+from tests.screens.rundesk import RunDesk
+from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished
+
+
+@asynccontextmanager
+async def opened(
+    story: Story, *, size: tuple[int, int] = (120, 40), arm_after: float = 0.0
+) -> AsyncIterator[tuple[Pilot[None], RunDesk]]:
+    """The run's screen, with the focus in its tree."""
+    desk = RunDesk(story)
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=arm_after), run_id=story.run_id)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        tree_of(pilot).focus()
+        await pilot.pause()
+        yield pilot, desk
+
+
+def tree_of(pilot: Pilot[None]) -> LiveTree:
+    return pilot.app.screen_stack[-1].query_one("#tree", LiveTree)
+
+
+def page_of(pilot: Pilot[None]) -> LivePage:
+    return pilot.app.screen.query_one("#page", LivePage)
+
+
+def page_text(pilot: Pilot[None]) -> str:
+    return "\n".join(page_of(pilot).plain_lines())
+
+
+def shown(pilot: Pilot[None], words: str) -> bool:
+    return words in text_of(pilot)
+
+
+async def act(pilot: Pilot[None], key: str) -> ActScreen:
+    """Press a key that asks before it acts."""
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, ActScreen)
+    await pilot.pause()
+    return screen
+
+
+# -- looking around --------------------------------------------------------------------------------------------
+
+
+async def test_w_goes_to_what_holds_it_up_and_back_to_the_page() -> None:
+    async with opened(digest()) as (pilot, _):
+        await pilot.press("home")
+        await pilot.press("w")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        assert "weekly_digest  waits for researcher" in page_text(pilot)
+        assert tree_of(pilot).cursor_key.endswith("write_file~2")
+        await pilot.press("w")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Report"))
+
+
+async def test_the_chain_goes_away_when_the_cursor_moves_on() -> None:
+    async with opened(digest()) as (pilot, _):
+        await pilot.press("home", "w")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        await pilot.press("up")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Node"))
+
+
+async def test_t_shows_bars_in_place_of_the_page_and_enter_leads_back_to_it() -> None:
+    async with opened(digest()) as (pilot, _):
+        await pilot.press("T")
+        await until(pilot, lambda: shown(pilot, "▒▒▒▒"))
+        assert not page_of(pilot).display
+        assert shown(pilot, "5m00s from 09:00:00")
+        await pilot.press("enter")
+        await until(pilot, lambda: page_of(pilot).display and not shown(pilot, "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒"))
+        assert page_of(pilot).has_focus
+
+
+async def test_faults_only_and_the_filter_leave_out_the_rest_until_escape() -> None:
+    async with opened(digest()) as (pilot, _):
+        await pilot.press("F")
+        await until(pilot, lambda: len(tree_of(pilot).keys) == 3)
+        assert shown(pilot, "faults only")
+        await pilot.press("escape")
+        await until(pilot, lambda: len(tree_of(pilot).keys) > 3)
+        await pilot.press("slash", *"planner")
+        await until(pilot, lambda: len(tree_of(pilot).keys) == 3)
+        await pilot.press("enter")
+        assert not pilot.app.screen.query(Input).filter("#filter")
+        assert tree_of(pilot).has_focus
+        assert shown(pilot, "/planner")
+        await pilot.press("escape")
+        await until(pilot, lambda: len(tree_of(pilot).keys) > 3)
+        assert isinstance(pilot.app.screen, RunScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen))
+
+
+async def test_letters_typed_into_the_filter_answer_nothing() -> None:
+    async with opened(digest()) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("slash", *"gasd")
+        await pilot.pause()
+        assert desk.said == []
+        assert pilot.app.screen.query_one("#filter", Input).value == "gasd"
+
+
+async def test_a_pattern_that_cannot_be_read_says_so_and_hides_nothing() -> None:
+    async with opened(digest()) as (pilot, _):
+        before = len(tree_of(pilot).keys)
+        await pilot.press("slash", "left_square_bracket")
+        await until(pilot, lambda: shown(pilot, "no regular expression"))
+        assert len(tree_of(pilot).keys) == before
+
+
+async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> None:
+    story = digest()
+    call = next(event for event in story.events if isinstance(event, ev.StepStarted) and "search" in event.name)
+    story.analyse("run-1-inc-1", f"It began with [#{call.seq}].")
+    async with opened(story) as (pilot, _):
+        await until(pilot, lambda: f"[#{call.seq}]" in page_text(pilot))
+        page_of(pilot).focus()
+        await pilot.press("right")
+        await until(pilot, lambda: f">#{call.seq}]" in page_text(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Event"))
+        assert tree_of(pilot).cursor_key == call.node_id
+        assert "step.started" in page_text(pilot)
+
+
+async def test_the_run_is_a_line_in_the_head_where_there_is_room() -> None:
+    async with opened(digest()) as (pilot, _):
+        assert "▒▒▒▒" in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
+    async with opened(digest(), size=(80, 24)) as (pilot, _):
+        assert "▒" not in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
+
+
+async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
+    story = digest()
+    async with opened(story) as (pilot, desk):
+        await pilot.press("home")
+        story.wait(1).start("tool", "late", story.state.roots[0], 9)
+        desk.changed()
+        await until(pilot, lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
+        assert ["late" in line for line in tree_of(pilot).plain_lines() if line.startswith("+")] == [True]
+        assert tree_of(pilot).cursor_key == story.state.roots[0]
+
+
+# -- what is done ----------------------------------------------------------------------------------------------
+
+
+async def test_a_freeze_is_read_confirmed_and_its_drain_is_seen() -> None:
+    story = digest()
+    async with opened(story) as (pilot, desk):
+        await act(pilot, "p")
+        assert shown(pilot, "No new step begins until it is thawed")
+        await pilot.press("enter")
+        assert desk.said == []
+        await until(pilot, lambda: shown(pilot, "y: freeze it"))
+        await pilot.press("y")
+        await until(pilot, lambda: desk.said == [("freeze", {"run_id": "run-1"})])
+        await until(pilot, lambda: shown(pilot, "freezing: 1 call still in flight: search_releases"))
+        story.end(next(key for key in story.state.nodes if "search_" in key), "x")
+        desk.changed()
+        await until(pilot, lambda: shown(pilot, "frozen: nothing is in flight"))
+        await act(pilot, "p")
+        assert shown(pilot, "Thaw this run")
+
+
+async def test_escape_leaves_it_undone() -> None:
+    async with opened(digest()) as (pilot, desk):
+        await act(pilot, "p")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert desk.said == []
+
+
+async def test_a_key_that_was_on_its_way_does_nothing_and_is_said_to_be_ignored() -> None:
+    async with opened(digest(), arm_after=NEVER) as (pilot, desk):
+        await act(pilot, "p")
+        await pilot.press("y", "x")
+        assert shown(pilot, "ignored 2 keys")
+        assert desk.said == []
+
+
+async def test_an_abort_takes_a_reason_and_a_fresh_key() -> None:
+    async with opened(digest()) as (pilot, desk):
+        screen = await act(pilot, "A")
+        await pilot.press(*"yes y", "enter")
+        await until(pilot, lambda: screen.armed)
+        await pilot.press("y")
+        await until(pilot, lambda: desk.said == [("abort", {"run_id": "run-1", "reason": "yes y"})])
+        await until(pilot, lambda: shown(pilot, "being aborted by ada"))
+
+
+async def test_running_again_from_here_says_afterwards_where_it_was_turned_back_to() -> None:
+    story = digest()
+    async with opened(story) as (pilot, desk):
+        await pilot.press("home")
+        screen = await act(pilot, "R")
+        assert shown(pilot, "dropped: 7 nodes")
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.armed)
+        await pilot.press("y")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["confirm"] is True
+        await until(pilot, lambda: shown(pilot, "turned back to weekly_digest by ada"))
+        assert shown(pilot, "Nothing has run yet")
+        assert not prompt_of(pilot).has_class("-shown")
+
+
+async def test_a_fork_is_shown_at_once() -> None:
+    async with opened(digest()) as (pilot, desk):
+        await pilot.press("home")
+        screen = await act(pilot, "K")
+        await pilot.press(*"openai:o1", "enter")
+        await until(pilot, lambda: screen.armed)
+        await pilot.press("y")
+        await until(pilot, lambda: shown(pilot, "fork of weekly digest"))
+        assert desk.said[0][1]["changes"] == {"model": "openai:o1"}
+
+
+async def test_a_message_is_typed_and_sent_without_another_question() -> None:
+    story = digest()
+    async with opened(story) as (pilot, desk):
+        await act(pilot, "M")
+        await pilot.press("enter")
+        assert shown(pilot, "something is needed here")
+        await pilot.press(*"hurry", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        verb, args = desk.said[0]
+        assert (verb, args["text"], args["agent"].endswith("researcher~1")) == ("inject", "hurry", True)
+
+
+async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() -> None:
+    async with opened(digest()) as (pilot, _):
+        screen = await act(pilot, "B")
+        await until(pilot, lambda: screen.armed)
+        await pilot.press("y")
+        await until(pilot, lambda: shown(pilot, "stops before tool write_file"))
+
+
+async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
+    async with opened(finished()) as (pilot, desk):
+        await pilot.press("A")
+        await until(pilot, lambda: shown(pilot, "The run has ended: it is completed."))
+        desk.refused = {"rewind": "run run-0 is looked at only"}
+        screen = await act(pilot, "R")
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.armed)
+        await pilot.press("y")
+        await until(pilot, lambda: shown(pilot, "run run-0 is looked at only"))
+
+
+async def test_letters_of_acts_are_letters_where_someone_types() -> None:
+    async with opened(digest()) as (pilot, desk):
+        await act(pilot, "A")
+        await pilot.press(*"pARKMBy")
+        assert pilot.app.screen.query_one(Editor).text == "pARKMBy"
+        assert desk.said == []
+
+
+# -- the prompt ------------------------------------------------------------------------------------------------
+
+
+def asks(schema: dict[str, Any], **more: Any) -> Story:
+    story = Story("run-2", "ask the boss", START)
+    agent = story.open("agent", "asker", story.begin("Ask."))
+    tool = story.start("value", "ask", agent, agent="asker")
+    incident = story.park(tool, MISSING, question="Which quarter is meant?")
+    found = story.state.incidents[incident]
+    found.opened = found.opened.model_copy(update={"answer_schema": schema, **more})
+    return story
+
+
+async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> None:
+    async with opened(asks({"type": "integer"})) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i", *"four", "enter")
+        await until(pilot, lambda: shown(pilot, "integer"))
+        assert desk.said == []
+        assert pilot.app.screen.query_one(Prompt).query_one(Editor).text == "four"
+        await pilot.press(*["backspace"] * 4, "4", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["params"] == {"value": "4"}
+
+
+async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
+    async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i", *"hunter2")
+        secret = pilot.app.screen.query_one(Secret)
+        assert secret.value == "hunter2"
+        assert not shown(pilot, "hunter2")
+        assert not shown(pilot, "hunter")
+        await pilot.press("escape")
+        assert secret.value == ""
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i", *"hunter2", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["params"] == {"value": "hunter2"}
+
+
+async def test_a_recommended_option_is_marked_and_nothing_more() -> None:
+    story = digest()
+    story.analyse("run-1-inc-1", "Recommended: deny - outside.")
+    async with opened(story) as (pilot, desk):
+        await until(pilot, lambda: shown(pilot, "* a model advises this"))
+        assert shown(pilot, "d*Deny, with a word to the agent")
+        assert not shown(pilot, "g*Grant")
+        assert prompt_of(pilot).mode == "choose"
+        assert desk.said == []
+
+
+async def test_somebody_elses_answer_is_said_with_who_gave_it() -> None:
+    story = digest()
+    async with opened(story) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        story.answer("run-1-inc-1", "skip", who="grace")
+        desk.changed()
+        await until(pilot, lambda: shown(pilot, "grace answered this: Skip."))
+
+
+async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
+    story = Story()
+    call = story.start("llm", "m", story.open("agent", "a", story.begin()))
+    story.park(call, BROKEN_TOOL.model_copy(update={"retry_after_s": 3.0}))
+    async with opened(story) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("w")
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        assert desk.said == []
+        await pilot.press("u")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["option"] == "wait_retry"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 12)])
+async def test_every_state_of_the_screen_stands_at_any_size(size: tuple[int, int]) -> None:
+    async with opened(digest(), size=size) as (pilot, _):
+        for keys in (("T",), ("T", "w"), ("F",), ("escape", "p")):
+            await pilot.press(*keys)
+            await pilot.pause()
+        await pilot.resize_terminal(30, 8)
+        await pilot.resize_terminal(*size)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
