@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from contextvars import Context
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -130,7 +131,8 @@ class Breakers:
         being answered share the reading that comes next.
         """
         if self._next is None:
-            self._next = asyncio.create_task(self._read_after(self._reading))
+            # In a context of its own: that of whoever asks would keep the asker's run in memory.
+            self._next = asyncio.create_task(self._read_after(self._reading), context=Context())
         await asyncio.shield(self._next)
         return self._known.get(key) or Breaker(key=key)
 
