@@ -12,7 +12,7 @@ MAX_BODY = 16 * 1024
 _KEY_SHAPES = re.compile(
     r"""
       \b(?:sk|pk|rk)-[A-Za-z0-9_*.…-]{6,}          # OpenAI, Anthropic and others; starred, as in OpenAI's 401
-    | \b(?:gsk|xai|hf|ghp|gho|github_pat|csk|nvapi|pplx|r8|fw)[-_][A-Za-z0-9_*-]{8,}   # Groq, xAI and others
+    | \b(?:gsk|xai|hf|gh[pousr]|github_pat|csk|nvapi|pplx|r8|fw|tvly|jina|lsv2_(?:pt|sk)|pcsk)[-_][A-Za-z0-9_*-]{8,}
     | \bAIza[0-9A-Za-z_-]{20,}                      # Google API key
     | \bya29\.[0-9A-Za-z._-]{10,}                   # Google access token
     | \bA(?:KIA|SIA)[0-9A-Z]{12,}                   # AWS access key id
@@ -22,10 +22,13 @@ _KEY_SHAPES = re.compile(
 )
 _LABELLED = re.compile(
     r"""(?ix)
-    ( \b(?:authorization|proxy-authorization|x-api-key|api-key|api_key|apikey|x-goog-api-key|access_token|
-        client_secret|password|secret)
+    ( (?<![a-z0-9]) (?:[a-z0-9]{1,32}[_-]){0,4}   # OPENAI_API_KEY, aws_secret_access_key, x-goog-api-key
+      (?:authorization|api[_-]?key|access[_-]?(?:key|token)|(?:auth|session|refresh|id|bot|csrf)[_-]token|
+        client[_-]?secret|password|passwd|pwd|passphrase|secret(?:[_-]key)?|private[_-]key|account[_-]?key|
+        shared[_-]?access[_-]?key|[a-z0-9]{1,32}[_-]token)
       \\?["']? \s* [:=] \s* \\?["']?
       (?:(?:bearer|basic|token)\s+)?
+    | \b(?:set-)?cookie: \s* [^\s=;]{1,64}=
     | \bbearer\s+
     | [?&](?:key|api[-_]?key|token|sig|signature)=
     )

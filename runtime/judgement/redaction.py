@@ -14,9 +14,24 @@ _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _SHAPES = re.compile(
     r"""
-      \bxox[abposr]-[A-Za-z0-9-]{10,}               # Slack
-    | \bglpat-[A-Za-z0-9_-]{15,}                    # GitLab
+      \bxox[abceposr]-[A-Za-z0-9-]{10,}             # Slack
+    | \bxapp-\d-[A-Za-z0-9-]{10,}
+    | \bhooks\.slack\.com/services/[A-Za-z0-9/_-]{10,}
+    | \bdiscord(?:app)?\.com/api/webhooks/\d+/[A-Za-z0-9_-]{10,}
+    | \b\d{8,10}:AA[A-Za-z0-9_-]{30,}               # Telegram
+    | \b[MNO][A-Za-z\d_-]{22,27}\.[\w-]{6}\.[\w-]{27,} # Discord
+    | \bgl(?:pat|dt|ptt|rt|soat)-[A-Za-z0-9_-]{15,} # GitLab
     | \b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,} # Stripe
+    | \bwhsec_[A-Za-z0-9+/=]{16,}
+    | \b(?:AC|SK)[0-9a-f]{32}\b                     # Twilio
+    | \bkey-[0-9a-f]{32}\b                          # Mailgun
+    | \bdapi[0-9a-f]{32}                            # Databricks
+    | \b(?:dop|doo|dor)_v1_[0-9a-f]{32,}            # DigitalOcean
+    | \blin_api_[A-Za-z0-9]{20,}                    # Linear
+    | \b(?:ntn|secret)_[A-Za-z0-9]{30,}             # Notion
+    | \bshp(?:at|ss|ca|pa)_[0-9a-fA-F]{20,}         # Shopify
+    | \bhv[sb]\.[A-Za-z0-9_-]{20,}                  # Vault
+    | \bAGE-SECRET-KEY-1[0-9A-Z]{20,}
     | \bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}  # SendGrid
     | \bnpm_[A-Za-z0-9]{20,}
     | \bpypi-[A-Za-z0-9_-]{20,}
@@ -74,4 +89,7 @@ class Redactor:
         return self.value(value)
 
 
-_TELLING = re.compile(r"(?i)(?:^|[_-])(?:password|passwd|secret|api[_-]?key|access[_-]?token|client[_-]?secret|token)$")
+_TELLING = re.compile(
+    r"(?i)(?:^|[_-])(?:authorization|cookie|passw(?:or)?d|passphrase|secret|api[_-]?key|(?:access|account|private|secret)"
+    r"[_-]?key|token)$"
+)

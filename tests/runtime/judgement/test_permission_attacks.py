@@ -230,7 +230,7 @@ def test_what_is_denied_for_a_host_is_denied_at_all_its_ports_and_what_is_allowe
         assert policy.verdict(Need("net", need), "a") == "deny"
 
 
-# -- everything at once: whatever is granted, nothing outside it is covered -----------------------------------------------
+# -- everything at once: whatever is granted, nothing outside it is covered ------------------------------------------
 
 _PIECES = st.sampled_from(
     ["data", "secret", "..", ".", "", "*", "**", "~", "%2e%2e", "data ", "DATA", "dat\u0430", "a"]
