@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.color import ColorSystem
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.timer import Timer
 
-from console.dressed import DressedApp
 from console.kept import keep_theme
 from console.lenient import read_leniently
 from console.preferences import Preferences
+from console.taking import TakingApp
+from console.terminal import has_title
+from console.workspace import workspace
 from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
@@ -33,15 +36,18 @@ from themes.shelf import Shelf
 if TYPE_CHECKING:
     from textual.driver import Driver
 
+    from console.herald import Herald
     from screens.governor import Governor
     from screens.link import Session
     from screens.linked import LinkedScreen
     from screens.messages import ChooseTheme, GoStep, OpenHome, OpenPlace, OpenRun
 
 TICK = 1.0
+LAST_WORD_S = 1.0
+"""How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(DressedApp):
+class OrbiterApp(TakingApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it.
@@ -65,15 +71,19 @@ class OrbiterApp(DressedApp):
         opening: str = "",
         governor: Governor | None = None,
         preferences: Preferences | None = None,
+        digest: bool = False,
     ) -> None:
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
         frame says meanwhile. `run_id` is opened at once, over the inbox. A `governor` is told how the terminal takes
-        what is written. `theme` is one of `shelf`, which has the built-in ones if it is not given.
+        what is written. `theme` is one of `shelf`, which has the built-in ones if it is not given. With `digest` the
+        operator is told what happened since they looked the last time, and that they look now is noted.
 
         Raises:
             ThemeError: there is no such theme, or its file cannot be used.
         """
         self.governor = governor
+        self.preferences = preferences or Preferences()
+        self.titled = governor is not None and self.preferences.title and has_title(os.environ)
         plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
         super().__init__(theme, shelf or Shelf(), ascii_only=plain, driver=_driver(governor))
         read_leniently()
@@ -82,13 +92,13 @@ class OrbiterApp(DressedApp):
         self._session = session
         self._opening = opening
         self._first_run = run_id
-        self.preferences = preferences or Preferences()
+        self._digest = digest
+        self._herald: Herald | None = None
+        self._herald_timer: Timer | None = None
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
         self._places: dict[str, LinkedScreen] = {}
-        self._known: frozenset[str] = frozenset()
-        self._heard = False
 
     def compose(self) -> ComposeResult:
         """What stands there until the first screen does."""
@@ -133,10 +143,18 @@ class OrbiterApp(DressedApp):
             self._show()
 
     def _show(self) -> None:
+        from console.herald import Herald, rules_of
         from runtime.link.client import LinkClient
         from runtime.link.several import SeveralClients
 
         link = self.session.link
+        self._herald = Herald(
+            rules_of(self.preferences.notices),
+            ring=lambda: self.bell(),  # noqa: PLW0108 - looked up when it rings
+            write=self.write_terminal if self.governor is not None else None,
+            name=f"orbiter {workspace().root.name}" if self.titled else "",
+            environment=os.environ,
+        )
         link.subscribe(self._ring)
         self._ring()
         self.history.go(Visit(HOME))
@@ -145,10 +163,39 @@ class OrbiterApp(DressedApp):
         self._visit()
         if isinstance(link, LinkClient | SeveralClients):
             link.start()
+        if self._digest:
+            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
+
+    async def _tell_digest(self) -> None:
+        """Once there is a runtime to ask. What went wrong with it is no more than a missing line."""
+        from console.away import LinkError, away
+
+        link = self.session.link
+        told = asyncio.Event()
+        end = link.subscribe(lambda: told.set() if link.status.phase == "connected" and link.ready else None)
+        try:
+            if link.status.phase != "connected" or not link.ready:
+                await told.wait()
+            found = await away(link, self.session.clock())
+        except LinkError as exc:
+            self.log.warning(str(exc))
+            return
+        finally:
+            end()
+        if found.line:
+            self.session.away.line, self.session.away.sentences = found.line, found.sentences
+            self._tell(f"{found.line}  (:digest has all of it)", "info")
 
     async def on_unmount(self) -> None:
-        if not callable(self._session):
-            await self._session.link.close()
+        if callable(self._session):
+            return
+        link = self._session.link
+        if self._digest and link.status.phase == "connected":
+            from console.away import LinkError, looked
+
+            with suppress(LinkError, TimeoutError):
+                await asyncio.wait_for(looked(link), LAST_WORD_S)
+        await link.close()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
@@ -161,13 +208,13 @@ class OrbiterApp(DressedApp):
         self.exit(return_code=128 + number)
 
     def _ring(self) -> None:
-        """The bell for a decision that was not there a moment ago; not for those that were waiting at the start."""
-        if not self.session.link.ready:
+        """Bell, notice and title for decisions that were not there a moment ago."""
+        if self._herald is None:
             return
-        now = frozenset(self.session.link.incidents)
-        if self._heard and now - self._known:
-            self.bell()
-        self._known, self._heard = now, True
+        held = self._herald.look(self.session.link)
+        if self._herald_timer is not None:
+            self._herald_timer.stop()
+        self._herald_timer = self.set_timer(held, self._ring) if held is not None else None
 
     # -- where one is ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from textual.drivers.linux_driver import LinuxDriver
 
+from console.terminal import RESTORE_TITLE, SAVE_TITLE
+
 if TYPE_CHECKING:
     from screens.governor import Governor
 
@@ -36,8 +38,21 @@ class TimedFile:
 
 
 class GovernedDriver(LinuxDriver):
-    """Tells the app's `governor` of every write."""
+    """Tells the app's `governor` of every write; puts the title of the terminal back at the end."""
 
     def __init__(self, app: Any, **given: Any) -> None:
         super().__init__(app, **given)
+        self._titled = bool(app.titled)
         self._file: Any = TimedFile(self._file, app.governor)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal; its title is kept for later, if it is to be ours."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._titled:
+            self.write(SAVE_TITLE)
+
+    def stop_application_mode(self) -> None:
+        """Give it back, with the title that it had."""
+        if self._titled:
+            self.write(RESTORE_TITLE)
+        super().stop_application_mode()

@@ -39,6 +39,7 @@ PRESETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "prompt.page_up": ("pageup", "ctrl+b", "ctrl+u"),
         "app.back": ("left_square_bracket", "ctrl+o"),
         "run.next_pane": ("tab", "ctrl+w"),
+        "log.follow": ("f",),
         "decision.grant": ("p",),
         "run.freeze": ("Z",),
         "runs.freeze": ("Z",),

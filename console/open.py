@@ -132,6 +132,7 @@ def show(
         opening=opening,
         governor=governor,
         preferences=preferred,
+        digest=True,
     )
     wanted = preferred.mouse if mouse is None else mouse
     app.run(mouse=mouse_by_default(os.environ) if wanted is None else wanted)

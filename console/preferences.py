@@ -47,9 +47,7 @@ class Preferences:
 
     def source(self, *path: str) -> str:
         """``FILE:LINE``, or ``default``."""
-        return next(
-            (self.sources[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.sources), "default"
-        )
+        return self.sources.get(path, "default")
 
 
 def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Preferences:

@@ -28,7 +28,14 @@ _OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"
 def commands(screen: LinkedScreen) -> list[Command]:
     """All of them, those of this screen first."""
     found: dict[str, Command] = {}
-    for command in (*_actions(screen), *_places(screen), *_orders(screen), *_looks(screen), *_runs(screen)):
+    for command in (
+        *_actions(screen),
+        *_pages(screen),
+        *_places(screen),
+        *_orders(screen),
+        *_looks(screen),
+        *_runs(screen),
+    ):
         found.setdefault(command.name, command)
     return list(found.values())
 
@@ -62,6 +69,11 @@ def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str
     named = binding.id or ""
     name = named.partition(".")[2].replace("_", " ")
     return Command(name, binding.tooltip or binding.description, act, key, _OTHER_NAMES.get(named, ()), why_not)
+
+
+def _pages(screen: LinkedScreen) -> Iterator[Command]:
+    yield Command("notices", "What was said in a line so far", screen.action_notices, also=("messages",))
+    yield Command("digest", "What happened while you were away", screen.action_digest, also=("away",))
 
 
 def _places(screen: LinkedScreen) -> Iterator[Command]:

@@ -26,7 +26,7 @@ class HelpPage(LivePage):
 
 
 class HelpScreen(ModalScreen[None]):
-    """A page of keys over the screen that asked for it."""
+    """A page over the screen that asked for it: of keys, or of whatever `title` says; clean."""
 
     CSS_PATH = "help.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
@@ -34,13 +34,14 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,f1", "close", "Close", key_display="esc", id="help.close"),
     ]
 
-    def __init__(self, lines: Sequence[Spans]) -> None:
+    def __init__(self, lines: Sequence[Spans], title: str = "Keys") -> None:
         super().__init__()
         self._lines = lines
+        self._title = title
 
     def compose(self) -> ComposeResult:
         with Vertical(id="help") as box:
-            box.border_title = "Keys"
+            box.border_title = self._title
             box.border_subtitle = "esc closes"
             yield HelpPage()
 

@@ -23,7 +23,8 @@ PLACES: Final = {
     "log": "In the log",
     "settings": "In the settings",
     "start": "While a run is started",
-    "batch": "While many are answered",
+    "batch": "While something is done to many",
+    "alike": "While many are answered alike",
     "run": "In a run",
     "timeline": "In the timeline",
     "palette": "In the command palette",
@@ -36,7 +37,7 @@ PLACES: Final = {
 ALIASES: Final = {"inbox": "home", "permissions": "ledger", "everywhere": "app", "decisions": "decision"}
 """Other names of the same contexts."""
 
-_DIALOGS: Final = frozenset({"help", "palette", "ask", "start", "batch"})
+_DIALOGS: Final = frozenset({"help", "palette", "ask", "start", "batch", "alike"})
 _WIDGETS: Final = frozenset({"prompt", "editor", "tree", "list", "page", "timeline", "decision"})
 _OF_RUNS: Final = frozenset({"prompt", "tree", "timeline", "decision"})
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from runtime.link.client import Quality, Status
 from runtime.link.protocol import Role
@@ -20,6 +21,8 @@ from screens.views.groups import Waiting
 from screens.views.looks import Looks
 from screens.views.prompt import KEYS
 
+NOTICES = 500
+"""Lines that were said and can be read again."""
 ARM_AFTER = 0.4
 """Seconds after which a prompt that was painted takes keys."""
 
@@ -104,6 +107,22 @@ class Link(Protocol):
     async def close(self) -> None: ...
 
 
+class Said(NamedTuple):
+    """One line that was said: when, in what severity, and its text, which may be foreign."""
+
+    at: datetime
+    severity: str
+    text: str
+
+
+@dataclass(slots=True)
+class Away:
+    """What happened since the operator looked the last time: a line and the sentences of the digest; foreign."""
+
+    line: str = ""
+    sentences: tuple[str, ...] = ()
+
+
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -117,6 +136,9 @@ class Session:
     clock: Callable[[], datetime] = utc_now
     arm_after: float = ARM_AFTER
     governor: Governor = field(default_factory=Governor)
+    said: deque[Said] = field(default_factory=lambda: deque(maxlen=NOTICES))
+    """What was said in a line on any screen, the oldest first."""
+    away: Away = field(default_factory=Away)
     letters: Mapping[str, str] = field(default_factory=lambda: KEYS)
     """The key of each option of a decision; none where it is empty."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from asyncio import sleep
 from collections.abc import Callable
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
@@ -16,18 +18,22 @@ from textual.widgets import Input, TextArea
 from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
 from screens.layout import Span, Spans, joined, span
-from screens.link import Link, Session
-from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
+from screens.link import Link, Said, Session
+from screens.messages import CopyText, ExportText, GoStep, OpenHome, OpenPlace, OpenRun, TakePicture
 from screens.places import PLACES
 from screens.text import clean_line
 from screens.views.quality import link_words
 from screens.widgets.bar import Bar
+from screens.widgets.choices import Choices
 from screens.widgets.foot import Foot
+from screens.widgets.lineview import LineView
 from screens.widgets.pace import Pace
 from screens.words import plural
 
 if TYPE_CHECKING:
     from screens.views.commands import Command
+
+log = logging.getLogger(__name__)
 
 TICK = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
@@ -66,6 +72,12 @@ class LinkedScreen(Screen[None]):
             tooltip="All that can be done, by name",
             id="app.palette",
         ),
+        Binding("y", "copy", "Copy", show=False, tooltip="Copy the pane", id="app.copy"),
+        Binding(
+            "Y", "copy_line", "Copy line", show=False, tooltip="Copy the line under the cursor", id="app.copy_line"
+        ),
+        Binding("f2", "export", "Export", show=False, tooltip="Write the pane to a file", id="app.export"),
+        Binding("f3", "picture", "Picture", show=False, tooltip="A picture of the screen (SVG)", id="app.picture"),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
     ]
@@ -79,6 +91,7 @@ class LinkedScreen(Screen[None]):
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._phase = ""
+        self._failure = ""
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -147,7 +160,20 @@ class LinkedScreen(Screen[None]):
             return
         self.query_one("#crumbs", Bar).show(self.crumbs(), self._link_words())
         self._draw_lost()
-        self.draw()
+        try:
+            self.draw()
+        except Exception as exc:  # one pane that fails must not take the console away from whoever decides
+            self._failed(exc)
+        else:
+            self._failure = ""
+
+    def _failed(self, exc: Exception) -> None:
+        """A drawing failed: logged once, said in a line; the next change is drawn again."""
+        words = f"{type(exc).__name__}: {exc}"
+        if words != self._failure:
+            self._failure = words
+            log.error("a screen could not be drawn", exc_info=exc)
+            self.say(f"This screen could not be drawn whole, please report it: {words}", "error")
 
     def _draw_lost(self) -> None:
         status = self.link.status
@@ -258,7 +284,9 @@ class LinkedScreen(Screen[None]):
     # -- notices ---------------------------------------------------------------------------------------------
 
     def say(self, text: str, severity: str = "info") -> None:
-        """One line above the keys, until the next key. `text` may be foreign."""
+        """One line above the keys, until the next key, and among the notices. `text` may be foreign."""
+        if text:
+            self.session.said.append(Said(self.session.clock(), severity, text))
         bar = self.query_one("#notice", Bar)
         ascii_only = self.session.glyphs.name == "ascii"
         bar.show((Span(clean_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))
@@ -267,6 +295,63 @@ class LinkedScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         """A key was pressed: what was said has been read."""
         self.query_one("#notice", Bar).remove_class("-shown")
+
+    # -- what is taken along ---------------------------------------------------------------------------------
+
+    def pane(self) -> LineView | None:
+        """The pane that is copied and exported: the one with the focus, or what it is about."""
+        focused = self.focused
+        if isinstance(focused, LineView) and not isinstance(focused, Choices):
+            return focused
+        around = focused.ancestors if focused is not None else [self]
+        found = (view for node in around for view in node.query(LineView) if view.display)
+        return next((view for view in found if not isinstance(view, Choices)), None)
+
+    async def copy_text(self) -> str:
+        """The text of that pane, all of its lines. Gives way to other work, for there may be many."""
+        pane = self.pane()
+        found: list[str] = []
+        for line in pane.plain_lines() if pane is not None else ():
+            found.append(line)
+            if len(found) % 500 == 0:
+                await sleep(0)
+        return "\n".join(found)
+
+    @property
+    def _pane_name(self) -> str:
+        pane = self.pane()
+        return "-".join(filter(None, (type(self).__name__.removesuffix("Screen").lower(), pane.id if pane else "")))
+
+    async def action_copy(self) -> None:
+        text = await self.copy_text()
+        self.post_message(CopyText(text, plural(text.count("\n") + 1, "line"), f"{self._pane_name}.txt"))
+
+    def action_copy_line(self) -> None:
+        pane = self.pane()
+        if pane is not None:
+            self.post_message(CopyText(pane.plain_line(pane.cursor_line).strip(), "the line", "line.txt"))
+
+    async def action_export(self) -> None:
+        self.post_message(ExportText(await self.copy_text(), f"{self._pane_name}.txt"))
+
+    def action_picture(self) -> None:
+        self.post_message(TakePicture())
+
+    def action_notices(self) -> None:
+        """What was said in a line so far, the newest first."""
+        looks = self.session.looks()
+        lines = [
+            (Span(f"{said.at:%H:%M:%S}  ", "ink-muted"), Span(looks.line(said.text, 1000), f"severity-{said.severity}"))
+            for said in reversed(self.session.said)
+        ]
+        self.app.push_screen(HelpScreen(lines or [span("Nothing was said yet.", "ink-muted")], "Notices"))
+
+    def action_digest(self) -> None:
+        """What happened while the operator was away."""
+        looks, away = self.session.looks(), self.session.away
+        lines = [span(looks.line(text, 400)) for text in (away.line, *away.sentences) if text]
+        nothing = [span("Nothing that is known of.", "ink-muted")]
+        self.app.push_screen(HelpScreen(lines or nothing, "While you were away"))
 
     async def revive(self) -> None:
         """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""

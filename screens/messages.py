@@ -36,6 +36,28 @@ class GoStep(Message):
 
 
 @dataclass
+class CopyText(Message):
+    """Put a text on the clipboard; into a file of this `name` where that cannot be. `what` says what it is."""
+
+    text: str
+    what: str
+    name: str
+
+
+@dataclass
+class ExportText(Message):
+    """Write a text to a file whose name ends so."""
+
+    text: str
+    name: str
+
+
+@dataclass
+class TakePicture(Message):
+    """Write a picture of the screen to a file."""
+
+
+@dataclass
 class ChooseTheme(Message):
     """Show a theme from now on, and the next time too."""
 

@@ -114,12 +114,15 @@ async def test_a_theme_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
     async with console(going(), run_id="run-7") as (pilot, desk):
-        for verb in ("freeze", "thaw"):
-            await asked(pilot, verb)
-            await pilot.press("enter")
-            await until(pilot, lambda said=verb: (said, {"run_id": "run-7"}) in desk.said)  # type: ignore[misc]
-            await pilot.press("escape")
-            await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await asked(pilot, "freeze")
+        await pilot.press("enter")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ActScreen")
+        await pilot.press("y")
+        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze"])
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await asked(pilot, "thaw")
+        await pilot.press("enter")
+        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze", "thaw"])
 
 
 async def test_abort_and_freeze_of_everything_ask_first() -> None:

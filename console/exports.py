@@ -1,0 +1,33 @@
+"""Files that an operator lets the console write: a pane as text, a picture of the screen, what is too long to copy."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def export(directory: Path, name: str, text: str, *, now: datetime | None = None) -> Path:
+    """Write `text` to a new file in `directory`, readable by its owner alone; its path. `name` ends in its suffix.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S")
+    stem, dot, suffix = _NAME.sub("-", name).strip("-").rpartition(".")
+    for number in range(1000):
+        again = f"-{number}" if number else ""
+        path = directory / f"{stamp}-{stem[:80]}{again}{dot}{suffix}"
+        try:
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except FileExistsError:
+            continue
+        with os.fdopen(file, "w", encoding="utf-8", errors="replace") as opened:
+            opened.write(text)
+        return path
+    raise FileExistsError(f"{directory}: has a thousand files of this second already")

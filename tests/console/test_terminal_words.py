@@ -1,0 +1,239 @@
+"""Sequences for the terminal, and who is told of decisions when: pure."""
+
+from __future__ import annotations
+
+import base64
+import re
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.exports import export
+from console.herald import Herald, rules_of
+from console.kept import keep_theme, kept_theme
+from console.preferences import BadPreferences, mouse_by_default, preferences
+from console.terminal import COPY_BYTES, copying, has_title, title, wrapped
+from console.verbs.preferences import read_preferences
+from tests.screens.desk import Desk
+from tests.screens.stories import DENIED, START, Story
+
+
+def carried(sequence: str) -> str:
+    """The text that an OSC 52 carries."""
+    found = re.fullmatch("\x1b\\]52;c;([A-Za-z0-9+/=]*)\x07", sequence)
+    assert found is not None
+    return base64.b64decode(found[1]).decode()
+
+
+@given(st.text(max_size=300))
+def test_what_is_copied_arrives_as_it_was(text: str) -> None:
+    sequence = copying(text, {})
+    assert sequence is not None
+    assert carried(sequence) == text.encode("utf-8", "replace").decode()
+
+
+@given(st.text(max_size=300))
+def test_in_tmux_it_is_wrapped_and_said_again_bare(text: str) -> None:
+    sequence = copying(text, {"TMUX": "/tmp/tmux,1,0", "TERM": "screen-256color"})
+    assert sequence is not None
+    inner, _, bare = sequence.removeprefix("\x1bPtmux;").partition("\x1b\\")
+    assert inner.replace("\x1b\x1b", "\x1b") == bare == copying(text, {})
+
+
+@given(st.text(max_size=4000))
+def test_in_screen_it_comes_in_pieces_that_screen_takes(text: str) -> None:
+    sequence = copying(text, {"TERM": "screen", "STY": "1.pts"})
+    assert sequence is not None
+    pieces = re.findall("\x1bP(.*?)\x1b\\\\", sequence, re.DOTALL)
+    assert "".join(pieces) == copying(text, {})
+    assert max(map(len, pieces)) < 768
+
+
+def test_what_is_too_long_for_a_terminal_is_not_copied() -> None:
+    assert copying("x" * COPY_BYTES, {}) is not None
+    assert copying("x" * (COPY_BYTES + 1), {}) is None
+    assert copying("é" * (COPY_BYTES // 2 + 1), {}) is None
+
+
+def test_a_title_holds_no_control_character() -> None:
+    assert title("a\x1b]52;c;eA==\x07\x9bb\n") == "\x1b]2;a ]52;c;eA== b \x07"
+    assert has_title({"TERM": "xterm"})
+    assert not has_title({"TERM": "linux"})
+
+
+def test_outside_of_multiplexers_nothing_is_wrapped() -> None:
+    assert wrapped("\x1b]9;x\x07", {"TERM": "xterm-256color"}) == "\x1b]9;x\x07"
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_exports_are_new_files_that_only_their_owner_reads(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    paths = [export(tmp_path / "exports", "run/../../x y.txt", "text\ud800", now=now) for _ in range(3)]
+    assert len(set(paths)) == 3
+    assert {path.parent for path in paths} == {tmp_path / "exports"}
+    assert paths[0].name == "20260102T030405-run-..-..-x-y.txt"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+    assert stat.S_IMODE((tmp_path / "exports").stat().st_mode) == 0o700
+
+
+def test_the_theme_that_was_chosen_is_kept(tmp_path: Path) -> None:
+    for environment in ({"XDG_STATE_HOME": str(tmp_path / "state")}, {"HOME": str(tmp_path), "XDG_STATE_HOME": "no"}):
+        assert kept_theme(environment) == ""
+        keep_theme(environment, "orbiter-light")
+        assert kept_theme(environment) == "orbiter-light"
+
+
+# -- preferences -------------------------------------------------------------------------------------------------------
+
+
+def test_the_mouse_is_left_to_the_terminal_over_ssh_and_in_multiplexers() -> None:
+    assert mouse_by_default({})
+    for name in ("SSH_CONNECTION", "TMUX", "STY"):
+        assert not mouse_by_default({name: "x"})
+
+
+def test_preferences_are_read_with_their_places(tmp_path: Path) -> None:
+    users = tmp_path / "config" / "orbiter"
+    users.mkdir(parents=True)
+    (users / "orbiter.toml").write_text('[console]\nmouse = false\ntheme = "orbiter-light"\n[keys.run]\nzoom = "Z"\n')
+    (tmp_path / "orbiter.toml").write_text('[console]\nmouse = "auto"\n[budgets]\nmax_cost_usd = 1.0\n')
+    found = read_preferences(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+    assert (found.mouse, found.theme, found.copy, found.keys) == (
+        None,
+        "orbiter-light",
+        "terminal",
+        {"run": {"zoom": "Z"}},
+    )
+    assert found.source("console", "mouse") == f"{tmp_path / 'orbiter.toml'}:2"
+    assert found.source("keys", "run", "zoom") == f"{users / 'orbiter.toml'}:5"
+    assert found.source("console", "copy") == "default"
+
+
+@pytest.mark.parametrize(
+    ("console", "words"),
+    [
+        ({"mose": True}, "console.mose: unknown key: did you mean 'mouse'?"),
+        ({"mouse": "yes"}, 'console.mouse: is true, false or "auto"'),
+        ({"mouse": 3}, "console.mouse"),
+        ({"copy": "clip"}, 'console.copy: is "terminal" or "file"'),
+        ({"title": 1}, "console.title: is true or false"),
+        ({"theme": 1}, "console.theme: is the name of a theme"),
+    ],
+)
+def test_what_the_console_does_not_know_is_refused(console: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadPreferences, match="console") as raised:
+        preferences({"console": console})
+    assert words in str(raised.value)
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "orbiter.toml").write_text("[keys\n")
+    with pytest.raises(BadPreferences, match=r"orbiter\.toml: no TOML"):
+        read_preferences(tmp_path, {"HOME": str(tmp_path)})
+
+
+# -- who is told -------------------------------------------------------------------------------------------------------
+
+
+class Heard:
+    """A herald on a desk, and what it did."""
+
+    def __init__(self, desk: Desk, configured: dict[str, Any] | None = None) -> None:
+        self.desk = desk
+        self.now = START
+        self.rung = 0
+        self.written: list[str] = []
+        self.herald = Herald(
+            rules_of(configured or {}),
+            ring=self.ring,
+            write=self.written.append,
+            name="orbiter work",
+            clock=lambda: self.now,
+        )
+
+    def ring(self) -> None:
+        self.rung += 1
+
+    def look(self) -> float | None:
+        return self.herald.look(self.desk)
+
+    @property
+    def told(self) -> list[str]:
+        return [text for text in self.written if "\x1b]777;" in text]
+
+    @property
+    def title(self) -> str:
+        return str(re.findall("\x1b\\]2;([^\x07]*)\x07", "".join(self.written))[-1])
+
+
+def waiting(story: Story, number: int) -> None:
+    story.park(story.start("tool", f"t{number}", story.state.roots[0], number), DENIED, need="fs.write:/x")
+
+
+def storm(count: int) -> Story:
+    story = Story()
+    story.begin()
+    for number in range(count):
+        waiting(story, number)
+    return story
+
+
+def test_nobody_is_told_of_what_was_waiting_when_the_console_opened() -> None:
+    heard = Heard(Desk(storm(2)))
+    assert heard.look() is None
+    assert (heard.rung, heard.told) == (0, [])
+    assert heard.title == "2 decisions - orbiter work"
+
+
+def test_a_storm_makes_one_notice_and_then_one_more() -> None:
+    story = storm(0)
+    heard = Heard(Desk(story))
+    heard.look()
+    for number in range(50):
+        waiting(story, number)
+        held = heard.look()
+    assert (heard.rung, len(heard.told)) == (1, 1)
+    assert held is not None
+    heard.now += timedelta(seconds=held)
+    assert heard.look() is None
+    assert (heard.rung, len(heard.told)) == (2, 2)
+    assert "49 incidents wait for a person" in heard.told[-1]
+    assert heard.title == "50 decisions - orbiter work"
+
+
+def test_only_from_the_configured_severity_on() -> None:
+    story = storm(0)
+    heard = Heard(Desk(story), {"terminal": "fatal"})
+    heard.look()
+    waiting(story, 0)
+    heard.look()
+    assert (heard.rung, heard.told) == (0, [])
+    assert heard.title == "1 decision - orbiter work"
+
+
+def test_nothing_is_written_while_nothing_changes() -> None:
+    heard = Heard(Desk(storm(1)))
+    heard.look()
+    written = len(heard.written)
+    for _ in range(5):
+        heard.now += timedelta(minutes=1)
+        heard.look()
+    assert len(heard.written) == written
+
+
+def test_hostile_words_end_no_sequence() -> None:
+    story = storm(0)
+    heard = Heard(Desk(story))
+    heard.look()
+    tool = story.start("tool", "t", story.state.roots[0], 0)
+    story.park(tool, DENIED, need="x", message="a\x07\x1b]52;c;eA==\x07\x9c\n;b", question="\x1b[2J\x07;")
+    heard.look()
+    (told,) = heard.told
+    assert re.fullmatch("(\x1b\\](2|9|777);[^\x00-\x1f\x7f-\x9f]*\x07)+", told)
