@@ -36,9 +36,8 @@ def _words(link: Quality, looks: Looks) -> Spans:
 def took(seconds: float) -> str:
     """A round trip, in steps that a person can tell apart."""
     millis = seconds * 1000
-    if millis < 10:
-        return "<10 ms"
+    if millis < 50:
+        return "<50 ms"
     if millis < 1000:
-        step = 10 if millis < 100 else 50
-        return f"{max(step, round(millis / step) * step)} ms"
+        return f"{round(millis / 50) * 50} ms"
     return f"{round(seconds * 2) / 2:g} s"

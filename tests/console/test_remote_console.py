@@ -115,6 +115,32 @@ def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by
     assert sorted(run["state"] for program in (one, two) for run in program.json("runs")) == ["completed", "waiting"]
 
 
+def test_the_crumbs_name_the_host_and_say_how_far_it_is(home: Home, place: Path) -> None:
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    with home.console("--host", "one") as terminal:
+        terminal.until("one link ")
+        assert any(terminal.quiet(3.5) == 0 for _ in range(5)), "it comes to rest, though the link is measured on"
+        terminal.press("q")
+        assert terminal.ended() == 0
+
+
+def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: Path) -> None:
+    parked(place / "one")
+    there = f"cd {place / 'one'} && TERM=xterm-256color exec {REMOTE}"
+    command = [*home.sshd.ssh("key"), "-tt", "far", there]
+    with Terminal("-c", f"import os; os.execvp('ssh', {command!r})", size=(120, 30)) as terminal:
+        terminal.until("permission denied")
+        terminal.press("j")
+        terminal.until("\x1b[48;5;")
+        for number in (1000, 1002, 1003, 1006):
+            assert f"\x1b[?{number}h" not in terminal.text, "the mouse is left to the terminal"
+        assert "38;2;" not in terminal.text, "256 colours"
+        assert any(terminal.quiet(2.5) == 0 for _ in range(5)), "nothing happens, nothing is sent"
+        terminal.press("q")
+        assert terminal.ended() == 0
+        assert "\x1b[?1049l" in terminal.text, "the terminal is given back"
+
+
 def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_needed(home: Home, place: Path) -> None:
     daemon.ensure_runtime(place / "one" / ".orbiter")
     home.sshd.key("locked", passphrase="open sesame")
@@ -130,7 +156,7 @@ def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_need
             home.sshd.end(pid)
         terminal.until("a login is needed")
         terminal.until("logs in again")
-        terminal.press("b")
+        terminal.press("r")
         terminal.until("Enter passphrase for key")
         terminal.press("open sesame\n")
         terminal.until("inbox")
