@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from screens.layout import span
+from screens.layout import Spans, span
 from screens.link import Session
 from screens.views.commands import COLUMNS, SHOWN, Command, command_rows, matching, nearest
 from screens.widgets.bar import Bar
@@ -22,9 +22,14 @@ from screens.widgets.livelist import LiveList
 
 
 class PaletteList(LiveList):
-    """A list on the ground of a dialog, moved through from the line above it."""
+    """A list on the ground of a dialog, moved through from the line above it, which has the focus."""
 
     GROUND: ClassVar[str] = "panel"
+
+    def line_at(self, index: int, width: int) -> tuple[Spans, str]:
+        """The line under the cursor as if the focus were here: it is what enter does."""
+        spans, ground = super().line_at(index, width)
+        return spans, "row-cursor" if ground == "row-cursor-idle" else ground
 
 
 class PaletteScreen(ModalScreen[Command | None]):

@@ -12,6 +12,8 @@ from screens.widgets.bar import Bar
 
 _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
+_WAYS_ON = 3
+"""How many of them stand on the right, where nothing is cut: they lead to all the others, and out."""
 
 
 class Foot(Bar):
@@ -23,11 +25,13 @@ class Foot(Bar):
 
     def _update(self, screen: Screen[Any]) -> None:
         if screen is self.screen and self.is_attached:
-            self.show(key_hints(screen))
+            self.show(*key_hints(screen))
 
 
-def key_hints(screen: Screen[Any]) -> Spans:
-    """`enter open  n next decision …`: each action once, with one of its keys; what works everywhere comes last."""
+def key_hints(screen: Screen[Any]) -> tuple[Spans, Spans]:
+    """`enter open  n next …`, and on the right `: commands  ? help  q quit`: each action once, with one of its keys;
+    what works everywhere comes last.
+    """
     hints: dict[str, tuple[int, Spans]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
@@ -37,4 +41,6 @@ def key_hints(screen: Screen[Any]) -> Spans:
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
             hints[binding.action] = (place, hint)
     here_first = sorted(hints.values(), key=lambda found: found[0])
-    return joined((hint for _, hint in here_first), "   ")
+    from_right = len(_EVERYWHERE) - _WAYS_ON
+    left = joined((hint for place, hint in here_first if place <= from_right), "   ")
+    return left, joined((hint for place, hint in here_first if place > from_right), "   ")
