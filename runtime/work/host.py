@@ -18,6 +18,7 @@ from runtime.record.sqlite import SqliteJournal
 from runtime.work.conditions import Conditions
 from runtime.work.owner import has_died
 from runtime.work.supervisor import Supervisor
+from runtime.work.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -103,5 +104,9 @@ class Host:
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
             self._supervisor = Supervisor(journal, self._conditions)
+            watchdog = Watchdog()
             self._ready.set()
-            await self._supervisor.serve()
+            try:
+                await self._supervisor.serve()
+            finally:
+                watchdog.stop()
