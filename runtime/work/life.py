@@ -22,6 +22,7 @@ from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease
 from runtime.record.state import RunState
 from runtime.work.conditions import Conditions
+from runtime.work.secrets import kept_out
 
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
@@ -96,6 +97,7 @@ class Life:
     def note(self, event: ev.Record) -> None:
         """Something happened that nobody needs to wait for: it is written with the next event, or shortly."""
         self.moved()
+        event = kept_out(event)
         self.state.apply(event)
         self._pending.append(event)
         if self._linger is None:
@@ -104,7 +106,7 @@ class Life:
     async def record(self, *events: ev.Record) -> None:
         """Write events, and return when they are as safe as their kind asks for."""
         self.moved()
-        for event in events:
+        for event in map(kept_out, events):
             self.state.apply(event)
             self._pending.append(event)
         await self.flush()

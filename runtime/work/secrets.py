@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from orbiter.models.redact import MARK
 from runtime.judgement.sealed import CannotOpen, KeyPair, unseal
+from runtime.record import events as ev
 
 _WORTH_MASKING = 4
 """Characters from which on a secret is looked for in texts: a shorter one is found everywhere."""
+_WORTH_KEEPING_OUT = 6
+"""Characters from which on it is kept out of what a tool or a model said, which a later life goes on with."""
 
 
 class Vault:
@@ -26,13 +31,12 @@ class Vault:
         return self._keys().public
 
     def open(self, sealed: Mapping[str, Any]) -> str | None:
-        """The secret; None if it was for a process that is gone."""
+        """The secret, as JSON; None if it was for a process that is gone."""
         try:
             found = unseal(self._keys(), sealed)
         except CannotOpen:
             return None
-        if len(found) >= _WORTH_MASKING:
-            self._known[found] = None
+        self._known.update(dict.fromkeys(each for each in _texts(json.loads(found)) if len(each) >= _WORTH_MASKING))
         return found
 
     def known(self) -> tuple[str, ...]:
@@ -46,5 +50,52 @@ class Vault:
             return self._pair
 
 
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, str):
+        yield value
+
+
 VAULT = Vault()
 """This process's. A run that leaves memory and comes back is of the same process, so one life cannot own it."""
+
+
+_FREE = frozenset(
+    {
+        "result", "output", "error", "text", "texts", "message", "summary", "reason", "requested", "effective",
+        "changes", "info", "action", "question", "task", "traceback", "causes", "input",
+    }
+)  # fmt: skip
+"""Fields of events that hold what user code, a tool or a model said; the others hold words of ours."""
+
+
+def kept_out(event: ev.Record) -> ev.Record:
+    """The event without any secret that was opened here: one may come back in a result, an error, a call's arguments,
+    and none is ever journaled in clear.
+    """
+    secrets = [each for each in VAULT.known() if len(each) >= _WORTH_KEEPING_OUT]
+    if not secrets:
+        return event
+    fields = type(event).model_fields
+    update = {name: _masked(getattr(event, name), secrets) for name in _FREE & fields.keys()}
+    fault = getattr(event, "fault", None)
+    if fault is not None:
+        said = ("user_message", "technical", "suggestions", "metadata")
+        update["fault"] = fault.model_copy(update={name: _masked(getattr(fault, name), secrets) for name in said})
+    return event.model_copy(update=update)
+
+
+def _masked(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, MARK)
+        return value
+    if isinstance(value, Mapping):
+        return {_masked(key, secrets): _masked(each, secrets) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_masked(each, secrets) for each in value)
+    return value

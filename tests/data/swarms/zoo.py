@@ -177,6 +177,24 @@ script("zoo/twice", [
     Reply(calls=[Call("save", {"path": "data/two.md", "text": "2"})]),
     "twice: ${result}",
 ])  # fmt: skip
+
+
+@tool(idempotent=True)
+async def leak(how: str) -> str:
+    """Ask for a password, and give it away."""
+    password = await ask_operator("password?", SCHEMAS["secret"])
+    effect(f"leak {len(password)}")
+    if how == "raise":
+        raise ValueError(f"{password} was refused")
+    return f"it is {password}, and {password[:3]}"
+
+
+script("zoo/leaker", [
+    Reply(calls=[Call("leak", {"how": "return"}), Call("leak", {"how": "raise"})]),
+    Reply(calls=[Call("look", {"what": "${result}"})]),
+    "said: ${result}",
+])  # fmt: skip
+leaker = agent("leaker", "", leak, look)
 loggingin = agent("loggingin", "login", login)
 wiper = agent("wiper", "", wipe)
 fetcher = agent("fetcher", "", fetch)
