@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from screens.glyphs import UNICODE, Glyphs
@@ -59,20 +59,25 @@ def outline(
     """
     lines: list[Branch] = []
     blank = " " * len(glyphs.rail)
-    stack: list[tuple[str, str, str, int]] = [(key, "", "", 0) for key in reversed(tree.roots())]
-    while stack:
-        key, before, own, depth = stack.pop()
-        children = tree.children(key)
-        foldable = bool(children)
-        folded = foldable and chosen.get(key, key not in keep_open and tree.folded_at_first(key))
-        lines.append(Branch(key, before + own, depth, foldable, folded))
-        if foldable and not folded:
-            below = before + ("" if depth == 0 else glyphs.rail if own == glyphs.branch else blank)
-            last = len(children) - 1
-            stack.extend(
-                (children[index], below, glyphs.last if index == last else glyphs.branch, depth + 1)
-                for index in range(last, -1, -1)
-            )
+    # What is left of the siblings at each level that is being gone through, and what stands before them.
+    levels: list[tuple[Iterator[str], str, str]] = [(iter(tree.roots()), "", "")]
+    while levels:
+        siblings, before, last = levels[-1]
+        depth = len(levels) - 1
+        for key in siblings:
+            own = "" if not depth else glyphs.last if key == last else glyphs.branch
+            children = tree.children(key)
+            if not children:
+                lines.append(Branch(key, before + own, depth, False, False))
+                continue
+            folded = chosen.get(key, key not in keep_open and tree.folded_at_first(key))
+            lines.append(Branch(key, before + own, depth, True, folded))
+            if not folded:
+                below = before + ("" if not depth else glyphs.rail if own == glyphs.branch else blank)
+                levels.append((iter(children), below, children[-1]))
+                break
+        else:
+            levels.pop()
     return lines
 
 

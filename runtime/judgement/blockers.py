@@ -103,8 +103,10 @@ def _link(node: Node, why: str) -> Waiting:
 def _waits_for(state: RunState, node: Node, below: list[Node]) -> str:
     if len(below) == 1:
         return f"waits for {below[0].name}"
-    beside = sum(1 for child in node.children if place(child)[0] == place(below[0].id)[0])
-    return f"waits for all of its {beside} members side by side; {len(below)} are not done"
+    beside = [child for child in node.children if place(child)[0] == place(below[0].id)[0]]
+    if len(beside) < len(below):
+        return f"waits for {len(below)} that are not done, {below[0].name} among them"
+    return f"waits for all of its {len(beside)} members side by side; {len(below)} are not done"
 
 
 def _end(state: RunState, node: Node, chain: list[Waiting], also: list[str]) -> Blocked:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from runtime.record.events import RunRewound
 from runtime.record.state import Node, RunState
 from screens.layout import Span, Spans, joined, span
 from screens.views.looks import Looks
-from screens.words import elapsed, plural, whole_seconds
+from screens.words import elapsed, plural
 
 _NAMED: Final = 4
 """Calls in flight that are named."""
@@ -60,11 +59,7 @@ def in_flight_words(node: Node, looks: Looks) -> str:
     if node.tries:
         last = node.tries[-1]
         since = last.ended_at
-    return f"{looks.line(node.name, 40)} {_seconds(since, looks.now)}"
-
-
-def _seconds(since: datetime | None, now: datetime) -> str:
-    return whole_seconds((now - since).total_seconds()) if since is not None else ""
+    return f"{looks.line(node.name, 40)} {elapsed(since, None, looks.now)}"
 
 
 def _turned_back(state: RunState, looks: Looks) -> Spans:

@@ -109,7 +109,7 @@ STATES = {
     "timeline": (bar_story, ("T",)),
     "node": (conversation, ("home", "down", "down")),
     "waits": (digest, ("home", "w")),
-    "analysis_under_way": (analysing, ("end", "z", "z")),
+    "analysis_under_way": (analysing, ("end", "z", "z", "pagedown", "pagedown")),
     "analysis": (analysed, ("end", "z", "z", "end", "right")),
     "freezing": (freezing, ()),
     "confirm_rewind": (digest, ("home", "R", "enter")),

@@ -299,7 +299,7 @@ def test_a_freeze_tells_what_comes_to_its_end_and_becomes_a_thaw() -> None:
     assert words(list(act(story, "freeze").lines)) == [
         "No new step begins until it is thawed. Nothing is lost.",
         "In flight, each to its end as usual:",
-        "  search_releases 3m06s",
+        "  search_releases 3m",
     ]
     assert act(story, "freeze").verb == "freeze"
     story.tell(ev.RunFrozen())

@@ -1,0 +1,111 @@
+"""A run's tree of 50,000 nodes against one of 500, all unfolded, in the widget that shows it: what is in sight counts.
+
+`a look`: nothing changed. `a change`: a node in sight changed. `a key`: the cursor moves. `a node more`: the outline is
+worked out anew, which is the only thing that grows with the run; the pace of drawing (`screens.widgets.pace`) keeps it
+to a quarter of the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from textual.app import App, ComposeResult
+
+from benchmarks import Ratio
+from runtime.record import events as ev
+from runtime.record.state import RunState
+from screens.views.looks import Looks
+from screens.views.tree import COLUMNS, RunTree
+from screens.widgets.livetree import LiveTree
+from themes.choice import DEFAULT
+from themes.loader import named
+
+FEW, MANY = 500, 50_000
+A_GROUP = 50
+ROUNDS = 30
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Shown(App[None]):
+    """One tree, on one theme."""
+
+    CSS = "LiveTree { height: 1fr; }"
+
+    def compose(self) -> ComposeResult:
+        yield LiveTree(COLUMNS)
+
+    def on_mount(self) -> None:
+        theme = named(DEFAULT)
+        self.register_theme(theme)
+        self.theme = theme.name
+
+
+def run() -> list[Ratio]:
+    """What each costs with many nodes, in units of what it costs with few."""
+    few, many = asyncio.run(_measured(FEW)), asyncio.run(_measured(MANY))
+    goals = {"a look": 1.5, "a change": 1.5, "a key": 1.5}
+    return [
+        Ratio(f"{name} at a tree of {MANY} nodes / of {FEW}", many[name] / few[name], goals.get(name),
+              f"{many[name] * 1000:.1f} ms")
+        for name in few
+    ]  # fmt: skip
+
+
+async def _measured(nodes: int) -> dict[str, float]:
+    state = _state(nodes)
+    looks = Looks(NOW)
+    app = Shown()
+    async with app.run_test(size=(120, 40)) as pilot:
+        tree = app.query_one(LiveTree)
+        tree.show(RunTree(state, looks))
+        await pilot.pause()
+        leaf = state.nodes[state.nodes[state.roots[0]].children[0]]
+
+        def change() -> None:
+            leaf.input_tokens += 1
+            tree.show(RunTree(state, looks))
+
+        def more() -> None:
+            _begin(state, f"swarm~0/late~{len(state.nodes)}", "swarm~0")
+            tree.show(RunTree(state, looks))
+
+        return {
+            "a look": _best(lambda: tree.show(RunTree(state, looks))),
+            "a change": _best(change),
+            "a key": _best(lambda: tree.action_move(1)),
+            "a node more": _best(more),
+        }
+
+
+def _best(do: Callable[[], None]) -> float:
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        do()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def _state(nodes: int) -> RunState:
+    """Agents with calls under way: nothing of it folds by itself."""
+    state = RunState()
+    state.apply(ev.RunCreated(run_id="r", ref="x:y", seq=1))
+    state.apply(ev.NodeOpened(run_id="r", node_id="swarm~0", kind="swarm", name="swarm", seq=2))
+    for group in range(nodes // A_GROUP):
+        agent = f"swarm~0/agent~{group}"
+        opened = ev.NodeOpened(run_id="r", node_id=agent, parent_id="swarm~0", kind="agent", name=f"agent {group}")
+        state.apply(opened)
+        for call in range(A_GROUP - 1):
+            _begin(state, f"{agent}/call~{call}", agent)
+    return state
+
+
+def _begin(state: RunState, node_id: str, parent_id: str) -> None:
+    state.apply(
+        ev.StepStarted(
+            run_id="r", node_id=node_id, parent_id=parent_id, kind="tool", name="call", agent="a", attempt=1, epoch=1
+        )
+    )
