@@ -315,7 +315,7 @@ class LinkedScreen(Screen[None]):
             found.append(line)
             if len(found) % 500 == 0:
                 await sleep(0)
-        return "\n".join(found)
+        return "\n".join(found).rstrip("\n")
 
     @property
     def _pane_name(self) -> str:

@@ -54,8 +54,10 @@ class LineView(ScrollView, inherit_bindings=False):
         return int(self.scroll_offset.y)
 
     def plain_lines(self) -> Iterator[str]:
-        """All lines as text, as wide as they are shown: what is copied and exported."""
-        return (self.plain_line(index) for index in range(self.line_count))
+        """All lines as text, as wide as they are shown: what is copied and exported. Where there are none, what stands
+        in their place.
+        """
+        return (self.plain_line(index) for index in range(self.line_count or self.room.height))
 
     def plain_line(self, index: int) -> str:
         return plain(self.line_at(index, self.room.width)[0]).rstrip()
