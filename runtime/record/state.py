@@ -205,11 +205,11 @@ class RunState:
             return 0, 0
         members = {str(name) for name in root.info.get("members", ())}
         latest: dict[str, Node] = {}
-        below = [self.nodes[child] for child in root.children]
-        below += [self.nodes[child] for node in below if node.name not in members for child in node.children]
-        for node in below:
-            if node.name in members:
-                latest[node.name] = node
+        for child in root.children:
+            node = self.nodes[child]  # a member, or a stage of several
+            for each in (node,) if node.name in members else (self.nodes[found] for found in node.children):
+                if each.name in members:
+                    latest[each.name] = each
         return len(members), sum(node.terminal for node in latest.values())
 
     def summary(self) -> Summary:

@@ -209,10 +209,14 @@ def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where:
     ]
     facts = (
         ("nodes", joined(node_counts(nodes), looks.glyphs.dot)),
-        ("last", span(elapsed(ended[-1].created_at, ended[-1].updated_at, looks.now)) if ended else ()),
+        ("took", span(f"{_took(ended[-1], looks)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
     return [*lines, (), (Span("s ", "ink-key"), Span("starts another run of it", "ink-muted"))]
+
+
+def _took(summary: Summary, looks: Looks) -> str:
+    return elapsed(summary.created_at, summary.updated_at, looks.now)
 
 
 def _older(since: datetime | None) -> float | None:

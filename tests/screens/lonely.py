@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.app import App
+from textual.binding import Binding
 from textual.pilot import Pilot
 
 from screens.glyphs import ASCII, UNICODE
+from screens.keynames import in_words
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.messages import OpenRun
@@ -21,18 +23,26 @@ from themes.loader import built_in
 
 
 class Lonely(App[None]):
-    """Shows a screen; keeps which runs were to be opened."""
+    """Shows a screen; keeps which runs were to be opened. `begin` is called first, as part of the app."""
 
-    def __init__(self, screen: LinkedScreen, theme: str = "orbiter-dark") -> None:
+    def __init__(
+        self, screen: LinkedScreen, theme: str = "orbiter-dark", *, begin: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__()
         for each in built_in():
             self.register_theme(each)
         self.theme = theme
         self.shown = screen
+        self.begin = begin
         self.opened: list[OpenRun] = []
 
     def on_mount(self) -> None:
+        self.begin()
         self.push_screen(self.shown)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """As the console says it."""
+        return binding.key_display or in_words(binding.key)
 
     def on_open_run(self, message: OpenRun) -> None:
         self.opened.append(message)

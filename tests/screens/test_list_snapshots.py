@@ -1,0 +1,96 @@
+"""Pictures of the lists: swarms, the form that starts a run, the inbox with a group, and the pages over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from screens.home import HomeScreen
+from screens.linked import LinkedScreen
+from screens.swarms import SwarmsScreen
+from tests.screens.desk import Desk
+from tests.screens.lonely import Lonely, drawn, lonely, text_of, until
+from tests.screens.stories import digest, finished, limited
+from tests.screens.test_swarms import workflow
+
+Compare = Callable[..., bool]
+Looked = Callable[[Pilot[Any], Desk], Any]
+
+LOOKS = [
+    pytest.param((80, 24), "dark", id="80x24-dark"),
+    pytest.param((120, 40), "dark", id="120x40-dark"),
+    pytest.param((80, 24), "light", id="80x24-light"),
+    pytest.param((80, 24), "ascii", id="80x24-ascii"),
+    pytest.param((200, 60), "dark", id="200x60-dark"),
+]
+
+
+def app_of(made: Callable[[Any], LinkedScreen], look: str) -> tuple[Lonely, Desk]:
+    stories = (digest(), finished(), workflow(4, 2), workflow(5, 3), *(limited(n, n) for n in range(11, 16)))
+    theme = "orbiter-light" if look == "light" else "orbiter-dark"
+    app, desk = lonely(made, *stories, ascii_only=look == "ascii", theme=theme)
+    desk.refs = ["new/report.py:team", "translate.py:swarm"]
+    return app, desk
+
+
+@pytest.mark.parametrize(("size", "look"), LOOKS)
+def test_swarms(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
+    app, _ = app_of(SwarmsScreen, look)
+    assert snap_compare(app, terminal_size=size, run_before=drawn)
+
+
+@pytest.mark.parametrize(("size", "look"), LOOKS)
+def test_the_form_that_starts_a_run(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
+    async def fill(pilot: Pilot[Any]) -> None:
+        await drawn(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: "report.py" in text_of(pilot))
+        await pilot.press("tab", "tab", *"Translate it.", "tab", "tab", *"max_steps=x", "ctrl+s")
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+
+    app, _ = app_of(SwarmsScreen, look)
+    assert snap_compare(app, terminal_size=size, run_before=fill)
+
+
+@pytest.mark.parametrize(("size", "look"), LOOKS)
+def test_the_inbox_with_a_group_a_filter_and_a_selection(
+    snap_compare: Compare, size: tuple[int, int], look: str
+) -> None:
+    async def narrow(pilot: Pilot[Any]) -> None:
+        await drawn(pilot)
+        await pilot.press("down", "right", "down", "space", "space", "slash", *"!manual", "enter", "o", "o")
+        await drawn(pilot)
+
+    app, _ = app_of(HomeScreen, look)
+    assert snap_compare(app, terminal_size=size, run_before=narrow)
+
+
+@pytest.mark.parametrize(("size", "look"), LOOKS)
+def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
+    async def choose(pilot: Pilot[Any]) -> None:
+        await drawn(pilot)
+        await pilot.press("down", "B")
+        await until(pilot, lambda: "the same: retry" in text_of(pilot))
+        await drawn(pilot)
+
+    app, desk = app_of(HomeScreen, look)
+    desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "went on", "detail": "succeeded"}
+    assert snap_compare(app, terminal_size=size, run_before=choose)
+
+
+@pytest.mark.parametrize(("size", "look"), LOOKS[:2])
+def test_what_became_of_each_of_several_runs(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
+    async def abort(pilot: Pilot[Any]) -> None:
+        await drawn(pilot)
+        await pilot.press("A")
+        await until(pilot, lambda: "Abort" in text_of(pilot))
+        desk.stories["run-13"].finish("failed", error="too late")
+        await pilot.press("y")
+        await until(pilot, lambda: "refused" in text_of(pilot) and "not yet" not in text_of(pilot))
+        await drawn(pilot)
+
+    app, desk = app_of(SwarmsScreen, look)
+    assert snap_compare(app, terminal_size=size, run_before=abort)

@@ -1,0 +1,113 @@
+"""Inbox and form on a real runtime: real swarms from real files, answered through the real link."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from runtime.link.client import LinkClient
+from runtime.link.embedded import Embedded
+from runtime.link.serve import conditions
+from screens.home import HomeScreen
+from screens.link import Session
+from screens.linked import LinkedScreen
+from screens.swarms import SwarmsScreen
+from tests.screens.lonely import Lonely, text_of, until
+
+SWARM = '''
+from pathlib import Path
+from orbiter import Agent, tool
+from orbiter.models.scripted import Call, Reply, script
+
+@tool(failure="fail")
+def reach(host: str) -> str:
+    """Reach a host.
+
+    Args:
+        host: Which.
+    """
+    if not (Path(__file__).parent / "up").exists():
+        raise ConnectionRefusedError(111, f"connection to {host} refused")
+    return f"{host} is there"
+
+script("lists/reacher", [Reply(calls=[Call("reach", {"host": "db"})]), "reached: ${result}"])
+reacher = Agent(name="reacher", model="scripted:lists/reacher", tools=[reach])
+'''
+
+
+@asynccontextmanager
+async def on_a_runtime(root: Path, made: type[LinkedScreen]) -> AsyncIterator[tuple[Pilot[None], LinkClient]]:
+    """The screen over a runtime in this workspace."""
+    with Embedded(root / ".orbiter", conditions(root, {})) as runtime:
+        link = LinkClient(runtime.transport())
+        app = Lonely(made(Session(link, arm_after=0.0)), begin=link.start)
+        try:
+            async with app.run_test(size=(140, 40)) as pilot:
+                await until(pilot, lambda: link.ready)
+                yield pilot, link
+        finally:
+            await link.close()
+
+
+async def test_equal_failures_are_answered_together_once_the_first_went_on(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(SWARM)
+    async with on_a_runtime(tmp_path, HomeScreen) as (pilot, link):
+        for number in range(3):
+            await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
+        await until(pilot, lambda: "3 like this" in text_of(pilot))
+
+        await pilot.press("home", "B")
+        await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
+        await pilot.press("r", "y")
+        await until(pilot, lambda: "1 failed again, 2 held" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        assert {found.state for found in link.summaries.values()} <= {"running", "waiting"}
+
+        (tmp_path / "up").touch()
+        await pilot.press("home", "B")
+        await until(pilot, lambda: "answered one of them retry: ✗ failed again" in text_of(pilot))
+        await pilot.press("r", "y")
+        await until(pilot, lambda: "3 went on" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Needs a decision" not in text_of(pilot) and "Done" in text_of(pilot))
+        await until(pilot, lambda: all(found.state == "completed" for found in link.summaries.values()))
+
+
+async def test_one_that_was_answered_by_itself_goes_before_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(SWARM)
+    async with on_a_runtime(tmp_path, HomeScreen) as (pilot, link):
+        for number in range(3):
+            await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
+        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        oldest = next(iter(link.incidents))
+        await link.command("answer", incident_id=oldest, option="result", params={"value": "by phone"})
+        await until(pilot, lambda: "2 like this" in text_of(pilot))
+        await until(pilot, lambda: any(found.state == "completed" for found in link.summaries.values()))
+        await pilot.press("home", "B")
+        await until(pilot, lambda: "Answer all 2 the same: result" in text_of(pilot))
+        await pilot.press("B", "y")
+        await until(pilot, lambda: "2 went on" in text_of(pilot))
+        await until(pilot, lambda: all(found.state == "completed" for found in link.summaries.values()))
+
+
+async def test_the_form_says_what_the_loader_says_and_starts_what_it_is_corrected_to(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(SWARM)
+    (tmp_path / "typo.py").write_text("from orbiter import Agent\none = Agent(name='one'\n")
+    (tmp_path / "up").touch()
+    async with on_a_runtime(tmp_path, SwarmsScreen) as (pilot, link):
+        await pilot.press("s")
+        await until(pilot, lambda: "net.py:reacher" in text_of(pilot))
+        await pilot.press(*"typo.py:one", "tab", "tab", *"to the db", "ctrl+s")
+        await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
+        await pilot.press("shift+tab", "shift+tab", *["backspace"] * len("typo.py:one"), *"reach", "down", "enter")
+        await pilot.press("tab", "tab", *"max_steps=nine", "ctrl+s")
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await pilot.press(*["backspace"] * 4, "9", "ctrl+s")
+        await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
+        run_id = pilot.app.opened[-1].run_id  # type: ignore[attr-defined]
+        await until(pilot, lambda: link.summaries[run_id].state == "completed")
+        assert link.summaries[run_id].input == "to the db"

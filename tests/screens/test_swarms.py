@@ -1,0 +1,379 @@
+"""The screen of swarms: runs below their swarm, how far they are, what they used; and the form that starts one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.record import events as ev
+from runtime.record.state import Summary
+from screens.glyphs import ASCII, UNICODE
+from screens.layout import plain
+from screens.listing import Listing
+from screens.start import StartScreen
+from screens.swarms import SwarmsScreen
+from screens.views.looks import Looks
+from screens.views.memory import Memory
+from screens.views.sort import Sort
+from screens.views.start import BadLimits, known_refs, limits_of, suggested
+from screens.views.swarms import (
+    COLUMNS,
+    progress_bar,
+    runs_of,
+    share,
+    short_names,
+    swarm_lines,
+    swarm_rows,
+    time_left,
+)
+from screens.views.trends import BARS, STEP, Trends, sparkline
+from tests.screens.lonely import drawn, line_with, showing, text_of, until
+from tests.screens.stories import START, Story, finished, limited
+
+
+def workflow(number: int, done: int, *, mode: str = "workflow", ref: str = "/work/translate.py:swarm") -> Story:
+    """A run of four members in turn, so many of which have ended."""
+    story = Story(f"run-{number}", f"translate {number}", START + timedelta(minutes=number))
+    story.tell(ev.RunCreated(ref=ref, title=story.title, input="x"))
+    story.tell(ev.RunStarted(epoch=1))
+    root = story.open("swarm", "swarm", members=["a", "b", "c", "d"], mode=mode)
+    for place, member in enumerate("abcd"[:done]):
+        agent = story.wait(60).open("agent", member, root, place)
+        call = story.start("llm", "m", agent, agent=member)
+        story.end(call, {"content": "x"}, tokens=(900, 100), usd=0.5)
+        story.close(agent)
+    if done < 4:
+        story.open("agent", "abcd"[done], root, done)
+    return story
+
+
+def summaries_of(*stories: Story) -> dict[str, Summary]:
+    return {story.run_id: story.state.summary() for story in stories}
+
+
+# -- how far a run is ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_a_workflow_knows_how_many_members_have_had_their_turn(done: int) -> None:
+    summary = workflow(1, done).state.summary()
+    assert (summary.members, summary.members_done) == (4, done)
+    assert share(summary) == done / 4
+
+
+@pytest.mark.parametrize("mode", ["handoff", "team"])
+def test_where_the_agents_choose_who_is_next_the_number_of_parts_is_not_known(mode: str) -> None:
+    summary = workflow(1, 2, mode=mode).state.summary()
+    assert (summary.members, summary.members_done) == (0, 0)
+    assert progress_bar(summary, Looks(START)) == ()
+
+
+def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_done() -> None:
+    story = Story()
+    story.tell(ev.RunCreated(ref="x:y"))
+    root = story.open("swarm", "swarm", members=["a", "b", "c"], mode="workflow")
+    stage = story.open("group", "stage", root)
+    for member in "ab":
+        story.close(story.open("agent", member, stage))
+    assert story.state.summary().members_done == 2
+    story.open("agent", "a", root, 1)
+    assert story.state.summary().members_done == 1
+
+
+def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
+    story = workflow(1, 2)
+    looks = Looks(story.at, UNICODE)
+    assert plain(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
+    assert plain(progress_bar(story.state.summary(), Looks(story.at, ASCII))) == "####.... 2/4 ~2m"
+    assert time_left(workflow(1, 0).state.summary(), START) == ""
+    waiting = story.state.summary().model_copy(update={"state": "waiting"})
+    assert time_left(waiting, story.at) == "", "how long a person takes is not known"
+    ended = workflow(2, 4)
+    ended.finish()
+    assert progress_bar(ended.state.summary(), looks) == ()
+
+
+# -- what was used lately --------------------------------------------------------------------------------------
+
+
+def used(tokens: int, state: str = "running") -> dict[str, Summary]:
+    return {"r": Summary(id="r", state=state, input_tokens=tokens)}  # type: ignore[arg-type]
+
+
+def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_nothing_is() -> None:
+    trends = Trends()
+    trends.look(used(5_000), START)
+    assert trends.of("r") == ()
+    trends.look(used(5_100), START + timedelta(seconds=1))
+    assert trends.of("r") == (100,)
+    trends.look(used(5_150), START + timedelta(seconds=STEP))
+    before = trends.of("r")
+    assert before == (100, 50)
+    trends.look(used(5_150), START + timedelta(seconds=STEP * 50))
+    assert trends.of("r") == before
+    trends.look(used(5_160), START + timedelta(seconds=STEP * 3))
+    trends.look({}, START + timedelta(seconds=STEP * 60))
+    assert trends.of("r") == ()
+
+
+def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None:
+    trends = Trends()
+    trends.look(used(0), START)
+    trends.look(used(10), START + timedelta(seconds=0.5))
+    assert trends.of("r") == ()
+    trends = Trends()
+    trends.look(used(0, "completed"), START)
+    trends.look(used(10, "completed"), START + timedelta(seconds=5))
+    assert trends.of("r") == ()
+
+
+@given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 500)), max_size=40))
+def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(steps: list[tuple[int, int]]) -> None:
+    trends, total, now = Trends(), 0, START
+    trends.look(used(0), now)
+    for seconds, more in steps:
+        total += more
+        now += timedelta(seconds=seconds)
+        trends.look(used(total), now)
+    found = trends.of("r")
+    assert len(found) <= BARS
+    assert sum(found) <= total
+    assert not found or found[-1] > 0, "it ends with the last step in which something was used"
+    for glyphs in (UNICODE, ASCII):
+        line = plain(sparkline(found, glyphs))
+        assert len(line) == len(found)
+        assert all((char == " ") is (each == 0) for char, each in zip(line, found, strict=True))
+
+
+# -- the list --------------------------------------------------------------------------------------------------
+
+
+def rows_of(*stories: Story, memory: Memory | None = None) -> list[str]:
+    looks = Looks(START + timedelta(minutes=10))
+    rows = swarm_rows(summaries_of(*stories), looks, Trends(), memory=memory)
+    return [("  " if row.under else "") + " | ".join(plain(cell) for cell in row.cells) for row in rows]
+
+
+def test_runs_stand_below_their_swarm_the_newest_first() -> None:
+    assert rows_of(finished(), workflow(1, 1), workflow(2, 3), limited(3, 3)) == [
+        "● running | digest.py:swarm | 2 runs · 1 at work · 1 decision |  | 29k | $0.31 | 7m",
+        "  ● running | chapter 3 | 1 waiting · 2 running · 1 done |  | 110 |  | 7m",
+        "  ✓ completed | translate manual | 3 done |  | 29k | $0.31 | 3h",
+        "● running | translate.py:swarm | 2 runs · 2 at work |  | 4.0k | $2.00 | 8m",
+        "  ● running | translate 2 | ██████░░ 3/4 ~2m  2 running · 6 done |  | 3.0k | $1.50 | 8m",
+        "  ● running | translate 1 | ██░░░░░░ 1/4 ~27m  2 running · 2 done |  | 1.0k | $0.50 | 9m",
+    ]
+
+
+def test_swarms_that_end_alike_are_told_apart() -> None:
+    assert short_names(["/a/x.py:s", "/b/x.py:s", "/c/y.py:s"]) == {
+        "/a/x.py:s": "/a/x.py:s",
+        "/b/x.py:s": "/b/x.py:s",
+        "/c/y.py:s": "y.py:s",
+    }
+
+
+def test_a_line_stands_for_its_runs_and_tells_of_them() -> None:
+    found = summaries_of(workflow(1, 1), workflow(2, 3), limited(9))
+    key = swarm_rows(found, Looks(START), Trends())[0].key
+    assert key == "swarm::/work/translate.py:swarm"
+    assert runs_of(key, found, lambda _: "") == ["run-1", "run-2"]
+    assert runs_of("run:run-1", found, lambda _: "") == ["run-1"]
+    lines = [plain(line) for line in swarm_lines(key, found, Looks(START), lambda _: "")]
+    assert lines[:2] == ["/work/translate.py:swarm", "● running 2"]
+    assert swarm_lines("swarm::gone", found, Looks(START), lambda _: "") == []
+
+
+def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs() -> None:
+    rows = swarm_rows(summaries_of(workflow(1, 3), workflow(2, 1), limited(9)), Looks(START), Trends())
+    listing = Listing(COLUMNS, sort=Sort("cost"))
+    names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
+    assert names == ["translate.py:swarm", "run:run-2", "run:run-1", "digest.py:swarm", "run:run-9"]
+    listing.turn()
+    names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
+    assert names == ["translate.py:swarm", "run:run-1", "run:run-2", "digest.py:swarm", "run:run-9"], (
+        "unknown comes last"
+    )
+    listing = Listing(COLUMNS)
+    listing.narrow("translate.py")
+    assert [row.key for row in listing.rows(rows)] == ["swarm::/work/translate.py:swarm", "run:run-2", "run:run-1"]
+
+
+async def test_enter_opens_a_run_and_folds_a_swarm() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2)) as (pilot, _):
+        await pilot.press("enter")
+        await drawn(pilot)
+        assert "translate 2" not in text_of(pilot)
+        await pilot.press("enter")
+        await drawn(pilot)
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert pilot.app.opened[-1].run_id == "run-2"  # type: ignore[attr-defined]
+
+
+async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_ended() -> None:
+    ended = workflow(3, 4)
+    ended.finish()
+    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, desk):
+        await pilot.press("p")
+        await until(pilot, lambda: "2 frozen" in text_of(pilot))
+        assert [args["run_id"] for verb, args in desk.said if verb == "freeze"] == ["run-1", "run-2"]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await drawn(pilot)
+        assert "‖ frozen" in line_with(pilot, "translate 2")
+        await pilot.press("end", "A")
+        await until(pilot, lambda: "Abort the run translate 1?" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "1 aborting" in text_of(pilot))
+
+
+async def test_on_a_run_that_has_ended_nothing_is_frozen() -> None:
+    async with showing(SwarmsScreen, finished()) as (pilot, desk):
+        await pilot.press("end", "p", "A")
+        await pilot.pause()
+        assert "No run that has not ended is under the cursor" in text_of(pilot)
+        assert desk.said == []
+
+
+async def test_tokens_that_are_used_while_one_looks_are_drawn() -> None:
+    story = workflow(1, 1)
+    async with showing(SwarmsScreen, story, size=(120, 30)) as (pilot, desk):
+        agent = next(node.id for node in story.state.nodes.values() if node.name == "b")
+        story.wait(20)
+        call = story.start("llm", "m", agent, agent="b")
+        story.end(call, {"content": "x"}, tokens=(9_000, 100))
+        desk.changed()
+        await until(pilot, lambda: "█  " in line_with(pilot, "translate 1").partition("done")[2])
+
+
+# -- the form --------------------------------------------------------------------------------------------------
+
+
+def test_suggestions_are_earlier_swarms_then_those_in_files() -> None:
+    found = summaries_of(workflow(1, 1), limited(9, 60))
+    known = known_refs(found.values(), "/work")
+    assert known == ["digest.py:swarm", "translate.py:swarm"]
+    assert known_refs(found.values(), "/elsewhere")[0] == "/work/digest.py:swarm"
+    looks = Looks(START)
+    rows = suggested("", known, ["new.py:team", "digest.py:swarm"], looks)
+    assert [(row.key, plain(row.cells[1])) for row in rows] == [
+        ("digest.py:swarm", "run before"),
+        ("translate.py:swarm", "run before"),
+        ("new.py:team", "in a file"),
+    ]
+    assert [row.key for row in suggested("team", known, ["new.py:team"], looks)] == ["new.py:team"]
+    assert suggested("new.py:team", known, ["new.py:team"], looks) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", {}),
+        ("max_steps=20 max_total_cost_usd=0.5", {"max_steps": 20, "max_total_cost_usd": 0.5}),
+        ("max_steps=20, max_wall_time_s=1e3", {"max_steps": 20, "max_wall_time_s": 1000.0}),
+    ],
+)
+def test_limits_are_names_and_numbers(text: str, limits: dict[str, float]) -> None:
+    assert limits_of(text) == limits
+
+
+@pytest.mark.parametrize("text", ["max_steps", "max_steps=", "max_steps=many", "20"])
+def test_what_is_no_limit_is_said(text: str) -> None:
+    with pytest.raises(BadLimits, match="write name=number"):
+        limits_of(text)
+
+
+async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, desk):
+        desk.refs = ["new.py:team"]
+        await pilot.press("s")
+        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        assert "translate.py:swarm" in line_with(pilot, "Swarm ")
+        await pilot.press("tab", "tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
+        await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
+        assert isinstance(pilot.app.screen, SwarmsScreen)
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert started == {
+            "ref": "translate.py:swarm",
+            "input": "two\nlines",
+            "title": "mine",
+            "options": {"budget": {"max_steps": 5}},
+        }
+        assert pilot.app.opened[-1].run_id == "started-1"  # type: ignore[attr-defined]
+
+
+async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.refs = ["one.py:a", "two.py:b"]
+        await pilot.press("s")
+        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await pilot.press(*"two", "down", "up", "down", "enter")
+        await pilot.press(*"go", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"], started["options"]) == ("two.py:b", "go", {})
+
+
+async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
+        await pilot.press("s", "ctrl+s")
+        await until(pilot, lambda: "Say which swarm" in text_of(pilot))
+        await pilot.press(*"typo.py:x", "tab", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await pilot.press(*"=2", "ctrl+s")
+        await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
+        for typed in ("typo.py:x", "my input", "max_steps=2"):
+            assert typed in text_of(pilot)
+        assert not any(verb == "start" for verb, _ in desk.said)
+        desk.refuses = {"start": "budget max_step: Extra inputs are not permitted"}
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "budget max_step" in text_of(pilot))
+        desk.refuses = {}
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
+
+
+async def test_esc_leaves_at_once_where_nothing_was_typed_else_at_the_second_time() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, _):
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: "esc again leaves" in text_of(pilot))
+        await pilot.press("y", "escape")
+        assert isinstance(pilot.app.screen, StartScreen), "a key in between: it is asked anew"
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+
+
+async def test_without_an_answer_about_files_there_is_what_was_run_before() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), limited(9), size=(100, 30)) as (pilot, desk):
+        desk.refuses["swarms"] = "no command is called 'swarms'"
+        await pilot.press("s")
+        await until(pilot, lambda: "The workspace's swarms are not known" in text_of(pilot))
+        assert "/work/digest.py:swarm" in text_of(pilot)
+
+
+async def test_on_several_hosts_the_form_asks_which() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
+        desk.host_names = ("east", "west")
+        desk.hosts = {"run-1": "west"}
+        await drawn(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: "west" in line_with(pilot, "Host"))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args for verb, args in desk.said if verb == "start")["where"] == "west"
+
+
+async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
+    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, _):
+        assert "No runs yet. s starts one." in text_of(pilot)
