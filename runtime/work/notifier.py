@@ -28,6 +28,8 @@ TIMEOUT_S = 10.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
 OURS = ("log", "webhook")
+MOST = 100
+"""Incidents that one post describes: receivers have limits, and nobody reads more."""
 
 
 class Notifier:
@@ -123,7 +125,9 @@ class Notifier:
         failures = self._failures[notice.channel] = self._failures.get(notice.channel, 0) + 1
         pause = min(LONGEST_PAUSE_S, self._first_pause_s * 2 ** min(failures - 1, 16))
         self._again_at[notice.channel] = now + pause
-        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, exc)
+        # The address itself is a secret: whoever has it may post.
+        why = str(exc).replace(self._rules.webhook, "its address") if self._rules.webhook else str(exc)
+        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, why)
 
     async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
         if notice.channel == "log":
@@ -135,9 +139,12 @@ class Notifier:
 
 
 def webhook_body(notice: Notice) -> dict[str, Any]:
-    """What a webhook is posted, as JSON: `text` for chat programs that show just that, and the incidents."""
+    """What a webhook is posted, as JSON: `text` for chat programs that show just that, the number of incidents, and the
+    first `MOST` of them.
+    """
     return {
         "text": f"{notice.title()}\n{notice.body()}",
+        "count": len(notice.incidents),
         "incidents": [
             {
                 "id": opened.incident_id,
@@ -153,6 +160,6 @@ def webhook_body(notice: Notice) -> dict[str, Any]:
                 "fingerprint": opened.fingerprint,
                 "opened_at": opened.ts.isoformat(),
             }
-            for opened in notice.incidents
+            for opened in notice.incidents[:MOST]
         ],
     }

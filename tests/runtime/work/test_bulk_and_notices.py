@@ -15,6 +15,8 @@ from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
+from runtime.record.state import RunState
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
 from runtime.work.bulk import answer_like, precedent
 from runtime.work.desk import BadCommand
 from runtime.work.notifier import Notifier
@@ -250,6 +252,40 @@ async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: 
     assert "out.md" not in json.dumps(hook.bodies)
     ids = [each["id"] for body in hook.bodies for each in body["incidents"]]
     assert len(ids) == len(set(ids)) == 6
+
+
+async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    created = ev.RunCreated(run_id="storm", ref="x.py:s", input="")
+    state = RunState()
+    state.apply(created)
+    await bench.journal.create(created, state.summary())
+    lease = await bench.journal.claim("storm", "test", 60)
+    assert lease is not None
+    fault = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
+    storm = [ev.IncidentOpened(incident_id=f"i-{n}", fault=fault, message=f"host {n} is gone") for n in range(1_000)]
+    async with Hook(500, 200).open() as hook:
+        rules = NoticeRules.from_mapping(
+            {"webhook": "error", "webhook_url": f"{hook.url}/s3cret", "quiet_seconds": 0.2}
+        )
+        async with notifying(bench, rules):
+            for at in range(0, 1_000, 50):
+                await bench.journal.append(lease, storm[at : at + 50])
+            told: list[str] = []
+            async with asyncio.timeout(20):
+                async for batch in bench.journal.tail(ev.WORKSPACE):
+                    told += [key for e in batch if isinstance(e, ev.NoticeSent) for key, _ in e.incidents]
+                    if len(told) >= 1_000:
+                        break
+        async with notifying(bench, rules):  # a restart has nothing to say
+            await asyncio.sleep(0)
+    assert len(hook.bodies) < 10
+    assert sorted(told) == sorted(f"i-{n}" for n in range(1_000))
+    assert sum(body["count"] for body in hook.bodies[1:]) == 1_000
+    assert max(len(body["incidents"]) for body in hook.bodies) <= 100
+    assert "could not be told" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
