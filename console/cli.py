@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("console.verbs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
     "runs": ("console.verbs.runs:runs", "List the runs of this workspace, newest first."),
     "show": ("console.verbs.runs:show", "Show one run: its tree and its incidents."),
+    "waits": ("console.verbs.waits:waits", "Say what a run waits for, down to what holds it up."),
     "incidents": ("console.verbs.incidents:incidents", "List what waits for a person."),
     "answer": ("console.verbs.answer:answer", "Answer an incident."),
     "report": ("console.verbs.incidents:report", "Show the report of an incident."),
@@ -39,6 +40,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
     "classify": ("console.verbs.classify:classify", "Say how errors would be judged (JSON lines)."),
     "breakers": ("console.verbs.breakers:breakers", "List circuit breakers, and reset one."),
+    "budgets": ("console.verbs.breakers:budgets", "Say what runs have spent of what they may."),
+    "log": ("console.verbs.log:log", "Say what happened, in all runs or in one."),
     "config": ("console.verbs.config:config", "Show what is configured, and where it comes from."),
     "serve": ("console.verbs.serve:serve", "Drive this workspace's runs and serve its consoles."),
     "stop": ("console.verbs.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
@@ -75,6 +78,7 @@ class Verbs(click.Group):
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
 @click.option("--theme", metavar="NAME", help="Without a verb: the looks (default: $ORBITER_THEME; see `themes`).")
+@click.option("--linear", is_flag=True, help="Without a verb: in lines, as for a screen reader, and with TERM=dumb.")
 @click.option("--ascii", "plain", is_flag=True, help="Paint and print ASCII alone (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context

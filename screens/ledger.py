@@ -5,7 +5,7 @@ back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,11 +18,14 @@ from screens.link import Session
 from screens.listscreen import ListScreen
 from screens.messages import OpenPlace, OpenRun
 from screens.views.batch import Came, Item
-from screens.views.ledger import COLUMNS, GRANT, USE, USES, Known, grant_lines, ledger_rows, use_rows, words_of
+from screens.views.ledger import COLUMNS, GRANT, USE, USES, Known, grant_lines, held_by, ledger_rows, use_rows, words_of
 from screens.widgets.bar import Bar
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
 from screens.words import plural
+
+PAUSE: Final = 0.1
+"""Seconds between two questions for a grant's uses: the cursor may go down the list quickly."""
 
 
 class LedgerScreen(ListScreen):
@@ -47,6 +50,7 @@ class LedgerScreen(ListScreen):
         self._uses: dict[str, Mapping[str, Any]] = {}
         self._asked: dict[str, int] = {}
         self._asker = Asker(self, self._ask)
+        self._uses_asker = Asker(self, self._ask_for_uses, pause=PAUSE)
 
     def beside(self) -> ComposeResult:
         with Vertical(id="detail"):
@@ -68,16 +72,19 @@ class LedgerScreen(ListScreen):
         for host in self.link.host_names:
             answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
             if "grants" in answer:
-                self._known[host] = Known.of(answer, host)
+                known = Known.of(answer, host)
+                ledger_rows({}, [known], self.session.looks())  # an answer that cannot be shown is said, and not kept
+                self._known[host] = known
                 self._versions[host] = int(answer["version"])
-        await self._ask_for_uses(self._grant_id)
+        self._uses_asker.stir()
 
-    async def _ask_for_uses(self, grant_id: str) -> None:
-        """The uses of a grant one by one, unless what is known of it is what the ledger says by now."""
-        told = next((known.uses[grant_id] for known in self._known.values() if grant_id in known.uses), None)
-        if told is not None and self._asked.get(grant_id) != told["uses"] and grant_id in self.link.grants:
-            self._uses[grant_id] = await self.link.command("uses", grant_id=grant_id)
-            self._asked[grant_id] = int(told["uses"])
+    async def _ask_for_uses(self) -> None:
+        """The uses of the grant under the cursor one by one, unless as many as there are by now are here."""
+        grant_id = self._grant_id
+        held, host = held_by(self._known.values(), grant_id)
+        if held.get("uses", 0) != self._asked.get(grant_id, 0):
+            self._uses[grant_id] = await self.link.command("uses", where=host, grant_id=grant_id)
+            self._asked[grant_id] = int(held["uses"])
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -94,8 +101,8 @@ class LedgerScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        if self._asker.problem:
-            self.say(self._asker.problem, "error")
+        if problem := self._asker.problem or self._uses_asker.problem:
+            self.say(problem, "error")
         self._draw_detail()
 
     def _draw_detail(self) -> None:
@@ -104,7 +111,7 @@ class LedgerScreen(ListScreen):
         if grant is None:
             return
         looks, uses = self.session.looks(), self._uses.get(grant.grant_id)
-        words, origin = grant_lines(grant, uses, looks)
+        words, origin = grant_lines(grant, held_by(self._known.values(), grant.grant_id)[0], looks)
         self.query_one("#words", Bar).show(words)
         self.query_one("#origin", Bar).show(origin)
         self.query_one("#uses", LiveList).show(use_rows(uses, looks))
@@ -113,8 +120,7 @@ class LedgerScreen(ListScreen):
         if message.lines is self.list:
             self._draw_detail()
             self.refresh_bindings()
-            if self._grant_id and self._grant_id not in self._uses:
-                self._asker.stir()
+            self._uses_asker.stir()
 
     # -- what is done ----------------------------------------------------------------------------------------
 

@@ -58,7 +58,9 @@ class LimitsScreen(ListScreen):
         for host in self.link.host_names:
             breakers = await self.link.command("breakers", where=host, every=True)
             budgets = await self.link.command("budgets", where=host)
-            self._told[host] = Told(host, self.session.clock(), breakers, budgets)
+            told = Told(host, self.session.clock(), breakers, budgets)
+            limit_rows([told], {}, (), self.session.looks())  # an answer that cannot be shown is said, and not kept
+            self._told[host] = told
 
     def crumbs(self) -> Spans:
         return self.trail("breakers and budgets")
@@ -100,7 +102,11 @@ class LimitsScreen(ListScreen):
             if waiting:
                 self.post_message(OpenRun(waiting[0].run_id, waiting[0].opened.incident_id))
             else:
-                self.say("No run waits for this breaker.")
+                self.say(f"No run waits for this breaker. {self._last_error(name)}".rstrip())
+
+    def _last_error(self, name: str) -> str:
+        rows = (row for told in self._told.values() for row in told.breakers if row["id"] == name and row["error"])
+        return next((f"The last failure: {row['error']}" for row in rows), "")
 
     def action_extend(self) -> None:
         """Open the decision that waits, if one does: the answer is given there, as every other."""

@@ -261,8 +261,8 @@ class LogScreen(LinkedScreen):
         """What was searched for is gone to: the match before the cursor, for the newest stand at the end."""
         search = self._typing == "search"
         self._end_typing()
-        if search:
-            self.action_match(-1)
+        if search and self._search.active:
+            self._go_to_match(self.query_one("#log", LogLines).cursor_index + 1, -1)
 
     def _typed(self, text: str) -> None:
         if self._typing == "filter":
@@ -293,15 +293,16 @@ class LogScreen(LinkedScreen):
         self._narrow(faults_only=not self.book.faults_only)
 
     def action_match(self, step: int) -> None:
-        log = self.query_one("#log", LogLines)
-        if not self._search.active:
+        if self._search.active:
+            self._go_to_match(self.query_one("#log", LogLines).cursor_index, step)
+        else:
             self.say("Nothing is searched for: s finds.")
-            return
-        start = log.cursor_index + (1 if step < 0 and log.following else 0)
+
+    def _go_to_match(self, start: int, step: int) -> None:
         at = self.book.found(self._search, start, step)
         if at < 0:
             self.say("Nothing is found.")
-        log.go_to_index(at)
+        self.query_one("#log", LogLines).go_to_index(at)
 
     def action_jump(self, step: int) -> None:
         log = self.query_one("#log", LogLines)

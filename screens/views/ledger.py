@@ -16,10 +16,10 @@ from screens.words import age, plural
 
 COLUMNS: Final = (
     Column("state", width=11),
-    Column("who", width=14, grow=1),
-    Column("what", width=24, grow=4),
-    Column("lasts", width=18, grow=1, drop=1),
-    Column("from", width=18, grow=1, drop=2),
+    Column("who", width=12, grow=1),
+    Column("what", width=20, grow=3),
+    Column("lasts", width=15, grow=1, drop=1),
+    Column("from", width=15, grow=1, drop=2),
     Column("uses", width=4, right=True),
     Column("last", width=4, right=True),
 )
@@ -101,8 +101,7 @@ def local(at: datetime) -> str:
 
 def grant_row(grant: GrantAdded, known: Iterable[Known], looks: Looks) -> Row:
     """One grant in force."""
-    told = ((each.uses[grant.grant_id], each.host) for each in known if grant.grant_id in each.uses)
-    held, host = next(told, ({}, ""))
+    held, host = held_by(known, grant.grant_id)
     uses, last = held.get("uses"), instant(held.get("last_used"))
     by = joined(
         (span(looks.line(grant.by.name, 40) or "a rule"), span(f"{age(grant.ts, looks.now)} ago", "ink-muted")), " "
@@ -171,7 +170,7 @@ def _rule_row(number: int, rule: Mapping[str, Any], host: str, looks: Looks) -> 
     state, word = _VERDICTS.get(str(rule["verdict"]), ("pending", "?"))
     pattern = rule["pattern"]
     what = "everything else" if rule["verb"] == "*" else f"{rule['verb']}:{pattern}" if pattern else str(rule["verb"])
-    note = "" if rule["in_force"] else "holds after a restart of the runtime"
+    note = "" if rule["in_force"] else "after a restart"
     ink = state_ink(state) if rule["in_force"] else "ink-muted"
     return Row(
         f"rule:{host}:{number}",
@@ -193,9 +192,14 @@ def short_source(source: str) -> str:
     return f"{path.rpartition('/')[2]}:{line}" if colon and line.isdecimal() else source
 
 
-def grant_lines(grant: GrantAdded, uses: Mapping[str, Any] | None, looks: Looks) -> list[Spans]:
+def held_by(known: Iterable[Known], grant_id: str) -> tuple[Mapping[str, Any], str]:
+    """What is known of a grant's uses, and by which host; nothing, where nothing is."""
+    return next(((each.uses[grant_id], each.host) for each in known if grant_id in each.uses), ({}, ""))
+
+
+def grant_lines(grant: GrantAdded, held: Mapping[str, Any], looks: Looks) -> list[Spans]:
     """What a grant says, where it comes from, and how often it was used."""
-    counted = plural(int(uses["uses"]), "use") if uses is not None else "asking how often it was used"
+    counted = plural(int(held["uses"]), "use") if held else "not known how often it was used"
     by = f"{looks.line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local(grant.ts)}"
     answering = f", answering {looks.line(grant.incident_id, 60)}" if grant.incident_id else ""
     return [

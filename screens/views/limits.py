@@ -17,12 +17,12 @@ from screens.views.runs import title_of
 from screens.words import age, cost, count, duration, plural, whole_seconds
 
 COLUMNS: Final = (
-    Column("state", width=13),
-    Column("of", width=20, grow=2),
-    Column("limit", width=13),
-    Column("used", width=10, drop=3),
-    Column("how much", width=18, grow=1),
-    Column("about", width=22, grow=3, drop=1),
+    Column("state", width=11),
+    Column("of", width=16, grow=2),
+    Column("limit", width=11),
+    Column("used", width=10),
+    Column("how much", width=20),
+    Column("about", width=22, grow=4, drop=1),
 )
 BREAKER: Final = "breaker:"
 LIMIT: Final = "limit:"
@@ -185,7 +185,7 @@ def limit_row(
             joined(
                 (
                     span(waits, state_ink("waiting")),
-                    span(f"and {plural(unpriced, 'call')} of unknown price" if unpriced else "", "severity-warning"),
+                    span(f"{plural(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
                     span("" if not limit["scope"] else f"of {looks.line(str(limit['of']), 60)}", "ink-muted"),
                 ),
                 looks.glyphs.dot,
@@ -207,7 +207,7 @@ def bar(share: float, looks: Looks) -> str:
 def amount(name: str, value: float) -> str:
     """A limit's number with its unit."""
     if name == "max_total_cost_usd":
-        return cost(value)
+        return f"${value:.4f}" if 0 < value < 0.1 else cost(value)
     return duration(value) if name == "max_wall_time_s" else count(int(value))
 
 

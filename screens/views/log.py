@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -62,7 +63,8 @@ def _line(host: str, at: int, event: ev.Record, looks: Looks, title: Callable[[s
         ),
         looks.glyphs.dot,
     )
-    head = Span(f"{event.ts.astimezone().strftime('%m-%d %H:%M:%S')} ", "ink-muted")
+    recent = looks.now - event.ts < timedelta(hours=12)
+    head = Span(f"{event.ts.astimezone().strftime('%H:%M:%S' if recent else '%m-%d %H:%M')} ", "ink-muted")
     said = span(text, _LEVEL_INKS[level] if level != "info" else "ink")
     spans = (head, Span(f"{sign} ", ink), *joined((where, said), " "))
     return LogLine(f"{host}:{at}", event.ts, level, spans, host, event.run_id, event.seq)

@@ -1,0 +1,600 @@
+"""Permissions, breakers and budgets, log, audit: what they show, what their keys do, what they look like."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from textual.events import MouseScrollUp
+from textual.pilot import Pilot
+
+from console.app import OrbiterApp
+from runtime.link.client import LinkError
+from runtime.record import events as ev
+from screens.audit import AuditScreen
+from screens.batch import BatchScreen
+from screens.glyphs import ASCII, UNICODE
+from screens.ledger import LedgerScreen
+from screens.limits import LimitsScreen
+from screens.link import Session
+from screens.log import LogScreen
+from screens.run import RunScreen
+from screens.views.ledger import Known, ledger_rows, words_of
+from screens.views.looks import Looks
+from screens.widgets.livepage import LivePage
+from screens.widgets.loglines import LogLines
+from tests.screens.answering import AnsweringDesk
+from tests.screens.stories import START, Story, digest, finished
+from tests.screens.test_livewidgets import screen_text
+
+SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
+HOSTILE = "evil\x1b]0;owned\x07\x1b[31m[/x][@click=app.quit]\u202e\nforged line"
+Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times are shown in the zone of whoever looks; in tests that is Greenwich."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+GRANTS = (
+    ev.GrantAdded(
+        grant_id="g-1",
+        subject="researcher",
+        verb="fs.write",
+        pattern="/data/out/**",
+        lifetime="run",
+        scope="run-1",
+        incident_id="run-1-inc-1",
+        ts=START - timedelta(minutes=50),
+        by=ev.Actor(name="ada", channel="console"),
+    ),
+    ev.GrantAdded(
+        grant_id="g-2",
+        subject="*",
+        verb="net",
+        pattern="api.example.com:443",
+        lifetime="always",
+        until=START + timedelta(days=7),
+        ts=START - timedelta(hours=3),
+        by=ev.Actor(name="bob", channel="cli"),
+    ),
+)
+
+
+def use(how: str, need: str, minutes: int, **more: Any) -> dict[str, Any]:
+    node = "weekly_digest~0/researcher~1/write_file~2"
+    at = (START - timedelta(minutes=minutes)).isoformat()
+    return {"how": how, "need": need, "ts": at, "run_id": "run-1", "node_id": node, "grant_id": "", "by": "", **more}
+
+
+RECENT: list[dict[str, Any]] = [
+    use("policy", "shell", 45),
+    use("denied", "fs.write:/etc/passwd", 30, by="ada"),
+    use("grant", "fs.write:/data/out/a.md", 20, grant_id="g-1"),
+    use("once", "net:db.example.com:5432", 10, by="bob"),
+]
+RULES: list[dict[str, Any]] = [
+    {"verdict": "deny", "subject": "*", "verb": "shell", "pattern": None, "in_force": True,
+     "source": "/home/ada/digest/orbiter.toml:4"},
+    {"verdict": "allow", "subject": "reader", "verb": "fs.read", "pattern": "/data/**", "in_force": False,
+     "source": "/home/ada/digest/orbiter.toml:3"},
+    {"verdict": "ask", "subject": "*", "verb": "*", "pattern": None, "in_force": True, "source": "default"},
+]  # fmt: skip
+HELD: list[dict[str, Any]] = [
+    {"id": "g-1", "state": "in force", "uses": 3, "last_used": (START - timedelta(minutes=20)).isoformat()},
+    {"id": "g-2", "state": "in force", "uses": 0, "last_used": None},
+]
+PERMISSIONS = {"version": 7, "grants": HELD, "recent": RECENT, "rules": RULES}
+BREAKERS: list[dict[str, Any]] = [
+    {"id": "model:openai:gpt-4o", "state": "open", "failures": 5, "threshold": 5, "again_s": 42.0,
+     "error": "The service is not available.", "failed_s": 18.0, "changed_s": 18.0, "prober": ""},
+    {"id": "tool:search", "state": "half_open", "failures": 6, "threshold": 5, "again_s": None,
+     "error": "Timed out.", "failed_s": 70.0, "changed_s": 70.0, "prober": "run-1"},
+    {"id": "model:anthropic:claude", "state": "closed", "failures": 0, "threshold": 5, "again_s": None,
+     "error": "", "failed_s": None, "changed_s": 900.0, "prober": ""},
+]  # fmt: skip
+SPENT = {"steps": 5, "tool_calls": 2, "llm_calls": 3, "cost_usd": 0.0161, "unpriced_calls": 1, "tokens": 3322,
+         "wall_time_s": 9.0}  # fmt: skip
+
+
+def limit(name: str, used: float, allowed: float, level: str = "", **more: Any) -> dict[str, Any]:
+    return {"scope": "", "of": "the run", "limit": name, "used": used, "allowed": allowed, "level": level,
+            "incident_id": "", **more}  # fmt: skip
+
+
+BUDGETS: list[dict[str, Any]] = [
+    {"id": "run-1", "state": "waiting", "title": "weekly digest", "spent": SPENT, "limits": [
+        limit("max_steps", 5, 100),
+        limit("max_total_cost_usd", 0.0161, 0.02, "warning"),
+        limit("max_total_tokens", 4000, 4000, "hit", incident_id="run-1-inc-1"),
+        limit("max_wall_time_s", 9, 600, scope="weekly_digest~0", of="weekly_digest"),
+    ]},
+    {"id": "run-9", "state": "running", "title": "", "spent": SPENT, "limits": []},
+]  # fmt: skip
+AUDIT: list[dict[str, Any]] = [
+    {"ts": (START - timedelta(hours=3)).isoformat(), "person": "bob", "channel": "cli", "what": "granted",
+     "params": {"subject": "*", "verb": "net", "pattern": "api.example.com:443"}, "run_id": "", "seconds": None},
+    {"ts": (START - timedelta(minutes=50)).isoformat(), "person": "ada", "channel": "console", "what": "answered",
+     "option": "grant", "reach": "attempt", "params": {"for": "run"}, "reason": "it is its own folder",
+     "seconds": 65.2, "run_id": "run-1", "incident_id": "run-1-inc-1", "node_id": "weekly_digest~0",
+     "asked": "write_file needs fs.write:/data/out/digest.md"},
+    {"ts": (START - timedelta(minutes=5)).isoformat(), "person": "ada", "channel": "console", "what": "aborted",
+     "reason": "no longer wanted", "run_id": "run-0", "seconds": None},
+]  # fmt: skip
+
+
+def filled(**answers: Any) -> AnsweringDesk:
+    uses = {**HELD[0], "recent": [RECENT[2]] * 3}
+    given = {"permissions": PERMISSIONS, "uses": uses, "breakers": BREAKERS, "budgets": BUDGETS, "audit": AUDIT}
+    desk = AnsweringDesk(digest(), finished(), **{**given, **answers})
+    desk.grants = {grant.grant_id: grant for grant in GRANTS}
+    desk.answers["revoke"] = desk.revoke
+    desk.answers["reset"] = lambda **_: {}
+    return desk
+
+
+def app_on(desk: AnsweringDesk, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
+    session = Session(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    return OrbiterApp(session, theme=theme)
+
+
+async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("\n".join(screen_text(pilot.app)))
+
+
+async def shown(pilot: Pilot[Any], *words: str) -> None:
+    """Wait until all these words stand on the screen."""
+    await until(pilot, lambda: all(any(word in line for line in screen_text(pilot.app)) for word in words))
+
+
+def text(pilot: Pilot[Any]) -> str:
+    return "\n".join(screen_text(pilot.app))
+
+
+# -- permissions -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_ledger_shows_grants_uses_denials_and_rules() -> None:
+    async with app_on(filled()).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "Grants in force", "Lately used or denied", "Rules of orbiter.toml", "orbiter.toml:4")
+        said = text(pilot)
+        assert "fs.write:/etc/passwd" in said
+        assert "after a restart" in said
+        assert "researcher may fs.write:/data/out/**, run run-1" in said
+        await shown(pilot, "3 uses; granted by ada (console)")
+
+
+async def test_a_grant_is_taken_back_after_its_words_were_shown_and_goes_with_its_event() -> None:
+    desk = filled()
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "api.example.com:443")
+        await pilot.press("x")
+        await shown(pilot, "Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1")
+        await pilot.press("enter", "escape")
+        assert desk.said == []
+        await pilot.press("D", "y")
+        await shown(pilot, "taken back")
+        assert desk.said == [("revoke", {"grant_id": "g-1"})]
+        await pilot.press("escape")
+        assert "/data/out/**" in text(pilot), "it stands there until its event has come"
+        desk.gone("g-1")
+        await until(pilot, lambda: "/data/out/**" not in text(pilot))
+        assert "api.example.com:443" in text(pilot)
+
+
+async def test_several_grants_are_taken_back_together_and_a_refusal_is_told() -> None:
+    desk = filled()
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "api.example.com:443")
+        await pilot.press("space", "space", "x")
+        await shown(pilot, "Take back 2 grants?", "every agent may net:api.example.com:443, always until")
+        del desk.grants["g-2"]
+        await pilot.press("y")
+        await shown(pilot, "1 taken back, 1 refused", "there is n")
+
+
+async def test_from_a_grant_to_its_uses_and_on_to_the_run_and_back() -> None:
+    async with app_on(filled()).run_test(size=(80, 24)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "fs.write:/data/out/")
+        assert not pilot.app.screen.query_one("#uses").display or pilot.app.screen.query_one("#detail").size.height == 0
+        await pilot.press("enter")
+        await shown(pilot, "3 uses; granted by", "fs.write:/data/out/a.md")
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, LedgerScreen)
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LedgerScreen))
+
+
+async def test_a_recent_use_leads_to_its_run_and_a_rule_says_where_it_stands() -> None:
+    async with app_on(filled()).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "Rules of orbiter.toml")
+        await pilot.press("slash", *"shell", "enter")
+        await until(pilot, lambda: "passwd" not in text(pilot))
+        await pilot.press("end", "enter")
+        await shown(pilot, "This rule stands in /home/ada/digest/orbiter.toml:4")
+        await pilot.press("escape", "F")
+        await until(pilot, lambda: "api.example.com" not in text(pilot))
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+
+
+async def test_a_viewer_is_told_why_nothing_is_taken_back_or_reset() -> None:
+    desk = filled()
+    desk.role = "viewer"
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "api.example.com:443")
+        await pilot.press("x")
+        await shown(pilot, "A viewer may look, not act: a grant")
+        await pilot.press("4")
+        await shown(pilot, "openai:gpt-4o")
+        await pilot.press("t")
+        await shown(pilot, "A viewer may look, not act: a breaker")
+        assert desk.said == []
+
+
+async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_change() -> None:
+    asked: list[int] = []
+
+    def permissions(*, where: str, seen: int) -> dict[str, Any]:
+        asked.append(seen)
+        return PERMISSIONS if seen != 7 else {"version": 7}
+
+    desk = filled(permissions=permissions)
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "orbiter.toml:4", "3 uses; granted by")
+        for listener in list(desk._listeners):
+            listener()  # a reply came in, the picture is the same
+        await pilot.pause(0.1)
+        before = len(asked)
+        screen = pilot.app.screen
+        assert isinstance(screen, LedgerScreen)
+        assert not screen._asker._stale
+        screen._asker._free_at = 0.0
+        desk.changed()
+        await until(pilot, lambda: len(asked) == before + 1)
+        assert asked[-1] == 7
+        assert "orbiter.toml:4" in text(pilot)
+
+
+async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None:
+    desk = filled(permissions=LinkError("no command is called 'permissions'"), breakers=[{"id": 1}])
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "no command is called 'permissions'", "fs.write:/data/out/**")
+        await pilot.press("4")
+        await shown(pilot, "the runtime's answer cannot be read: KeyError")
+        assert isinstance(pilot.app.screen, LimitsScreen)
+
+
+def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
+    grant = GRANTS[0].model_copy(update={"subject": HOSTILE, "pattern": HOSTILE})
+    looks = Looks(START)
+    known = Known.of({**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}, "build")
+    rows = ledger_rows({"g-1": grant}, [known], looks)
+    pieces = [piece.text for row in rows for cell in row.cells for piece in cell]
+    assert all(piece.isprintable() for piece in pieces)
+    assert pieces.count("build") == 1 + 1 + len(RULES)
+    assert words_of(grant, looks).isprintable()
+
+
+# -- breakers and budgets ----------------------------------------------------------------------------------------------
+
+
+async def test_breakers_count_down_and_budgets_show_what_is_near() -> None:
+    desk = filled()
+    story = desk.stories["run-1"]
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await shown(
+            pilot, "tries again in 43s", "one call is probing", "closed", "4.0k of 4.0k, 100%", "used up", "near"
+        )
+        assert "1 call unpriced" in text(pilot)
+        assert "2 breakers hold calls back" in text(pilot)
+        assert "no limit" in text(pilot)
+        story.wait(30)
+        await shown(pilot, "tries again in 13s")
+        story.wait(30)
+        await shown(pilot, "the next call probes")
+
+
+async def test_a_breaker_is_closed_after_a_question_and_asked_about_again() -> None:
+    desk = filled()
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await shown(pilot, "model openai:gpt-4o")
+        await pilot.press("t")
+        await shown(pilot, "Close 1 breaker? Calls go out again at once.")
+        desk.answers["breakers"] = [{**BREAKERS[0], "state": "closed", "failures": 0, "again_s": None}]
+        await pilot.press("y")
+        await until(pilot, lambda: desk.said == [("reset", {"where": "", "key": "model:openai:gpt-4o"})])
+        await pilot.press("escape")
+        await until(pilot, lambda: "tries again" not in text(pilot))
+
+
+async def test_extending_opens_the_decision_that_waits_for_it() -> None:
+    async with app_on(filled()).run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await shown(pilot, "used up")
+        await pilot.press("slash", *"steps", "enter", "e")
+        await shown(pilot, "Nothing waits for more of this budget")
+        await pilot.press("escape", "slash", *"used up", "enter", "e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert isinstance(pilot.app.screen, RunScreen)
+        await until(pilot, lambda: pilot.app.screen.incident_id == "run-1-inc-1")  # type: ignore[attr-defined]
+
+
+# -- audit -------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_audit_says_who_decided_what_and_how_long_it_took() -> None:
+    async with app_on(filled()).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", "a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AuditScreen))
+        await shown(pilot, "answered grant", "1m05s", "it is its own folder", "bob")
+        lines = [line for line in screen_text(pilot.app) if "ada" in line or "bob" in line]
+        assert "aborted" in lines[0], "newest first"
+        await pilot.press("down")
+        await shown(pilot, "write_file needs fs.write:/data/out/digest.md")
+        await pilot.press("slash", *"bob", "enter")
+        await until(pilot, lambda: "it is its own folder" not in text(pilot))
+        await pilot.press("enter")
+        await shown(pilot, "about the workspace")
+        await pilot.press("escape", "home", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+
+
+# -- log ---------------------------------------------------------------------------------------------------------------
+
+
+def busy(count: int, run_id: str = "run-7") -> Story:
+    story = Story(run_id, "busy", START + timedelta(hours=1))
+    root = story.begin("Count.")
+    for number in range(count):
+        story.tell(ev.Warned(text=f"number {number}"), root)
+        story.wait(60)
+    return story
+
+
+def log_of(pilot: Pilot[Any]) -> LogLines:
+    return pilot.app.screen.query_one("#log", LogLines)
+
+
+async def more(pilot: Pilot[Any], desk: AnsweringDesk, story: Story, word: str) -> None:
+    story.tell(ev.Warned(text=word), story.state.roots[0])
+    desk.changed()
+    screen = pilot.app.screen
+    assert isinstance(screen, LogScreen)
+    await until(pilot, lambda: any(word in str(line.spans) for line in screen.book.lines))
+    await pilot.pause()
+
+
+async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
+    story = busy(60)
+    desk = AnsweringDesk(story)
+    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "number 59", "following")
+        await more(pilot, desk, story, "came while following")
+        await shown(pilot, "came while following")
+        await pilot.press("pageup")
+        await shown(pilot, "stopped: end follows again")
+        before = [line[:-1] for line in screen_text(pilot.app)[2:16]]
+        await more(pilot, desk, story, "came while reading")
+        await shown(pilot, "1 new below")
+        after = [line[:-1] for line in screen_text(pilot.app)[2:16]]
+        assert after == before, "what is being read does not move"
+        await pilot.press("G")
+        await shown(pilot, "came while reading", "following")
+        await pilot.press("up")
+        await shown(pilot, "stopped")
+        await pilot.press("end")
+        await shown(pilot, "following")
+
+
+async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
+    desk = AnsweringDesk(busy(60))
+    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "following")
+        await pilot._post_mouse_events([MouseScrollUp], "#log")
+        await shown(pilot, "stopped")
+
+
+async def test_the_log_is_filtered_and_searched_apart() -> None:
+    desk = AnsweringDesk(busy(30))
+    async with app_on(desk).run_test(size=(100, 24)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "number 29")
+        await pilot.press("slash", *"number (1)", "enter")
+        await shown(pilot, "/number (1)", "number 19", "left out")
+        assert "number 29" not in text(pilot)
+        await pilot.press("slash", "home", "!", "enter")
+        await shown(pilot, "number 29")
+        assert "number 19" not in text(pilot)
+        await pilot.press("escape")
+        await shown(pilot, "number 19", "number 29")
+        await pilot.press("s", *"number (2)", "enter")
+        await shown(pilot, "find number (2)", "11 of 11")
+        await pilot.press("less_than_sign")
+        await shown(pilot, "10 of 11", "stopped")
+        assert log_of(pilot).cursor_entry is not None
+        assert "number 28" in str(log_of(pilot).cursor_entry)
+        await pilot.press("greater_than_sign", "greater_than_sign")
+        await shown(pilot, "1 of 11")
+        assert "text='number 2'" in str(log_of(pilot).cursor_entry)
+        await pilot.press("escape", "slash", *"(", "enter")
+        await shown(pilot, "no regular expression")
+
+
+async def test_faults_only_and_jumps_in_time() -> None:
+    desk = AnsweringDesk(digest(), busy(30))
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "number 29")
+        await pilot.press("minus")
+        await until(pilot, lambda: "number 19" in str(log_of(pilot).cursor_entry))
+        await pilot.press("plus")
+        await until(pilot, lambda: "number 29" in str(log_of(pilot).cursor_entry))
+        await pilot.press("slash", *"digest", "enter", "F")
+        await shown(pilot, "faults only", "rate_limited", "needs a decision", "attempt 2 of 4")
+        assert "agent begins" not in text(pilot)
+        await pilot.press("escape", "home")
+        await shown(pilot, "agent begins")
+
+
+async def test_who_comes_to_the_first_line_gets_older_ones() -> None:
+    desk = AnsweringDesk(busy(700))
+    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "500 lines")
+        assert "number 199" not in text(pilot)
+        await pilot.press("home")
+        await shown(pilot, "703 lines")
+        await pilot.press("up")
+        await shown(pilot, "number 199")
+        await pilot.press("home", "up")
+        await shown(pilot, "This is the first line.")
+
+
+async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
+    long = "the whole of it " * 60
+    story = busy(2)
+    story.tell(ev.Warned(text=long), story.state.roots[0])
+    async with app_on(AnsweringDesk(story)).run_test(size=(100, 40)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "the whole of it")
+        await pilot.press("enter")
+        page = pilot.app.screen.query_one("#detail", LivePage)
+        await until(pilot, lambda: page.display and text(pilot).count("the whole of it") > 20)
+        await pilot.press("escape")
+        await until(pilot, lambda: not page.display)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+
+
+async def test_the_log_of_one_run_has_only_its_lines() -> None:
+    desk = AnsweringDesk(digest(), busy(3))
+    app = app_on(desk)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: len(app.screen_stack) > 1)
+        await app.push_screen(LogScreen(app.session, "run-1"))
+        await shown(pilot, "log of weekly digest", "needs a decision")
+        assert "number 2" not in text(pilot)
+
+
+async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
+    pages = [
+        {"path": "/w/.orbiter/runtime.log", "began": 0, "end": 80,
+         "text": "2026-11-20 09:00:00,123 INFO runtime.serve: up\n2026-11-20 09:00:01,000 ERROR broke\nTraceback\n"},
+        {"path": "/w/.orbiter/runtime.log", "began": 80, "end": 99,
+         "text": "2026-11-20 09:00:02,000 INFO \x1b[2Jmended\n"},
+    ]  # fmt: skip
+    asked: list[Any] = []
+
+    def logfile(*, where: str, after: int | None) -> dict[str, Any]:
+        asked.append(after)
+        return pages[min(len(asked), len(pages)) - 1]
+
+    desk = AnsweringDesk(digest(), logfile=logfile)
+    async with app_on(desk).run_test(size=(100, 24)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "needs a decision")
+        await pilot.press("v")
+        await shown(pilot, "Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback")
+        desk.changed()
+        await shown(pilot, "␛[2Jmended")
+        assert asked[:2] == [None, 80]
+        await pilot.press("F")
+        await until(pilot, lambda: "runtime.serve: up" not in text(pilot))
+        assert "Traceback" in text(pilot), "what goes on with a fault is part of it"
+        await pilot.press("tab")
+        await shown(pilot, "needs a decision")
+
+
+async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
+    story = Story("run-5", HOSTILE)
+    root = story.begin(HOSTILE)
+    node = story.open("agent", HOSTILE, root)
+    story.tell(ev.Warned(text=HOSTILE), node)
+    desk = filled(
+        permissions={**PERMISSIONS, "recent": [use("policy", HOSTILE, 1)], "rules": [{**RULES[0], "source": HOSTILE}]},
+        breakers=[{**BREAKERS[0], "id": HOSTILE, "error": HOSTILE}],
+        budgets=[{**BUDGETS[1], "title": HOSTILE}],
+        audit=[{**AUDIT[1], "person": HOSTILE, "reason": HOSTILE, "asked": HOSTILE, "params": {HOSTILE: HOSTILE}}],
+        logfile={"path": HOSTILE, "began": 0, "end": 9, "text": HOSTILE + "\n"},
+    )
+    desk.stories["run-5"] = story
+    desk.grants = {"g-1": GRANTS[0].model_copy(update={"pattern": HOSTILE, "subject": HOSTILE})}
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        for keys in (("3",), ("x",), ("escape", "4"), ("7",), ("5",), ("enter",), ("escape", "v")):
+            await pilot.press(*keys)
+            await shown(pilot, "evil")
+            said = text(pilot)
+            assert all(char.isprintable() or char == "\n" for char in said)
+            forged = any(line.lstrip().startswith("forged line") for line in said.split("\n"))
+            assert forged is (keys[-1] == "v"), "only the lines of a file are lines"
+            if isinstance(pilot.app.screen, BatchScreen):
+                assert "[@click" in said
+
+
+# -- looks -------------------------------------------------------------------------------------------------------------
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    for _ in range(3):
+        await pilot.pause(0.02)
+        pilot.app.screen.draw()  # type: ignore[attr-defined]
+    await pilot.pause()
+
+
+def opening(key: str, word: str, *more_keys: str) -> Callable[[Pilot[Any]], Any]:
+    async def run(pilot: Pilot[Any]) -> None:
+        await pilot.press(key)
+        await shown(pilot, word)
+        if more_keys:
+            await pilot.press(*more_keys)
+        await settled(pilot)
+
+    return run
+
+
+VIEWS = [
+    pytest.param(opening("3", "everything else"), id="permissions"),
+    pytest.param(opening("4", "tries again"), id="limits"),
+    pytest.param(opening("5", "needs a decision", "up", "up"), id="log"),
+    pytest.param(opening("7", "answered"), id="audit"),
+]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_pictures(snap_compare: Compare, size: tuple[int, int], view: Callable[[Pilot[Any]], Any]) -> None:
+    assert snap_compare(app_on(filled()), terminal_size=size, run_before=view)
+
+
+@pytest.mark.parametrize("kind", ["light", "ascii"])
+def test_pictures_in_other_looks(snap_compare: Compare, kind: str) -> None:
+    app = app_on(filled(), ascii_only=kind == "ascii", theme="orbiter-light" if kind == "light" else "orbiter-dark")
+    assert snap_compare(app, terminal_size=(80, 24), run_before=VIEWS[1].values[0])
