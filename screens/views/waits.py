@@ -19,16 +19,16 @@ def waits_lines(found: Blocked, looks: Looks) -> list[Spans]:
         lines.append((Span(indent), looks.sign(link.state), name, Span(f"  {looks.line(link.why)}", "ink-muted")))
     if not found.chain:
         lines.append(span(f"The run waits for {looks.line(found.why)}."))
-    lines += [(), *_facts(found, looks)]
-    return lines
+    facts = _facts(found, looks)
+    return [*lines, (), *facts] if facts else lines
 
 
 def _facts(found: Blocked, looks: Looks) -> list[Spans]:
     facts = [
-        ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else "by nothing"),
+        ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else ""),
         ("since", f"{elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),
         ("until", countdown(found.until, looks.now) if found.until is not None else ""),
-        ("decide", "in the prompt below" if found.incident_id else ""),
+        ("decide", looks.line(found.incident_id, 60)),
         ("frees", f"{plural(found.frees, 'node')} if this one goes on" if found.frees else ""),
         ("also", f"{plural(len(found.also), 'other')} beside it must end, too" if found.also else ""),
     ]

@@ -53,6 +53,20 @@ def test_break_and_inject_reach_the_next_turn(program: Program, parked: Park) ->
     assert last["requested"]["count"] == 6, "user, two calls with results, and what was injected"
 
 
+def test_waits_names_what_a_run_and_a_node_of_it_wait_for(program: Program, parked: Park) -> None:
+    incident = parked()
+    run = _run(program)
+    (found,) = program.json("waits", run)
+    assert (found["id"], found["kind"], found["incident_id"]) == (run, "permission", incident)
+    assert found["chain"][-1]["node_id"] == found["node_id"]
+    (again,) = program.json("waits", run, found["node_id"])
+    assert [link["node_id"] for link in again["chain"]] == [found["node_id"]]
+    said = program("waits", run).stdout
+    assert "a permission that somebody has to grant or deny" in said
+    assert incident in said
+    assert program("waits", run, "nobody").returncode == 2
+
+
 def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program: Program, parked: Park) -> None:
     program("answer", parked(), "grant")
     assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0

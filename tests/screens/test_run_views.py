@@ -243,7 +243,7 @@ def test_the_chain_leads_down_to_what_holds_it_up() -> None:
     assert found[0] == "● weekly_digest  waits for researcher"
     assert found[2] == "    ◆ write_file  a permission that somebody has to grant or deny"
     assert "since    3m ago" in found
-    assert "decide   in the prompt below" in found
+    assert "decide   run-1-inc-1" in found
 
 
 def test_a_pause_counts_down() -> None:
