@@ -12,6 +12,8 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import ColorSystem
@@ -92,6 +94,8 @@ class OrbiterApp(TakingApp):
         self._session = session
         self._opening = opening
         self._first_run = run_id
+        self.mouse: bool | None = None
+        """Whether the mouse is taken, if it is known."""
         self._digest = digest
         self._herald: Herald | None = None
         self._herald_timer: Timer | None = None
@@ -144,9 +148,11 @@ class OrbiterApp(TakingApp):
 
     def _show(self) -> None:
         from console.herald import Herald, rules_of
+        from console.settings import settings
         from runtime.link.client import LinkClient
         from runtime.link.several import SeveralClients
 
+        self._session = replace(self.session, settings=partial(settings, self))
         link = self.session.link
         self._herald = Herald(
             rules_of(self.preferences.notices),

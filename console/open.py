@@ -135,7 +135,8 @@ def show(
         digest=True,
     )
     wanted = preferred.mouse if mouse is None else mouse
-    app.run(mouse=mouse_by_default(os.environ) if wanted is None else wanted)
+    app.mouse = mouse_by_default(os.environ) if wanted is None else wanted
+    app.run(mouse=app.mouse)
     if app.failure is not None:
         raise app.failure
     if goes_on and not app.return_code:

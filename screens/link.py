@@ -20,6 +20,7 @@ from screens.views.attention import in_order
 from screens.views.groups import Waiting
 from screens.views.looks import Looks
 from screens.views.prompt import KEYS
+from screens.views.settings import Setting
 
 NOTICES = 500
 """Lines that were said and can be read again."""
@@ -139,6 +140,8 @@ class Session:
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=NOTICES))
     """What was said in a line on any screen, the oldest first."""
     away: Away = field(default_factory=Away)
+    settings: Callable[[], Sequence[Setting]] = tuple
+    """What the console works with, for the page of settings."""
     letters: Mapping[str, str] = field(default_factory=lambda: KEYS)
     """The key of each option of a decision; none where it is empty."""
 

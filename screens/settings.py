@@ -1,0 +1,47 @@
+"""What the console works with, and where each value comes from. A theme can be chosen here; the rest is for reading,
+and says where it is set.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from screens.layout import Spans
+from screens.linked import LinkedScreen
+from screens.messages import ChooseTheme
+from screens.views.settings import COLUMNS, THEME, settings_rows
+from screens.widgets.livelines import LiveLines
+from screens.widgets.livelist import LiveList
+
+
+class SettingsScreen(LinkedScreen):
+    """One list."""
+
+    CSS_PATH = "settings.tcss"
+    BINDING_GROUP_TITLE = "Settings"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "next_theme", "Next theme", tooltip="Show the next theme, and keep it", id="settings.next_theme"),
+    ]
+
+    def body(self) -> ComposeResult:
+        yield LiveList(COLUMNS, glyphs=self.session.glyphs, id="settings")
+
+    def crumbs(self) -> Spans:
+        return self.trail("settings")
+
+    def draw(self) -> None:
+        self.query_one("#settings", LiveList).show(settings_rows(self.session.settings(), self.session.looks()))
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        if message.key.startswith(THEME):
+            self.post_message(ChooseTheme(message.key.removeprefix(THEME)))
+        else:
+            self.say("Only a theme can be changed here; the last column says where this is set.")
+
+    def action_next_theme(self) -> None:
+        names = list(self.app.available_themes)
+        here = names.index(self.app.theme) if self.app.theme in names else -1
+        self.post_message(ChooseTheme(names[(here + 1) % len(names)]))
