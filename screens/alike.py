@@ -10,6 +10,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
@@ -53,7 +54,7 @@ class AlikeScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = f"{len(self._alike)} like this"
+            box.border_title = Content(f"{len(self._alike)} like this")
             yield HelpPage()
             yield Editor(id="value")
 

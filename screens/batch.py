@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
@@ -53,7 +54,7 @@ class BatchScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "y does it   esc leaves it" if self._question else "esc closes"
             yield HelpPage()
 
