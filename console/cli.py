@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "audit": ("console.verbs.audit:audit", "Say who decided what, when, and why."),
     "digest": ("console.verbs.audit:digest", "Say what happened since you last looked."),
     "export": ("console.verbs.export:export", "Write a run or an incident to a redacted file."),
+    "replay": ("console.verbs.export:replay", "Open an export in the console, read-only."),
     "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
     "classify": ("console.verbs.classify:classify", "Say how errors would be judged (JSON lines)."),
     "breakers": ("console.verbs.breakers:breakers", "List circuit breakers, and reset one."),

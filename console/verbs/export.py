@@ -8,6 +8,7 @@ import click
 
 from console.output import copy, note
 from console.verbs.frame import Refusal, operator, reading, run_named, verb
+from console.verbs.opening import open_export
 from console.workspace import workspace
 from runtime.judgement import capsule
 from runtime.judgement.redaction import Redactor
@@ -24,7 +25,7 @@ from runtime.work.secrets import VAULT
 async def export(what: str, *, output: str, force: bool) -> int:
     """Write a run, or one incident, to a file: events, reports and decisions, redacted.
 
-    The file opens read-only with: show --file FILE
+    The file opens read-only, elsewhere as well, with: replay FILE, show --file FILE, report --file FILE
     """
     async with reading() as journal:
         run_id, incident_id = await _named(journal, what)
@@ -74,3 +75,18 @@ def opened(path: str) -> capsule.Capsule:
         raise Refusal(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     except capsule.BadCapsule as exc:
         raise Refusal(f"{path}: {exc}") from exc
+
+
+@click.command()
+@click.argument("path", metavar="FILE")
+@click.option("--mouse/--no-mouse", default=None, help="Take the mouse or not (default: not over SSH).")
+@click.option("--theme", metavar="NAME", help="The looks (default: $ORBITER_THEME; see `themes`).")
+@click.pass_context
+def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:
+    """Open an export in the console, read-only: its run as it was, and nothing to act on."""
+    try:
+        capsule = opened(path)
+    except Refusal as exc:
+        note(str(exc))
+        ctx.exit(exc.code)
+    ctx.exit(open_export(capsule, path, mouse=mouse, theme=theme))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from console.cli import BAD_INPUT, FAILED
 from console.kept import kept_theme
@@ -16,6 +18,9 @@ from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from themes.choice import VARIABLE, ThemeError, UnknownTheme, chosen
 from themes.shelf import Shelf, places
+
+if TYPE_CHECKING:
+    from runtime.judgement.capsule import Capsule
 
 
 def has_screen() -> bool:
@@ -59,6 +64,26 @@ def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str 
             workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks, preferences=preferred
         ),
     )
+
+
+def open_export(capsule: Capsule, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
+    """Open the console on an export: its run, and nothing to act on. The exit code."""
+    from console.open import client, show
+    from runtime.link.replay import Replay
+
+    with ExitStack() as stack:
+        return _opened(
+            theme,
+            lambda looks, preferred: show(
+                lambda: client(stack.enter_context(Replay(capsule, path)).transport()),
+                run_id=capsule.header.run_id,
+                mouse=mouse,
+                theme=looks,
+                preferences=preferred,
+                goes_on=False,
+                opening="reading the export",
+            ),
+        )
 
 
 def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> int:

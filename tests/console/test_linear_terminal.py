@@ -77,3 +77,29 @@ def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_se
     for path in Path(program.directory / ".orbiter").rglob("*"):
         if path.is_file():
             assert b"hunter2" not in path.read_bytes(), path
+
+
+def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Program) -> None:
+    assert program("run", "keeper.py:swarm", "tea for ada@example.com").returncode == 3
+    (incident,) = program.json("incidents")
+    out = program.directory / "run.orbiter"
+    assert program("export", incident["run_id"], "-o", str(out)).returncode == 0
+    elsewhere = program.directory / "elsewhere"
+    elsewhere.mkdir()
+    with Terminal(*ENTRY, "replay", str(out), cwd=elsewhere, size=(120, 36)) as terminal:
+        terminal.until("keeper")
+        terminal.until("store")
+        terminal.quiet(1.0)
+        assert "ada@example.com" not in terminal.text
+        terminal.press("a")
+        terminal.quiet(0.5)
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert not (elsewhere / ".orbiter").exists()
+    (still,) = program.json("incidents")
+    assert still["id"] == incident["id"]
+    for name, said in (("nowhere", "cannot be read"), ("keeper.py", "line 1 is no header")):
+        refused = program("replay", name)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+    assert "needs a terminal" in program("replay", str(out)).stderr
