@@ -87,7 +87,8 @@ def rewind_requested(s: RunState, e: ev.RewindRequested) -> bool:
     if s.nodes and e.node_id not in s.nodes:
         return False
     s.rewind = e
-    s.phase = "queued" if s.phase != "running" else s.phase
+    if s.phase not in ("running", "frozen"):  # a frozen run is turned back, and lies still until it is thawed
+        s.phase = "queued"
     return True
 
 

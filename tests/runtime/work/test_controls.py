@@ -262,7 +262,7 @@ async def test_what_stands_is_read_once(bench: Bench, controls: Controls, monkey
 async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench: Bench, controls: Controls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("slow")
-        await bench.until(run, lambda s: any(node.kind == "tool" and node.in_flight for node in s.nodes.values()))
+        await bench.until(run, lambda s: any(each.kind == "tool" for each in s.in_flight))
         await controls.freeze(run, by=ME)
         state = await bench.until(run, lambda s: s.phase == "frozen")
         assert [node.name for node in state.in_flight] == ["linger"]
@@ -303,3 +303,51 @@ async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: Con
         state = await bench.until(run, lambda s: s.lives > 1 and s.terminal)
     (back,) = state.rewound
     assert (back.by, back.reason, back.node_id, back.dropped) == (ME, "too short", node, len(dropped))
+
+
+async def test_rewind_with_another_input(bench: Bench, controls: Controls) -> None:
+    async with bench.driving():
+        run, _ = await _completed(bench, "plain")
+        await controls.rewind(run, "plain~0", changes={"input": "something else"}, by=ME)
+        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        forked = await controls.fork(run, "plain~0", changes={"input": "yet another"}, by=ME)
+        assert (await bench.ended(forked)).output == "done: yet another"
+    assert state.output == "done: something else"
+
+
+async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+        await controls.freeze(run, by=ME)
+        await controls.rewind(run, "asker~0", by=ME)
+        await bench.ended(await bench.start("plain"))
+        summary = await bench.journal.summary(run)
+        assert summary is not None
+        assert (summary.state, (await bench.state(run)).lives) == ("frozen", 1)
+        await controls.thaw(run, by=ME)
+        state = await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
+        assert len(state.incidents) == 2, "it asks anew"
+        (incident,) = await bench.journal.incidents(run)
+        await bench.answer(incident, "input", value="you")
+        assert (await bench.ended(run)).phase == "completed"
+
+
+async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("slow")
+        state = await bench.until(
+            run, lambda s: any(node.kind == "tool" and node.in_flight for node in s.nodes.values())
+        )
+        (tool,) = [node.id for node in state.nodes.values() if node.kind == "tool"]
+        with pytest.raises(Effects, match="linger"):
+            await controls.rewind(run, tool, by=ME)
+        await controls.rewind(run, tool, confirm=True, by=ME)
+        await bench.until(
+            run, lambda s: s.lives >= 2 and any(n.kind == "tool" and n.in_flight for n in s.nodes.values())
+        )
+        (bench.root / "go").touch()
+        state = await bench.ended(run)
+    assert (state.phase, bench.effects) == ("completed", ["lingered"])
+    assert state.nodes[tool].attempts == 1
