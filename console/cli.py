@@ -80,6 +80,7 @@ class Verbs(click.Group):
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: take the mouse or not (default: not over SSH).")
 @click.option("--theme", metavar="NAME", help="Without a verb: the looks (default: $ORBITER_THEME; see `themes`).")
 @click.option("--linear", is_flag=True, help="Without a verb: in lines, as for a screen reader, and with TERM=dumb.")
+@click.option("--linear", is_flag=True, help="Without a verb: in lines, as for a screen reader, and with TERM=dumb.")
 @click.option("--ascii", "plain", is_flag=True, help="Paint and print ASCII alone (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context

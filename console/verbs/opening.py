@@ -29,9 +29,18 @@ def has_screen() -> bool:
 
 
 def open_it(
-    *, hosts: Sequence[str], viewer: bool, start: bool, embedded: bool, mouse: bool | None, theme: str | None
+    *,
+    hosts: Sequence[str],
+    viewer: bool,
+    start: bool,
+    embedded: bool,
+    mouse: bool | None,
+    theme: str | None,
+    linear: bool = False,
 ) -> int:
-    """Open the console, here or on hosts; its exit code."""
+    """Open the console, here or on hosts; its exit code. In lines if it is to be so, or where no screen can be painted
+    and yet somebody is there to be asked.
+    """
     if hosts and embedded:
         note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
         return BAD_INPUT
@@ -39,6 +48,13 @@ def open_it(
         if viewer or start:
             note("--viewer and --start are for --host")
             return BAD_INPUT
+        if linear or not has_screen():
+            from console.operators import has_person  # what a screen does without, and is there sooner for it
+            from console.verbs.frame import outcome
+            from console.verbs.inbox import inbox
+
+            if linear or has_person():
+                return outcome(inbox)
         return open_here(embedded=embedded, mouse=mouse, theme=theme)
     from console.remote import open_hosts  # what a console on this machine does without, and is there sooner for it
     from console.verbs.hosts import transports

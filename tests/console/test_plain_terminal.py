@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
+from console.operators import ARM_S
 from console.output import locale_speaks_utf8, speaks_unicode
 from runtime.work import daemon
 from tests.console.program import Program
@@ -103,3 +105,30 @@ def test_lists_are_printed_in_ascii_too(tmp_path: Path) -> None:
 )
 def test_whether_a_locale_is_in_utf_8(environment: dict[str, str], utf8: bool) -> None:
     assert locale_speaks_utf8(environment) is utf8
+
+
+@pytest.mark.usefixtures("incident")
+@pytest.mark.parametrize(("arguments", "term"), [((), "dumb"), (("--linear",), "xterm-256color")])
+def test_where_nothing_can_be_painted_what_waits_is_put_in_lines(
+    program: Program, arguments: tuple[str, ...], term: str
+) -> None:
+    with Terminal("-m", "console", *arguments, cwd=program.directory, TERM=term, size=(80, 24)) as terminal:
+        terminal.until("1 decision waiting")
+        terminal.until("its word")
+        time.sleep(2 * ARM_S)  # an answer sooner than half of this cannot have been meant for the question
+        terminal.press("grant\n")
+        terminal.until("for how long?")
+        time.sleep(2 * ARM_S)
+        terminal.press("once\n")
+        terminal.until("completed")
+        terminal.until("Nothing waits for a person.")
+        assert terminal.ended() == 0
+    assert "\x1b[?1049h" not in terminal.text
+    assert program.json("runs")[0]["state"] == "completed"
+
+
+def test_with_nothing_run_yet_the_linear_mode_says_how_to_begin(tmp_path: Path) -> None:
+    with Terminal("-m", "console", cwd=tmp_path, TERM="dumb", size=(80, 24)) as terminal:
+        terminal.until("No runs yet")
+        assert terminal.ended() == 0
+    assert list(tmp_path.iterdir()) == []
