@@ -89,7 +89,7 @@ def _value(value: Any, redactor: Redactor) -> Any:
     if is_sealed(value):
         return {"sealed": {"removed": True}}
     if isinstance(value, dict):
-        return {name: _value(redactor._member(name, each), redactor) for name, each in value.items()}
+        return {redactor.text(name): _value(redactor._member(name, each), redactor) for name, each in value.items()}
     if isinstance(value, list):
         return [_value(each, redactor) for each in value]
     return redactor.value(value)
