@@ -50,13 +50,20 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     click.option("--wait", is_flag=True, help="Return when the steps under way have come to their end."),
 )
 async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
-    """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end."""
-    return await _each(
+    """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end.
+
+    That of a swarm, or of all, holds for runs that begin later, too, until it is thawed.
+    """
+    code = await _each(
         run, swarm, everything, as_json,
         lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=operator()),
         lambda journal, run_id: _frozen(journal, run_id, wait=wait),
         "nothing was there to freeze",
     )  # fmt: skip
+    if swarm or everything:
+        which, lifted = (f"runs of {swarm}", f"--swarm {swarm}") if swarm else ("runs", "--all")
+        note(f"{which} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
+    return code
 
 
 async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:

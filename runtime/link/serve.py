@@ -29,7 +29,7 @@ from runtime.work.sockets import SocketError
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 2.0
+LOOK_S = 1.0
 """How often, in seconds, it is looked whether another program is installed."""
 
 

@@ -36,8 +36,9 @@ async def attempt_once(c: Carried, changes: dict[str, Any]) -> Given | Trouble |
             return None
         if stopped is not None:
             return stopped
-    # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together.
-    if (hit := stopped_by(c, changes)) is not None:
+    # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a freeze
+    # that came while the gates were asked holds.
+    if (hit := stopped_by(c, changes)) is not None or c.life.frozen:
         await _release(c, changes)
         return hit
     attempt = (c.node.attempts if c.node is not None else 0) + 1

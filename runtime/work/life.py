@@ -286,6 +286,11 @@ class Life:
                 await asyncio.wait_for(crowded.wait(), seconds - _LINGER_S)
         await asyncio.sleep(min(seconds, _LINGER_S))
 
+    @property
+    def frozen(self) -> bool:
+        """Whether no step may begin now: the run is frozen, or about to be let go of."""
+        return not self._thawed.is_set()
+
     async def thawed(self, element: Element) -> None:
         """Wait until the run is not frozen."""
         if self._thawed.is_set():
