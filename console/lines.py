@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.judgement.audit import shown
-from runtime.judgement.report import NO_ANALYSIS, Report
+from runtime.judgement.report import Report
 from runtime.record import events as ev
 from runtime.record.state import Node, RunState
 from screens.glyphs import ASCII, UNICODE, Glyphs, state_word
@@ -153,6 +153,16 @@ class Lines:
     def incident_closed(self, event: ev.IncidentClosed, state: RunState) -> list[Line]:
         return [self.line(event, "", f"incident {event.incident_id} closed: {self.foreign(event.reason, 200)}")]
 
+    def analysis_started(self, event: ev.AnalysisStarted, state: RunState) -> list[Line]:
+        asked = self.foreign(event.model, 80)
+        return [self.line(event, "", f"incident {event.incident_id}: {asked} is asked what it makes of it")]
+
+    def analysis_added(self, event: ev.AnalysisAdded, state: RunState) -> list[Line]:
+        by = "no model" if event.fallback else f"a machine's, {self.foreign(event.model, 80)}"
+        shown = clean(event.text, size=4_000, lines=40, ascii_only=self._ascii)
+        lines = [self.line(event, "", f"incident {event.incident_id}: analysis ({by}):")]
+        return [*lines, *(Line(f"    {row}") for row in shown.split("\n"))]
+
     def actor(self, by: ev.Actor) -> str:
         return f"{self.foreign(by.name, 60) or 'the runtime'} ({by.channel})"
 
@@ -178,7 +188,7 @@ class Lines:
             ("to be done", short(json.dumps(report.action, ensure_ascii=False), 1_000) if report.action else ""),
             ("statistics", report.stats()),
             ("retry", report.why_no_retry),
-            ("analysis", short(report.analysis or NO_ANALYSIS, 2_000)),
+            ("analysis", short(report.analysis, 2_000)),
         ]
         sign = self._glyphs.state["waiting"]
         lines = [Line(f"{sign} incident {opened.incident_id} waits for an answer", "yellow")]
@@ -219,4 +229,6 @@ _TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = 
     ev.RetryScheduled: Lines.retry_scheduled,
     ev.IncidentAnswered: Lines.incident_answered,
     ev.IncidentClosed: Lines.incident_closed,
+    ev.AnalysisStarted: Lines.analysis_started,
+    ev.AnalysisAdded: Lines.analysis_added,
 }

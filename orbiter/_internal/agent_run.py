@@ -136,7 +136,8 @@ class AgentRun:
         if not steps.inside():
             return await self._attempts(input)
         agent = self.agent
-        async with steps.opening("agent", agent.name, {"task": as_text(input), "model": agent.model}) as scope:
+        info = {"task": as_text(input), "model": agent.model, "tools": list(agent.tools)}
+        async with steps.opening("agent", agent.name, info) as scope:
             self.scope = scope
             output = await self._attempts(input)
             scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)

@@ -117,11 +117,14 @@ def without_references(text: str) -> str:
 
 
 def capabilities(state: RunState) -> dict[str, list[str]]:
-    """The swarm's agents and the tools they have used so far."""
+    """The swarm's agents, also those that have not begun, and their tools; of older runs, those that they have used."""
     found: dict[str, list[str]] = {}
     for node in state.nodes.values():
+        for member in node.info.get("members", ()) if node.kind in ("swarm", "group") else ():
+            found.setdefault(str(member), [])
         if node.kind == "agent":
-            found.setdefault(node.name, [])
+            own = found.setdefault(node.name, [])
+            own.extend(tool for tool in map(str, node.info.get("tools", ())) if tool not in own)
         elif node.kind == "tool" and node.agent:
             tools = found.setdefault(node.agent, [])
             if node.name not in tools:

@@ -60,6 +60,8 @@ def story(text: str) -> list[ev.Record]:
             action={"tool": text},
             options=(ev.Option(id="retry", label="Retry operation", hint=text), ev.Option(id="abort", label="Abort")),
         ),
+        ev.AnalysisStarted(**tool, incident_id="i-1", model=text),
+        ev.AnalysisAdded(**tool, incident_id="i-1", model=text, text=text),
         ev.IncidentAnswered(
             **tool, incident_id="i-1", revision=1, option="retry", params={"value": text}, reason=text, by=by
         ),
@@ -99,8 +101,8 @@ def test_foreign_text_neither_leaks_nor_forges_a_line(payload: dict[str, Any]) -
     raw = text_of(payload)
     plain = told("x")
     found = told(raw)
-    rows = raw.count("\n")  # a finished run's own text may take several lines, all of them indented
-    assert len(plain) <= len(found) <= len(plain) + min(rows, 40)
+    rows = raw.count("\n")  # a finished run's own text, and an analysis, may take several lines, all of them indented
+    assert len(plain) <= len(found) <= len(plain) + 2 * min(rows, 40)
     for line in found:
         assert "\n" not in line
         assert line.isprintable()
@@ -119,6 +121,8 @@ def test_what_an_operator_reads() -> None:
         "◆ incident i-1 waits for an answer",
         "    [1] retry - Retry operation: pump",
         "    [2] abort - Abort (the safe default)",
+        "incident i-1: pump is asked what it makes of it",
+        "incident i-1: analysis (a machine's, pump):\n    pump",
         "incident i-1 answered by pump (cli): retry",
         "run r1 waits for a person",
         "run r1 aborted",

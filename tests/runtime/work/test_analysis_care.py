@@ -15,7 +15,7 @@ from orbiter.models.script import Call, Fault, Reply
 from orbiter.models.scripted import ScriptedProvider
 from orbiter.types import Message
 from runtime.judgement.breaker import BreakerPolicy
-from runtime.judgement.briefing import analysis_text, cited, recommended
+from runtime.judgement.briefing import analysis_text, capabilities, cited, recommended
 from runtime.judgement.prices import Price, builtin_prices
 from runtime.judgement.report import EMPTY_ANALYSIS, NO_ANALYSIS, build
 from runtime.record import events as ev
@@ -165,3 +165,12 @@ async def test_what_it_says_is_shown_and_never_done(bench: Bench, said: str) -> 
 def test_an_empty_and_an_odd_reply_leave_the_other_fixed_sentence() -> None:
     for reply in ("", " \n", None, 5, ["x"]):
         assert analysis_text(reply) == (EMPTY_ANALYSIS, True)
+
+
+async def test_it_is_told_of_every_agent_and_of_every_tool_also_of_those_that_have_not_begun(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("stage")
+        await bench.incidents(run, 2)
+        state = await bench.state(run)
+    found = capabilities(state)
+    assert found == {"noter": ["note"], "asker": ["ask"], "saver": ["save"], "plain": []}
