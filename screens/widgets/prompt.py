@@ -19,12 +19,14 @@ from runtime.judgement.inputs import is_secret
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
+from screens.views import form
 from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
 from screens.views.values import json_text
 from screens.widgets.bar import Bar
 from screens.widgets.choices import ADVISED, Choices
 from screens.widgets.editor import Editor, Secret
+from screens.widgets.form import Form
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
 from screens.words import plural
@@ -73,9 +75,9 @@ class Prompt(Vertical):
         &:focus-within { border-top: solid $line-focus; }
         Asked { background: $panel; height: 1; }
         Choices { height: 1; }
-        Editor, Secret { display: none; }
-        &.-typing Editor, &.-secret Secret { display: block; }
-        &.-secret Editor { display: none; }
+        #editor, Secret, Form { display: none; }
+        &.-typing #editor, &.-secret Secret, &.-form Form { display: block; }
+        &.-secret #editor, &.-form #editor { display: none; }
         &.-typing Choices { display: none; }
     }
     """
@@ -125,8 +127,9 @@ class Prompt(Vertical):
     def compose(self) -> ComposeResult:
         yield Asked()
         yield Choices(self._session.glyphs)
-        yield Editor()
+        yield Editor(id="editor")
         yield Secret()
+        yield Form(ellipsis=self._session.glyphs.ellipsis)
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -222,8 +225,13 @@ class Prompt(Vertical):
         if self.mode == "sent":
             return span("sent, not yet confirmed", "ink-muted")
         if self.mode == "type" and self._choice is not None:
-            key = "enter" if self.query_one(Editor).single else "ctrl+s"
-            kind = view.asked_for(self.opened, self._choice, self._session.looks()) if self.opened is not None else ""
+            key = "enter" if self.query_one("#editor", Editor).single else "ctrl+s"
+            in_form = self.has_class("-form")
+            kind = (
+                ""
+                if in_form or self.opened is None
+                else view.asked_for(self.opened, self._choice, self._session.looks())
+            )
             return (Span(f"{self._choice.label}: ", "ink-strong"), Span(key, "ink-key"), Span(" sends, ", "ink-muted"),
                     Span("esc", "ink-key"), Span(" goes back", "ink-muted"),
                     *span(f"  {kind}" if kind else "", "ink-accent"))  # fmt: skip
@@ -377,10 +385,14 @@ class Prompt(Vertical):
         arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
         text = json_text(arguments) if arguments is not None else ""
         secret = choice.option == "input" and is_secret(self.opened.answer_schema)
+        fields = form.entries(self.opened, self._session.looks()) if choice.need == "arguments" else []
         self.set_class(secret, "-secret")
-        self.query_one(Editor).begin(text, single=choice.need != "arguments")
+        self.set_class(bool(fields), "-form")
+        self.query_one("#editor", Editor).begin(text, single=choice.need != "arguments")
         if secret:
             self.query_one(Secret).begin()
+        elif fields:
+            self.query_one(Form).begin(fields)
         self._hint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
@@ -392,6 +404,18 @@ class Prompt(Vertical):
         message.stop()
         if self._choice is not None:
             self._send(self._choice, message.text)
+
+    def on_form_sent(self, message: Form.Sent) -> None:
+        message.stop()
+        if self._choice is None or self.opened is None:
+            return
+        try:
+            arguments = form.arguments(self.opened, message.texts)
+        except ValueError as exc:
+            self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
+            self._hint()
+        else:
+            self._send(self._choice, json_text(arguments))
 
     def _send(self, choice: Choice, value: Any) -> None:
         assert self.opened is not None
@@ -413,4 +437,4 @@ class Prompt(Vertical):
         if was == "type" and mode != "type":
             self.query_one(Choices).focus()
             self.query_one(Secret).value = ""
-            self.remove_class("-secret")
+            self.remove_class("-secret", "-form")

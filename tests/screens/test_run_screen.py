@@ -17,6 +17,7 @@ from screens.link import Session
 from screens.run import RunScreen
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, Secret
+from screens.widgets.form import Form
 from screens.widgets.livepage import LivePage
 from screens.widgets.livetree import LiveTree
 from screens.widgets.prompt import Prompt
@@ -301,7 +302,7 @@ async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> Non
         await pilot.press("i", *"four", "enter")
         await until(pilot, lambda: shown(pilot, "integer"))
         assert desk.said == []
-        assert pilot.app.screen.query_one(Prompt).query_one(Editor).text == "four"
+        assert pilot.app.screen.query_one(Prompt).query_one("#editor", Editor).text == "four"
         await pilot.press(*["backspace"] * 4, "4", "enter")
         await until(pilot, lambda: bool(desk.said))
         assert desk.said[0][1]["params"] == {"value": "4"}
@@ -367,3 +368,54 @@ async def test_every_state_of_the_screen_stands_at_any_size(size: tuple[int, int
         await pilot.resize_terminal(*size)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "where to write"},
+        "lines": {"type": "integer"},
+        "mode": {"enum": ["w", "a"]},
+    },
+    "required": ["path"],
+}
+
+
+def edits() -> Story:
+    story = Story("run-3", "write it down", START)
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    story.fail(tool, BROKEN_TOOL)
+    incident = story.park(tool, BROKEN_TOOL, action={"tool": "write", "arguments": {"path": "/nowhere", "lines": 3}})
+    found = story.state.incidents[incident]
+    found.opened = found.opened.model_copy(update={"arguments_schema": SCHEMA})
+    return story
+
+
+async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> None:
+    async with opened(edits()) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("e")
+        form = pilot.app.screen.query_one(Form)
+        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
+        assert shown(pilot, "path  string, needed  where to write")
+        assert shown(pilot, 'mode  "w" | "a"')
+        await pilot.press(*["backspace"] * 8, *"/tmp/x", "enter", "backspace", *"many", "ctrl+s")
+        await until(pilot, lambda: shown(pilot, "lines: "))
+        assert desk.said == []
+        await pilot.press(*["backspace"] * 4, "5", "enter", *"a", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
+
+
+async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
+    async with opened(edits()) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("e")
+        form = pilot.app.screen.query_one(Form)
+        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
+        await pilot.press(*"abort", "escape")
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        assert desk.said == []
+        await pilot.press("e")
+        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
+        assert [field.text for field in form.fields] == ["/nowhere", "3", ""]

@@ -14,8 +14,11 @@ from runtime.record import events as ev
 from screens.acting import ActScreen
 from screens.glyphs import ASCII, UNICODE
 from screens.link import Session
+from screens.widgets.prompt import Prompt
+from tests.console.test_app import until
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import Story, digest
+from tests.screens.test_run_screen import edits
 from tests.screens.test_run_views import bar_story
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -49,6 +52,8 @@ def pressing(*keys: str) -> Callable[[Pilot[Any]], Any]:
         screen = pilot.app.screen
         screen.query_one("#tree").focus()
         await pilot.pause()
+        prompt = screen.query_one(Prompt)
+        await until(pilot, lambda: prompt.armed or prompt.opened is None)
         for key in keys:
             await pilot.press(key)
             if not isinstance(pilot.app.screen, ActScreen):
@@ -114,6 +119,7 @@ STATES = {
     "freezing": (freezing, ()),
     "confirm_rewind": (digest, ("home", "R", "enter")),
     "message": (digest, ("M",)),
+    "form": (edits, ("e",)),
     "faults_only": (digest, ("F",)),
 }
 
