@@ -213,6 +213,10 @@ class OrbiterApp(TakingApp):
         """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""
         self.exit(return_code=128 + number)
 
+    def terminal_gone(self) -> None:
+        """There is nothing to read from it or to write to it any more."""
+        self._leave(signal.SIGHUP)
+
     def _ring(self) -> None:
         """Bell, notice and title for decisions that were not there a moment ago."""
         if self._herald is None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rich.traceback import Traceback
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.terminal import RESTORE_TITLE, SAVE_TITLE
@@ -13,16 +16,24 @@ if TYPE_CHECKING:
 
 
 class TimedFile:
-    """The terminal as the writing thread sees it; each write and flush is timed."""
+    """The terminal as the writing thread sees it; each write and flush is timed.
 
-    def __init__(self, file: TextIO, governor: Governor) -> None:
+    What is written to a terminal that is gone is dropped, and `gone` is called: the writing thread must outlive it, for
+    the event loop waits where nobody empties its queue.
+    """
+
+    def __init__(self, file: TextIO, governor: Governor, gone: Callable[[], None]) -> None:
         self._file = file
         self._governor = governor
+        self._gone = gone
 
     def write(self, text: str) -> int:
         self._governor.begin()
         try:
             return self._file.write(text)
+        except OSError:
+            self._gone()
+            return len(text)
         finally:
             self._governor.end()
 
@@ -30,6 +41,8 @@ class TimedFile:
         self._governor.begin()
         try:
             self._file.flush()
+        except OSError:
+            self._gone()
         finally:
             self._governor.end()
 
@@ -43,7 +56,21 @@ class GovernedDriver(LinuxDriver):
     def __init__(self, app: Any, **given: Any) -> None:
         super().__init__(app, **given)
         self._titled = bool(app.titled)
-        self._file: Any = TimedFile(self._file, app.governor)
+        self._file: Any = TimedFile(self._file, app.governor, self._gone)
+
+    def _gone(self) -> None:
+        """The terminal is not there any more, as a thread of ours has just found: end as after a hang-up."""
+        with suppress(RuntimeError):  # the loop is closed: we are ending already
+            self._loop.call_soon_threadsafe(self._app.terminal_gone)  # type: ignore[attr-defined]
+
+    def _run_input_thread(self) -> None:
+        """Textual's shows a traceback when the terminal goes away, and never sees the end of its input."""
+        try:
+            self.run_input_thread()
+        except (OSError, EOFError):
+            self._gone()
+        except BaseException:
+            self._app.call_later(self._app.panic, Traceback())
 
     def start_application_mode(self) -> None:
         """Take the terminal; its title is kept for later, if it is to be ours."""

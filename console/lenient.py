@@ -19,5 +19,20 @@ def read_leniently() -> None:
     linux_driver.getincrementaldecoder = _decoder  # type: ignore[assignment, attr-defined]
 
 
-def _decoder(encoding: str) -> partial[codecs.IncrementalDecoder]:
-    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+class _Decoder:
+    """Replaces what is no text of the encoding. No bytes at all are the end of the input: Textual would go on reading
+    them as fast as it can.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        """Raises EOFError: there is no more input."""
+        if not data:
+            raise EOFError
+        return self._decoder.decode(data, final)
+
+
+def _decoder(encoding: str) -> partial[_Decoder]:
+    return partial(_Decoder, encoding)

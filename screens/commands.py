@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 _NOT_LISTED: Final = frozenset({"prompt", "editor", "palette"})
 """Contexts whose keys only mean something where the focus is. A decision is made in its prompt, never by a name."""
+_MOVES: Final = 3
 _OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"), "app.up": ("back",)}
 
 
 def commands(screen: LinkedScreen) -> list[Command]:
-    """All of them, those of this screen first."""
+    """All of them: first what this screen has keys for, last what only moves a cursor."""
     found: dict[str, Command] = {}
-    for command in (
-        *_actions(screen),
-        *_pages(screen),
-        *_places(screen),
-        *_orders(screen),
-        *_looks(screen),
-        *_runs(screen),
-    ):
+    actions = sorted(_actions(screen), key=lambda ranked: ranked[0])
+    here = [command for rank, command in actions if rank < _MOVES]
+    moves = [command for rank, command in actions if rank == _MOVES]
+    others = (*_pages(screen), *_places(screen), *_orders(screen), *_looks(screen), *_runs(screen))
+    for command in (*here, *others, *moves):
         found.setdefault(command.name, command)
     return list(found.values())
 
 
-def _actions(screen: LinkedScreen) -> Iterator[Command]:
-    """What has a key: as it works where the focus is now; and what has one, but cannot be done."""
+def _actions(screen: LinkedScreen) -> Iterator[tuple[int, Command]]:
+    """What has a key, as it works where the focus is now, and what has one but cannot be done; each with its rank: what
+    the foot of the screen shows, what is the screen's own, what is everywhere, what moves a cursor.
+    """
     active = list(screen.active_bindings.values())
     seen = set()
     keys: dict[str, list[str]] = {}
     for each in active:
         if each.binding.id and each.binding.key != UNBOUND:
             keys.setdefault(each.binding.id, []).append(in_words(each.binding.key))
-    places = {f"app.{name}" for name in PLACES}
+    places = {"app.palette", *(f"app.{name}" for name in PLACES)}
     for each in active:
         named = each.binding.id
         if not named or named in seen or named in places or named.partition(".")[0] in _NOT_LISTED:
@@ -56,13 +56,22 @@ def _actions(screen: LinkedScreen) -> Iterator[Command]:
         seen.add(named)
         act = partial(screen.app.run_action, each.binding.action, each.node)
         why_not = "" if each.enabled else screen.why_not(each.binding.action) or "not now"
-        yield _command(each.binding, act, keys.get(named, [""])[0], why_not)
+        key = min(keys.get(named, [""]), key=len)
+        yield _rank(each.binding), _command(each.binding, act, key, why_not)
     for owner in type(screen).__mro__:
         for binding in owner.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id and binding.id not in seen and binding.id not in places:
                 seen.add(binding.id)
                 if why_not := screen.why_not(binding.action):
-                    yield _command(binding, lambda: None, in_words(binding.key.partition(",")[0]), why_not)
+                    key = in_words(binding.key.partition(",")[0])
+                    yield _rank(binding), _command(binding, lambda: None, key, why_not)
+
+
+def _rank(binding: Binding) -> int:
+    context = (binding.id or "").partition(".")[0]
+    if context in ("tree", "page") or (context == "list" and not binding.show):
+        return _MOVES
+    return 2 if context == "app" else 0 if binding.show else 1
 
 
 def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ _ALL: Final = (
     Place("permissions", "Permissions", "3", "screens.ledger", "LedgerScreen", ("grants", "ledger")),
     Place("limits", "Breakers and budgets", "4", "screens.limits", "LimitsScreen", ("breakers", "budgets")),
     Place("log", "Log", "5", "screens.log", "LogScreen", ("logs", "events")),
-    Place("audit", "Audit", "7", "screens.audit", "AuditScreen", ("decided",)),
     Place("settings", "Settings", "6", "screens.settings", "SettingsScreen", ("config",)),
+    Place("audit", "Audit", "7", "screens.audit", "AuditScreen", ("decided",)),
 )
 
-PLACES: Final = {place.name: place for place in _ALL if find_spec(place.module) is not None}
+PLACES: Final = {place.name: place for place in _ALL}
 """By name, in the order of their keys."""
 
 HOME: Final = "inbox"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import base64
+import os
+import pty
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.console.program import Program
-from tests.console.terminal import Terminal
+from tests.console.terminal import ROOT, Terminal
 
 ENTRY = ("-m", "console", "--embedded")
 
@@ -104,3 +109,23 @@ def test_the_rest_of_the_program_knows_the_sections_of_the_console(program: Prog
     found = {each["id"]: each for each in program.json("config", "--set")}
     assert found["console.mouse"]["value"] is False
     assert found["keys.run.zoom"]["value"] == ["Z"]
+
+
+def test_a_terminal_that_is_gone_without_a_word_ends_the_console(program: Program) -> None:
+    """Not its controlling one: no signal says so, only reading and writing fail."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, *ENTRY],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        cwd=program.directory,
+        env={**os.environ, **home(program), "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    os.close(follower)
+    shown = b""
+    while b"No runs yet" not in shown:
+        shown += os.read(leader, 65536)
+    os.close(leader)
+    assert process.wait(timeout=30) == 128 + signal.SIGHUP
