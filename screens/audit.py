@@ -17,7 +17,6 @@ from screens.views.audit import COLUMNS, DECISION, audit_rows, entry_lines
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livepage import LivePage
 
-
 LATEST: Final = 500
 """Decisions that are asked for; the command line lists them all."""
 
@@ -61,13 +60,15 @@ class AuditScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("audit")
 
+    @property
+    def ready(self) -> bool:
+        return self._asker.answered
+
     def all_rows(self) -> Sequence[Row]:
         return self._rows
 
     def draw(self) -> None:
         super().draw()
-        if not self._asker.answered:
-            self.list.empty = "Asking the runtime"
         if self._asker.problem:
             self.say(self._asker.problem, "error")
         self._draw_detail()

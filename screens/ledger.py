@@ -91,6 +91,10 @@ class LedgerScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("permissions")
 
+    @property
+    def ready(self) -> bool:
+        return self._asker.answered
+
     def all_rows(self) -> Sequence[Row]:
         return ledger_rows(self.link.grants, self._known.values(), self.session.looks())
 

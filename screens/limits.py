@@ -65,14 +65,16 @@ class LimitsScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("breakers and budgets")
 
+    @property
+    def ready(self) -> bool:
+        return self._asker.answered
+
     def all_rows(self) -> Sequence[Row]:
         told, link = self._told.values(), self.link
         return limit_rows(told, link.summaries, link.incidents.values(), self.session.looks())
 
     def draw(self) -> None:
         super().draw()
-        if not self._asker.answered:
-            self.list.empty = "Asking the runtime"
         if self._asker.problem:
             self.say(self._asker.problem, "error")
         words = workspace_words(self.link.summaries, self._told.values(), self.session.looks())

@@ -79,6 +79,11 @@ class ListScreen(LinkedScreen):
         raise NotImplementedError
 
     @property
+    def ready(self) -> bool:
+        """Whether what there is was told at all: what comes later is new."""
+        return self.link.ready
+
+    @property
     def list(self) -> LiveList:
         return self.query_one("#list", LiveList)
 
@@ -91,9 +96,9 @@ class ListScreen(LinkedScreen):
         """The rows as they are by now, less what is left out."""
         looks, shown = self.session.looks(), self.list
         rows = self.all_rows()
-        if self.link.ready:
+        if self.ready:
             shown.empty = NOTHING_MATCHES if rows else self.EMPTY
-        fresh = self.listing.fresh(rows, looks.now) if self.link.ready else ()
+        fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
         header.show(header_line(self.COLUMNS, shown.room.width, self.listing.sort, looks.glyphs) if rows else ())

@@ -35,7 +35,7 @@ def _row(number: int, host: str, entry: Mapping[str, Any], looks: Looks) -> Row:
     who = looks.line(str(entry["person"]), 60) or "a rule"
     what = looks.line(f"{entry['what']} {entry.get('option', '')}".strip(), 80)
     params = entry.get("params") or {}
-    given = looks.line(json.dumps(params, ensure_ascii=False, default=str), 200) if params else ""
+    given = looks.line("  ".join(f"{name} {_short(value)}" for name, value in params.items()), 200) if params else ""
     about = joined(
         (
             span(looks.line(str(entry.get("reason", "")), 200)),
@@ -59,6 +59,10 @@ def _row(number: int, host: str, entry: Mapping[str, Any], looks: Looks) -> Row:
         values=(at.timestamp() if at is not None else None, who, str(entry["channel"]), what, seconds, ""),
         fault=entry.get("option") in ("deny", "abort") or entry["what"] == "aborted",
     )
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def entry_lines(entry: Mapping[str, Any], looks: Looks) -> list[Spans]:

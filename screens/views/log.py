@@ -121,8 +121,10 @@ def _rewind(e: ev.RewindRequested, looks: Looks) -> Said:
 
 
 def _started(e: ev.StepStarted, looks: Looks) -> Said:
-    given = (e.effective or e.requested).get("arguments")
+    works_on = e.effective or e.requested
+    given, model = works_on.get("arguments"), works_on.get("model")
     what = f"({_json(given, looks)})" if e.kind == "tool" and given else ""
+    what = f": {looks.line(str(model), 80)}" if e.kind == "llm" and model else what
     again = f", attempt {e.attempt}" if e.attempt > 1 else ""
     return "running", f"{'asked' if e.kind == 'llm' else 'begins'}{what}{again}"
 

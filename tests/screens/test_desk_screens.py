@@ -559,6 +559,37 @@ async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
                 assert "[@click" in said
 
 
+# -- several hosts -----------------------------------------------------------------------------------------------------
+
+
+async def test_on_several_hosts_each_is_asked_each_row_says_where_and_acts_go_there() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def told(verb: str, answer: Any) -> Callable[..., Any]:
+        def tell(*, where: str, **_: Any) -> Any:
+            asked.append((verb, where))
+            return answer
+
+        return tell
+
+    answers = {"permissions": PERMISSIONS, "breakers": BREAKERS[:1], "budgets": BUDGETS[:1], "audit": AUDIT[:1]}
+    desk = filled(**{verb: told(verb, answer) for verb, answer in answers.items()})
+    desk.host_names = ("build", "lab")
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await shown(pilot, "build · re", "lab · re")
+        await pilot.press("4")
+        await shown(pilot, "build · model", "lab · model")
+        await pilot.press("down", "t", "y")
+        await until(pilot, lambda: desk.said == [("reset", {"where": "lab", "key": "model:openai:gpt-4o"})])
+        await pilot.press("escape", "7")
+        await shown(pilot, "build · bob", "lab · bob")
+        await pilot.press("5")
+        await shown(pilot, "build · weekly digest", "lab · weekly digest")
+    assert {where for _, where in asked} == {"build", "lab"}
+    assert {verb for verb, _ in asked} == set(answers)
+
+
 # -- looks -------------------------------------------------------------------------------------------------------------
 
 

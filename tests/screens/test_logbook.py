@@ -1,0 +1,115 @@
+"""What a log remembers: bounded, filtered, searched, and every kind of event in words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.record import events as ev
+from screens.glyphs import ASCII
+from screens.layout import Span, plain, span
+from screens.views.filter import Filter
+from screens.views.log import _TELLERS, event_lines, event_of, file_lines, says
+from screens.views.logbook import LogBook, LogLine, file_level, marked
+from screens.views.looks import Looks
+from screens.views.paths import names_in, place_words
+from tests.screens.stories import START, digest
+
+LOOKS = Looks(START)
+
+
+def line(number: int, text: str = "", level: str = "info") -> LogLine:
+    return LogLine(str(number), START + timedelta(minutes=number), level, span(text or f"line {number}"))  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 30), st.booleans())
+def test_a_book_keeps_its_bound_and_shows_what_it_means(batches: list[int], kept: int, faults: bool) -> None:
+    book = LogBook(kept=kept, faults_only=faults)
+    everything: list[LogLine] = []
+    for size in batches:
+        came = [line(n, level="error" if n % 3 else "info") for n in range(len(everything), len(everything) + size)]
+        everything += came
+        assert book.add(came) == sum(book.means(each) for each in came[-kept:])
+        assert book.lines == everything[-kept:]
+        assert book.shown == [each for each in book.lines if book.means(each)]
+        assert book.left_out == len(book.lines) - len(book.shown)
+
+
+def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None:
+    book = LogBook(kept=4)
+    book.add([line(8), line(9)])
+    assert book.add_older([line(number) for number in range(8)]) == 2
+    assert [each.key for each in book.shown] == ["6", "7", "8", "9"]
+    assert book.add_older([line(1)]) == 0
+
+
+def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
+    book = LogBook()
+    book.add([line(number, "odd" if number % 2 else "even") for number in range(6)])
+    odd = Filter("odd")
+    assert [book.found(odd, at, 1) for at in (0, 1, 5)] == [1, 3, 1]
+    assert [book.found(odd, at, -1) for at in (0, 1, 6)] == [5, 5, 5]
+    assert book.found(Filter("nothing"), 0, 1) == -1
+    assert LogBook().found(odd, -1, 1) == -1
+    assert book.matches(odd) == [1, 3, 5]
+    assert [book.at_time(1, timedelta(minutes=by)) for by in (2, 99, -1, -99)] == [3, 5, 0, 0]
+    assert book.at_time(-1, timedelta(minutes=1)) == -1
+
+
+def test_what_is_found_stands_out_and_nothing_is_lost() -> None:
+    spans = (Span("one two one"), Span("two"))
+    shown = marked(spans, Filter("one|two"))
+    assert plain(shown) == plain(spans)
+    assert [piece.text for piece in shown if piece.bold] == ["one", "two", "one", "two"]
+    assert marked(spans, Filter("")) == spans
+    assert marked(spans, Filter("!one")) == spans
+
+
+def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
+    text = "2026-11-20 09:00:00,123 WARNING x: hm\n  more\n2026-11-20 09:00:01,000 INFO x: ok\nä\n"
+    found = file_lines("", 10, text, LOOKS)
+    assert [each.level for each in found] == ["warning", "warning", "info", "info"]
+    assert [each.key for each in found] == ["file::10", "file::48", "file::55", "file::90"]
+    assert file_level("CRITICAL without a time", "info") == "info"
+    assert file_level("2026-11-20 09:00:01,000 CRITICAL x", "info") == "error"
+
+
+def test_every_kind_of_event_has_words_but_the_one_that_is_noise() -> None:
+    untold = set(ev.KNOWN) - set(_TELLERS)
+    assert untold == {ev.StepSettled}
+
+
+@pytest.mark.parametrize("looks", [LOOKS, Looks(START, ASCII)], ids=["unicode", "ascii"])
+def test_a_story_is_told_one_line_each_in_clean_words(looks: Looks) -> None:
+    events = digest().events
+    rows = [("", {"at": event.seq, "event": event.model_dump(mode="json")}) for event in events]
+    lines = event_lines(rows, looks)
+    assert len(lines) == len(events)
+    said = [plain(each.spans) for each in lines]
+    assert all(each.isprintable() for each in said)
+    assert [each.level for each in lines].count("error") == 1
+    if looks.ascii_only:
+        assert all(each.isascii() for each in said)
+
+
+def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order() -> None:
+    newer = {"type": "step.teleported", "run_id": "r", "seq": 3, "ts": START.isoformat()}
+    assert says(event_of(newer), LOOKS) == ("", "step.teleported")
+    assert event_of({"type": "node.warned", "seq": 4, "run_id": "r"}).seq == 4, "an event that cannot be read is kept"
+    late, early = (
+        ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")
+        for text, by in (("late", 9), ("early", 1))
+    )
+    lines = event_lines([("a", {"at": 1, "event": late}), ("b", {"at": 1, "event": early})], LOOKS)
+    assert [each.host for each in lines] == ["b", "a"]
+    assert "early" in plain(lines[0].spans)
+
+
+def test_names_come_back_from_a_path() -> None:
+    assert names_in("swarm~0/we%2Fird%7E%25~1.2/openai:gpt~0") == ("swarm", "we/ird~%", "openai:gpt")
+    assert names_in("") == ()
+    assert place_words("swarm~0/ann~1", LOOKS, root=False) == "ann"
+    assert place_words("swarm~0", LOOKS, root=False) == ""
