@@ -12,7 +12,7 @@ from console.verbs.opening import open_export
 from console.workspace import workspace
 from runtime.judgement import capsule
 from runtime.judgement.redaction import Redactor
-from runtime.record.events import utc_now
+from runtime.record.events import WORKSPACE, utc_now
 from runtime.record.journal import Journal
 from runtime.work.configuration import load
 from runtime.work.secrets import VAULT
@@ -30,7 +30,7 @@ async def export(what: str, *, output: str, force: bool) -> int:
     async with reading() as journal:
         run_id, incident_id = await _named(journal, what)
         assert journal is not None
-        events = await journal.read(run_id)
+        events, workspaces = await journal.read(run_id), await journal.read(WORKSPACE)
     header = capsule.Header(
         orbiter_export=capsule.FORMAT,
         run_id=run_id,
@@ -39,7 +39,7 @@ async def export(what: str, *, output: str, force: bool) -> int:
         exported_by=operator().name,
     )
     redactor = Redactor(load(workspace().root).conditions().redact, VAULT.known())
-    text = "\n".join(capsule.lines(events, header, redactor)) + "\n"
+    text = "\n".join(capsule.lines(events, header, redactor, workspaces)) + "\n"
     if output == "-":
         copy(text)
         return 0

@@ -43,23 +43,28 @@ class Header(BaseModel):
 
 @dataclass(slots=True, frozen=True)
 class Capsule:
-    """An export, read."""
+    """An export, read. `grants` are what was granted at its incidents, or used by it, and taken back."""
 
     header: Header
     events: tuple[ev.Record, ...]
+    grants: tuple[ev.Record, ...] = ()
 
     def state(self) -> RunState:
         """The run as far as the export tells."""
         return fold(self.events)
 
 
-def lines(events: Iterable[ev.Record], header: Header, redactor: Redactor) -> Iterable[str]:
-    """The lines of the file. For one incident: the run's events up to its answer, and what came of it."""
+def lines(
+    events: Iterable[ev.Record], header: Header, redactor: Redactor, workspace: Iterable[ev.Record] = ()
+) -> Iterable[str]:
+    """The lines of the file. For one incident: the run's events up to its answer, and what came of it. Of the
+    workspace's own events those follow that belong to them (`grants_of`).
+    """
     chosen = list(events)
     if header.incident_id:
         chosen = _about(chosen, header.incident_id)
     yield json.dumps(header.model_dump(mode="json"), ensure_ascii=True)
-    for event in chosen:
+    for event in [*chosen, *grants_of(chosen, workspace)]:
         body = json.loads(ev.dump(event))
         yield json.dumps(_masked(body, redactor), ensure_ascii=True)
 
@@ -79,6 +84,25 @@ def _about(events: list[ev.Record], incident_id: str) -> list[ev.Record]:
         or getattr(event, "incident_id", "") == incident_id
         or isinstance(event, ev.RunFinished)
     ]
+
+
+def grants_of(events: Iterable[ev.Record], workspace: Iterable[ev.Record]) -> list[ev.Record]:
+    """The grants that were given at incidents among `events`, or used there, and their revocations."""
+    asked: set[str] = set()
+    wanted: set[str] = set()
+    for event in events:
+        if isinstance(event, ev.IncidentOpened):
+            asked.add(event.incident_id)
+        elif isinstance(event, ev.GrantUsed):
+            wanted.add(event.grant_id)
+    found: list[ev.Record] = []
+    for event in workspace:
+        if isinstance(event, ev.GrantAdded) and (event.incident_id in asked or event.grant_id in wanted):
+            wanted.add(event.grant_id)
+            found.append(event)
+        elif isinstance(event, ev.GrantRevoked) and event.grant_id in wanted:
+            found.append(event)
+    return found
 
 
 def _masked(body: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
@@ -116,4 +140,5 @@ def read(text: str) -> Capsule:
             events.append(ev.load(row))
         except ValidationError as exc:
             raise BadCapsule(f"line {number} is no event: the file was cut or changed") from exc
-    return Capsule(header, tuple(events))
+    own = tuple(event for event in events if event.run_id != ev.WORKSPACE)
+    return Capsule(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE))

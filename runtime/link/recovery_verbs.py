@@ -167,7 +167,8 @@ def recovery_verbs(
             exported_at=ev.utc_now(),
             exported_by=asked.by.name,
         )
-        return {"text": "\n".join(capsule.lines(events, header, Redactor(redact, VAULT.known()))) + "\n"}
+        redactor = Redactor(redact, VAULT.known())
+        return {"text": "\n".join(capsule.lines(events, header, redactor, await journal.read(ev.WORKSPACE))) + "\n"}
 
     return {
         "preview": Verb(PreviewArgs, preview),

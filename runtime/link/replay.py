@@ -78,9 +78,16 @@ async def unpack(capsule: Capsule, path: Path) -> None:
     created = RunState()
     created.apply(first)
     async with await SqliteJournal.open(path) as journal:
+        # A use is counted of a grant that is known.
+        given: list[ev.Record] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
+        taken_back = [event for event in capsule.grants if event not in given]
+        for event in given:
+            await journal.post(ev.WORKSPACE, event)
         await journal.create(first, created.summary())
         lease = await journal.claim(first.run_id, "replay", ttl_s=60.0)
         assert lease is not None
         if rest:
             await journal.append(lease, rest, summary=capsule.state().summary())
         await journal.release(lease)
+        for event in taken_back:
+            await journal.post(ev.WORKSPACE, event)

@@ -80,6 +80,32 @@ async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: 
     assert not directory.exists()
 
 
+async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
+    given = Conditions(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
+    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+        async with console(runtime) as client:
+            for _ in range(2):
+                await client.command("start", ref=f"{ZOO}:saver", input="go")
+                await client.until(lambda: bool(client.incidents))
+                ((incident, row),) = client.incidents.items()
+                params = {"for": "run", "until": "7d"}
+                await client.command("answer", incident_id=incident, option="grant", params=params)
+                await client.until(lambda: not client.incidents)
+                await client.until(lambda: all(run.state == "completed" for run in client.summaries.values()))
+            before = [each for each in await client.command("ledger") if each["grant"]["scope"] == row.run_id]
+            text = (await client.command("export", run_id=row.run_id))["text"]
+    replay = await asyncio.to_thread(Replay(capsule.read(text), "elsewhere").__enter__)
+    with closing(replay):
+        async with console(replay) as client:
+            ledger = await client.command("ledger")
+            audit = await client.command("audit")
+    assert [(each["id"], each["uses"], each["grant"]["pattern"]) for each in ledger] == [
+        (each["id"], 1, each["grant"]["pattern"]) for each in before
+    ]
+    assert [each["what"] for each in audit] == ["started", "granted", "answered"]
+
+
 async def test_an_export_that_was_cut_at_its_beginning_is_refused_and_leaves_nothing(exported: dict[str, str]) -> None:
     head, _, *rest = exported["run"].splitlines()
     cut = capsule.read("\n".join([head, *rest]))
