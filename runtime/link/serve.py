@@ -109,6 +109,9 @@ async def _until_changed(runtime: Runtime) -> bool:
     ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed())
     try:
         await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)
+        if changed.done() and (failed := changed.exception()) is not None:
+            log.error("a change of the program will not be noticed: %r", failed)
+            await asyncio.wait({ended})
         if ended.done():
             await ended
             log.info("stopping: every run is found as it is")
