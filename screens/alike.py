@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, ClassVar, Literal
 
 from textual import events
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -17,6 +17,7 @@ from runtime.link.client import LinkError
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
+from screens.linked import LinkedScreen
 from screens.views import alike as view
 from screens.views.batch import Came, item_lines, sum_words
 from screens.views.groups import Waiting
@@ -184,7 +185,8 @@ class AlikeScreen(ModalScreen[None]):
 
     def action_confirm(self) -> None:
         self._go("sent")
-        self.run_worker(self._answer(), group="answer", exit_on_error=False)
+        # Of the app, not of this page: what came of it is told when the page is closed, too.
+        self.app.run_worker(self._answer(self.app), group="answer", exit_on_error=False)
 
     # -- the runtime -----------------------------------------------------------------------------------------
 
@@ -200,7 +202,7 @@ class AlikeScreen(ModalScreen[None]):
             self._said = f"Whether one of them was answered before is not known: {exc}"
         self._show()
 
-    async def _answer(self) -> None:
+    async def _answer(self, app: App[Any]) -> None:
         """The whole of it is the runtime's: it goes on though the console is closed."""
         ids = [found.opened.incident_id for found in self._alike]
         if self._as_before:
@@ -217,3 +219,5 @@ class AlikeScreen(ModalScreen[None]):
         else:
             self._results = view.results(told)
         self._show()
+        if not self.is_attached and isinstance(app.screen, LinkedScreen):
+            app.screen.say(self._said or f"{len(self._alike)} like this: {sum_words(self._items, self._came)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar
+from time import monotonic
+from typing import Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -15,6 +16,7 @@ from runtime.link.client import LinkError
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
+from screens.linked import LinkedScreen
 from screens.views.batch import Came, Item, item_lines, sum_words
 
 
@@ -51,6 +53,7 @@ class BatchScreen(ModalScreen[None]):
         self._question = question
         self._came: dict[str, Came] = {}
         self._began = False
+        self._armed_at = 0.0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
@@ -59,6 +62,7 @@ class BatchScreen(ModalScreen[None]):
             yield HelpPage()
 
     def on_mount(self) -> None:
+        self._armed_at = monotonic() + self._session.arm_after
         self._show()
         if not self._question:
             self.action_do()
@@ -68,15 +72,19 @@ class BatchScreen(ModalScreen[None]):
         return not self._began if action == "do" else True
 
     def action_do(self) -> None:
+        """Begin; not with a key that was pressed before the question was there to be read."""
+        if self._question and monotonic() < self._armed_at:
+            return
         self._began = True
         self.query_one("#box").border_subtitle = "esc closes"
         self.refresh_bindings()
-        self.run_worker(self._carry_out(), group="batch", exit_on_error=False)
+        # Of the app, not of this page: it goes on when the page is closed.
+        self.app.run_worker(self._carry_out(self.app), group="batch", exit_on_error=False)
 
     def action_close(self) -> None:
         self.dismiss()
 
-    async def _carry_out(self) -> None:
+    async def _carry_out(self, app: App[Any]) -> None:
         for item in self._items:
             self._came[item.key] = Came("running", "under way")
             self._show()
@@ -87,6 +95,8 @@ class BatchScreen(ModalScreen[None]):
             else:
                 self._came[item.key] = self._done
             self._show()
+        if not self.is_attached and isinstance(app.screen, LinkedScreen):
+            app.screen.say(f"{self._title}: {sum_words(self._items, self._came)}")
 
     def _show(self) -> None:
         if self.is_attached:

@@ -58,7 +58,7 @@ class HomeScreen(RunListScreen):
         self.session.order.renew()
 
     def preview(self, key: str) -> list[Spans]:
-        alike = members(key, self.link.incidents.values(), self.link.where)
+        alike = members(key, self.link.incidents.values(), self.link.where) if key.startswith(GROUP) else ()
         return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -91,7 +91,8 @@ class HomeScreen(RunListScreen):
 
     def action_answer_alike(self) -> None:
         """One answer for those that are the same as what is under the cursor."""
-        self.app.push_screen(AlikeScreen(self.session, self._alike()))
+        if self.may_act():
+            self.app.push_screen(AlikeScreen(self.session, self._alike()))
 
     def _alike(self) -> Sequence[Waiting]:
         """The decisions that are the same as what is under the cursor; none where there is one only that is."""

@@ -67,6 +67,13 @@ class RunListScreen(ListScreen):
         """The runs that a row stands for."""
         raise NotImplementedError
 
+    def may_act(self) -> bool:
+        """Whether the one who looks may do anything; if not, it is said."""
+        if self.link.role == "viewer":
+            self.say("A viewer may look, not act: runs are started, answered and ended by an operator.", "warning")
+            return False
+        return True
+
     def _chosen_runs(self) -> list[Summary]:
         """Each once, without those that have ended."""
         ids = dict.fromkeys(run_id for key in self.chosen for run_id in self.runs_of(key))
@@ -90,6 +97,8 @@ class RunListScreen(ListScreen):
 
     def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str = "") -> None:
         """Say a verb of one run for each of these; of several, or of what is asked about, on a page of its own."""
+        if not self.may_act():
+            return
         if not runs:
             self.say("No run that has not ended is under the cursor, or selected.")
             return

@@ -58,7 +58,7 @@ class StartScreen(ModalScreen[str]):
         """`ref` and `host` stand in their fields at first."""
         super().__init__()
         self._session = session
-        self._ref = ref
+        self._ref = ref if ref.isprintable() else ""
         self._host = host
         self._root = ""
         self._found: Sequence[str] = ()

@@ -61,6 +61,8 @@ class SwarmsScreen(RunListScreen):
 
     def action_start(self) -> None:
         """Open the form, with the swarm under the cursor in it."""
+        if not self.may_act():
+            return
         key, summaries = self.list.cursor_key, self.link.summaries
         host = next((self.link.where(run_id) for run_id in runs_of(key, summaries, self.link.where)), "")
         self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host), self._started)

@@ -41,7 +41,7 @@ from runtime.work.desk import Desk, Reach
 @click.option("--reach", type=click.Choice(["attempt", "agent", "run"]), help="How far the answer reaches.")
 @click.option("--reason", default="", help="Why; kept with the answer.")
 @click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
-@click.option("--like-this", is_flag=True, help="And, once it went on, all open ones like it; it may be answered already.")
+@click.option("--like-this", is_flag=True, help="And, once it went on, all open ones that are the same.")
 @click.option("--proof", default=PROOF_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
               help="With --like-this: how long the first may take to go on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")

@@ -15,10 +15,13 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
-    """The references of earlier runs, the latest first; those below `root` relative to it."""
+    """The references of earlier runs, the latest first; those below `root` relative to it. One that cannot be shown as
+    it is cannot be typed either.
+    """
     newest = sorted(summaries, key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     below = f"{root.rstrip('/')}/" if root else ""
-    return list(dict.fromkeys(found.ref.removeprefix(below) if below else found.ref for found in newest if found.ref))
+    refs = (found.ref.removeprefix(below) if below else found.ref for found in newest)
+    return list(dict.fromkeys(ref for ref in refs if ref and ref.isprintable()))
 
 
 def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Looks) -> list[Row]:
@@ -28,7 +31,7 @@ def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Loo
     return [
         Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
         for ref, source in refs.items()
-        if ref != typed and means(ref)
+        if ref != typed and ref.isprintable() and means(ref)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -401,6 +402,26 @@ async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_
         assert "selected" not in text_of(pilot)
         ended = [args["run_id"] for verb, args in desk.said if verb == "abort"]
         assert sorted(ended) == ["run-1", "run-2", "run-3"]
+
+
+async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said() -> None:
+    stories = [limited(n, n, fingerprint=f"f{n}") for n in (1, 2, 3)]
+    async with showing(HomeScreen, *stories, size=(140, 40)) as (pilot, desk):
+        go_on = asyncio.Event()
+        real = desk.command
+
+        async def slow(verb: str, /, **args: Any) -> Any:
+            if verb == "freeze":
+                await go_on.wait()
+            return await real(verb, **args)
+
+        desk.command = slow  # type: ignore[method-assign]
+        await pilot.press("ctrl+a", "p")
+        await until(pilot, lambda: "1 under way, 2 not yet" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        go_on.set()
+        await until(pilot, lambda: "Freeze 3 runs: 3 frozen" in text_of(pilot))
 
 
 async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:

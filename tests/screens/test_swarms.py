@@ -7,11 +7,14 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.widget import Widget
 
 from runtime.record import events as ev
 from runtime.record.state import Summary
 from screens.glyphs import ASCII, UNICODE
+from screens.home import HomeScreen
 from screens.layout import plain
+from screens.linked import LinkedScreen
 from screens.listing import Listing
 from screens.start import StartScreen
 from screens.swarms import SwarmsScreen
@@ -31,7 +34,8 @@ from screens.views.swarms import (
 )
 from screens.views.trends import BARS, STEP, Trends, sparkline
 from tests.screens.lonely import drawn, line_with, showing, text_of, until
-from tests.screens.stories import START, Story, finished, limited
+from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
+from tests.screens.test_livewidgets import watch_repaints
 
 
 def workflow(number: int, done: int, *, mode: str = "workflow", ref: str = "/work/translate.py:swarm") -> Story:
@@ -377,3 +381,63 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
 async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
     async with showing(SwarmsScreen, size=(80, 24)) as (pilot, _):
         assert "No runs yet. s starts one." in text_of(pilot)
+
+
+async def test_a_viewer_looks_and_is_told_who_acts() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
+        desk.role = "viewer"
+        for key in ("s", "p", "A"):
+            await pilot.press("down", key)
+            await pilot.pause()
+            assert "A viewer may look, not act" in text_of(pilot)
+        assert isinstance(pilot.app.screen, SwarmsScreen)
+        assert desk.said == []
+
+
+# -- what all lists have to stand ------------------------------------------------------------------------------
+
+
+def hostile() -> Story:
+    story = Story("run-h", "\x1b]0;owned\x07[/x][@click=app.quit]go[/] \u202eevil")
+    story.tell(ev.RunCreated(ref="/work/\x1b[2Jx.py:swarm", title=story.title, input="\x1b[31m"))
+    story.tell(ev.RunStarted(epoch=1))
+    tool = story.start("tool", "\x1b[5mreach", story.open("agent", "\u202ea", story.open("swarm", "[bold]s")))
+    story.park(tool, BROKEN_TOOL, message="\x9b31m[/]", fingerprint="f-h", action={"arguments": {"a": "\x1b[2J"}})
+    return story
+
+
+@pytest.mark.parametrize("made", [HomeScreen, SwarmsScreen])
+async def test_hostile_text_stays_text_in_every_list_and_page(made: type[LinkedScreen]) -> None:
+    twin = Story("run-i", "x")
+    twin.tell(ev.RunCreated(ref="x:y", title="\x1b[1m[/]"))
+    twin.park(twin.start("tool", "t", twin.open("agent", "a")), BROKEN_TOOL, fingerprint="f-h", message="\x1b[0m")
+    async with showing(made, hostile(), twin, size=(140, 40)) as (pilot, _):
+        for keys in (
+            ["right"],
+            ["B"],
+            ["r"],
+            ["escape", "escape"],
+            ["A"],
+            ["n", "escape"],
+            ["s"],
+            ["escape", "escape"],
+        ):
+            await pilot.press(*keys)
+            await pilot.pause()
+            shown = text_of(pilot)
+            assert not any(char in shown for char in "\x1b\x07\x9b\u202e")
+        assert "owned" in text_of(pilot)
+
+
+@pytest.mark.parametrize("made", [HomeScreen, SwarmsScreen])
+async def test_nothing_is_painted_while_nothing_happens(
+    made: type[LinkedScreen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(made, workflow(1, 2), limited(2), limited(3), finished(), size=(120, 40)) as (pilot, desk):
+        await pilot.press("F", "o", "o", "space")
+        await drawn(pilot)
+        painted = [watch_repaints(widget, monkeypatch) for widget in pilot.app.screen.walk_children(Widget)]
+        for _ in range(3):
+            desk.changed()
+            await drawn(pilot)
+        assert [regions for regions in painted if regions] == []
