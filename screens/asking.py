@@ -10,7 +10,7 @@ from typing import Final
 
 from textual.timer import Timer
 
-from runtime.link.client import LinkError
+from runtime.link.client import LinkError, LinkLost
 from screens.linked import LinkedScreen
 from screens.widgets.pace import SOON
 
@@ -21,7 +21,9 @@ SHARE: Final = 0.25
 
 
 class Asker:
-    """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is."""
+    """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is. That the link is
+    lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
+    """
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Asker:
         self._stale = False
         self._free_at = 0.0
         self._seen: object = None
+        self._said = ""
         self.answered = False
         self.problem = ""
 
@@ -49,6 +52,11 @@ class Asker:
         if position != self._seen:
             self._seen = position
             self.stir()
+
+    def news(self) -> str:
+        """A problem that was not told yet; each is told once."""
+        told, self._said = self._said, self.problem
+        return self.problem if self.problem != told else ""
 
     def stir(self) -> None:
         """Ask, as soon as that may be."""
@@ -72,6 +80,8 @@ class Asker:
         try:
             await self._ask()
             self.answered, self.problem = True, ""
+        except LinkLost:
+            self._seen = None
         except LinkError as exc:
             self.problem = str(exc)
         except (KeyError, TypeError, ValueError) as exc:

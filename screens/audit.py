@@ -69,8 +69,8 @@ class AuditScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        if self._asker.problem:
-            self.say(self._asker.problem, "error")
+        if news := self._asker.news():
+            self.say(news, "error")
         self._draw_detail()
 
     @property

@@ -105,8 +105,8 @@ class LedgerScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        if problem := self._asker.problem or self._uses_asker.problem:
-            self.say(problem, "error")
+        if news := self._asker.news() or self._uses_asker.news():
+            self.say(news, "error")
         self._draw_detail()
 
     def _draw_detail(self) -> None:

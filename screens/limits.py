@@ -75,8 +75,8 @@ class LimitsScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        if self._asker.problem:
-            self.say(self._asker.problem, "error")
+        if news := self._asker.news():
+            self.say(news, "error")
         words = workspace_words(self.link.summaries, self._told.values(), self.session.looks())
         self.query_one("#workspace", Bar).show(words)
 

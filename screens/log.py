@@ -17,7 +17,7 @@ from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.messages import OpenRun
 from screens.views.filter import Filter
-from screens.views.log import event_lines, file_lines
+from screens.views.log import event_lines, file_lines, gap_line
 from screens.views.logbook import LogBook, LogLine
 from screens.views.runs import title_of
 from screens.views.values import json_lines
@@ -112,16 +112,21 @@ class LogScreen(LinkedScreen):
         self.query_one("#log", LogLines).show(self.book.shown, came=came)
 
     async def _ask_events(self) -> int:
+        """All hosts, and then their lines together: where one does not answer, nothing of the others is passed over."""
         rows: list[tuple[str, Any]] = []
+        gaps: list[LogLine] = []
         for host in self._hosts:
             after = self._ends.get(("events", host))
             limit = FIRST if after is None else _NEWER
             found = await self.link.command("log", where=host, run_id=self.run_id, after=after or 0, limit=limit)
             rows += [(host, row) for row in found]
-            if found:
-                self._ends["events", host] = found[-1]["at"]
-                self._starts.setdefault(host, found[0]["at"])
-        return self._books["events"].add(self._lines(rows))
+            if after is not None and len(found) == limit:
+                gaps.append(gap_line(host, after, self.session.looks()))
+        came = [*gaps, *self._lines(rows)]
+        for host, row in rows:
+            self._ends["events", host] = row["at"]
+            self._starts.setdefault(host, row["at"])
+        return self._books["events"].add(came)
 
     async def _ask_older(self) -> None:
         rows: list[tuple[str, Any]] = []
@@ -160,8 +165,8 @@ class LogScreen(LinkedScreen):
 
     def draw(self) -> None:
         log = self.query_one("#log", LogLines)
-        if self._asker.problem:
-            self.say(self._asker.problem, "error")
+        if news := self._asker.news():
+            self.say(news, "error")
         if self._asker.answered:
             log.empty = "Nothing matches. esc shows all." if self.book.lines else self._nothing()
         self._title_log(log)

@@ -70,6 +70,12 @@ def _line(host: str, at: int, event: ev.Record, looks: Looks, title: Callable[[s
     return LogLine(f"{host}:{at}", event.ts, level, spans, host, event.run_id, event.seq)
 
 
+def gap_line(host: str, after: int, looks: Looks) -> LogLine:
+    """Stands where more happened at once than a log takes in."""
+    said = f"{looks.glyphs.ellipsis} more happened here than is shown: orbiter-console log has it all"
+    return LogLine(f"gap:{host}:{after}", None, "warning", span(said, "severity-warning"), host)
+
+
 def file_lines(host: str, began: int, text: str, looks: Looks, before: Level = "info") -> list[LogLine]:
     """Lines of the runtime's log file, which `began` at this byte."""
     found: list[LogLine] = []

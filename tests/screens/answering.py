@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtime.link.client import LinkError
+from runtime.link.client import LinkError, LinkLost
 from runtime.link.log_verbs import shortened
 from runtime.record import events as ev
 from tests.screens.desk import Desk
@@ -26,6 +26,8 @@ class AnsweringDesk(Desk):
         return sorted(found, key=lambda event: event.ts)
 
     async def command(self, verb: str, /, **args: Any) -> Any:
+        if self.status.phase == "lost":
+            raise LinkLost(self.status.reason)
         if verb == "log":
             return self.log(**args)
         if verb == "events":

@@ -504,6 +504,36 @@ async def test_the_log_of_one_run_has_only_its_lines() -> None:
         assert "number 2" not in text(pilot)
 
 
+async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("screens.log._NEWER", 5)
+    story = busy(3)
+    desk = AnsweringDesk(story)
+    async with app_on(desk).run_test(size=(100, 30)) as pilot:
+        await pilot.press("5")
+        await shown(pilot, "number 2")
+        for number in range(8):
+            story.tell(ev.Warned(text=f"burst {number}"), story.state.roots[0])
+        desk.changed()
+        await shown(pilot, "more happened here than is shown", "burst 3", "burst 7")
+        assert "burst 2" not in text(pilot)
+
+
+async def test_a_lost_runtime_is_said_once_and_asked_again_when_it_is_back() -> None:
+    desk = filled()
+    desk.lose("it went")
+    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await shown(pilot, "No runtime: it went")
+        assert "used up" not in text(pilot)
+        await desk.revive()
+        await shown(pilot, "used up")
+        desk.answers["breakers"] = LinkError("the disk is full")
+        desk.changed()
+        await shown(pilot, "the disk is full", "used up")
+        await pilot.press("down")
+        assert "the disk is full" not in text(pilot), "it was read"
+
+
 async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
     pages = [
         {"path": "/w/.orbiter/runtime.log", "began": 0, "end": 80,
