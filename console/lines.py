@@ -102,6 +102,10 @@ class Lines:
         text = f"turned back to {back} by {self.actor(event.by)}; nodes dropped: {event.dropped}"
         return [self.line(event, "running", text)]
 
+    def clock_set_back(self, event: ev.ClockSetBack, state: RunState) -> list[Line]:
+        text = f"the clock was set back by {duration(event.seconds)} or more: waits are held against the new time"
+        return [self.line(event, "", text)]
+
     def node_opened(self, event: ev.NodeOpened, state: RunState) -> list[Line]:
         if event.kind != "agent":
             return []
@@ -158,7 +162,10 @@ class Lines:
         return [self.line(event, "", f"incident {event.incident_id}: {asked} is asked what it makes of it")]
 
     def analysis_added(self, event: ev.AnalysisAdded, state: RunState) -> list[Line]:
-        by = "no model" if event.fallback else f"a machine's, {self.foreign(event.model, 80)}"
+        if event.fallback:
+            text = f"incident {event.incident_id}: no analysis: {self.foreign(event.text, 200)}"
+            return [self.line(event, "", text)]
+        by = f"a machine's, {self.foreign(event.model, 80)}"
         shown = clean(event.text, size=4_000, lines=40, ascii_only=self._ascii)
         lines = [self.line(event, "", f"incident {event.incident_id}: analysis ({by}):")]
         return [*lines, *(Line(f"    {row}") for row in shown.split("\n"))]
@@ -222,6 +229,7 @@ _TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = 
     ev.RunThawed: Lines.thawed,
     ev.RewindRequested: Lines.rewind_requested,
     ev.RunRewound: Lines.rewound,
+    ev.ClockSetBack: Lines.clock_set_back,
     ev.NodeOpened: Lines.node_opened,
     ev.NodeClosed: Lines.node_closed,
     ev.Warned: Lines.warned,

@@ -66,6 +66,7 @@ def story(text: str) -> list[ev.Record]:
             **tool, incident_id="i-1", revision=1, option="retry", params={"value": text}, reason=text, by=by
         ),
         ev.StepStarted(**tool, kind="tool", name=text, agent=text, attempt=2, epoch=1),
+        ev.ClockSetBack(seconds=3_600.0),
         ev.RunFrozen(reason=text, by=by),
         ev.RunThawed(by=by),
         ev.RewindRequested(node_id="s/a/t", reason=text, by=by),
@@ -115,6 +116,7 @@ def test_what_an_operator_reads() -> None:
         "run r1: pump",
         'pump · pump(pump="pump") failed: network: pump',
         "retries: attempt 2 of 4 in 1.0s, by pump",
+        "the clock was set back by 1h00m or more: waits are held against the new time",
         "run frozen by pump (cli): pump; under way and coming to an end: 1",
         "asked by pump (cli) to go back to s/a/t: pump",
         "turned back to s/a/t by pump (cli); nodes dropped: 1",
