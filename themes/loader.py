@@ -221,6 +221,11 @@ def _theme(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> The
             "scrollbar": "ansi_white" if dark else "ansi_bright_black",
         }
     own = {
+        "text": colours["ink"],
+        "text-muted": colours["ink-muted"],
+        "text-disabled": colours["ink-muted"],  # of Textual's making, it could not be read on a light ground
+        "foreground-muted": colours["ink-muted"],
+        "foreground-disabled": colours["ink-muted"],
         "border": colours["line-focus"],
         "border-blurred": colours["line"],
         "scrollbar-hover": colours["ink-muted"],

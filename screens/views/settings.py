@@ -11,9 +11,9 @@ from screens.layout import Column, Row, span
 from screens.views.looks import Looks
 
 COLUMNS: Final = (
-    Column("setting", width=20, grow=1),
-    Column("value", width=30, grow=3),
-    Column("from", width=20, grow=2, drop=1),
+    Column("setting", width=29, grow=1),
+    Column("value", width=28, grow=3),
+    Column("from", width=14, grow=2, drop=1),
 )
 THEME: Final = "theme:"
 """Begins the key of a row that stands for a theme."""

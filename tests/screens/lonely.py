@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from textual.app import App
 from textual.binding import Binding
 from textual.pilot import Pilot
 
+from console.dressed import DressedApp
 from screens.glyphs import ASCII, UNICODE
 from screens.keynames import in_words
 from screens.link import Session
@@ -19,19 +19,16 @@ from screens.messages import OpenRun
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 from tests.screens.test_livewidgets import screen_text
-from themes.loader import built_in
+from themes.shelf import Shelf
 
 
-class Lonely(App[None]):
+class Lonely(DressedApp):
     """Shows a screen; keeps which runs were to be opened. `begin` is called first, as part of the app."""
 
     def __init__(
         self, screen: LinkedScreen, theme: str = "orbiter-dark", *, begin: Callable[[], None] = lambda: None
     ) -> None:
-        super().__init__()
-        for each in built_in():
-            self.register_theme(each)
-        self.theme = theme
+        super().__init__(theme, Shelf(), ascii_only=screen.session.glyphs.name == "ascii", driver=None)
         self.shown = screen
         self.begin = begin
         self.opened: list[OpenRun] = []

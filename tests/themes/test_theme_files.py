@@ -42,6 +42,9 @@ def test_all_text_is_readable_on_every_ground(theme: Theme) -> None:
         ("block-cursor-foreground", "block-cursor-background"),
         ("input-cursor-foreground", "input-cursor-background"),
         ("ink", "input-selection-background"),
+        ("text", "panel"),
+        ("text-muted", "panel"),
+        ("text-disabled", "background"),
         ("screen-selection-foreground", "screen-selection-background"),
     ],
 )

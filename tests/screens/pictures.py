@@ -1,0 +1,144 @@
+"""Every screen and every state of the prompt, as pictures that tests and documentation take: what is told, which keys
+are pressed, and which words then stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from textual.pilot import Pilot
+
+from console.app import OrbiterApp
+from screens.glyphs import ASCII, UNICODE
+from screens.link import Session
+from screens.linked import LinkedScreen
+from screens.widgets.prompt import Prompt
+from tests.screens.desk import Desk
+from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
+from tests.screens.test_desk_screens import filled
+from tests.screens.test_livewidgets import screen_text
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`desk` makes the runs, `run_id` is opened at once. `keys` are pressed one after the other, each once the `words`
+    before it stand there; a word of ASCII, for it is waited for in all looks.
+    """
+
+    desk: Callable[[], Desk]
+    steps: tuple[tuple[str, ...], ...] = ()
+    """Pairs of keys and the word that stands there afterwards."""
+    run_id: str = ""
+    first: str = "orbiter"
+    in_dark: bool = True
+    """False: another test takes it in dark, with more of its kind."""
+    changed: Callable[[Desk], None] = field(default=lambda desk: None)
+
+    def app(self, *, theme: str = "orbiter-dark", ascii_only: bool = False) -> OrbiterApp:
+        desk = self.desk()
+        self.changed(desk)
+        session = Session(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+        return OrbiterApp(session, theme=theme, run_id=self.run_id)
+
+    async def take(self, pilot: Pilot[Any]) -> None:
+        """Bring the app to where the picture is."""
+        await stands(pilot, self.first)
+        await settled(pilot)
+        for *keys, word in self.steps:
+            await pilot.press(*keys)
+            await stands(pilot, word)
+        await settled(pilot)
+
+
+async def stands(pilot: Pilot[Any], word: str) -> None:
+    """Wait until a word stands on the screen, and until a prompt takes keys, if there is one."""
+    for _ in range(500):
+        prompts = pilot.app.screen.query(Prompt)
+        armed = all(prompt.armed or not prompt.display for prompt in prompts)
+        if armed and any(word in line for line in screen_text(pilot.app)):
+            return
+        await pilot.pause(0.01)
+    raise AssertionError(f"{word!r} is not on\n" + "\n".join(screen_text(pilot.app)))
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    for _ in range(3):
+        await pilot.pause()
+        for screen in pilot.app.screen_stack:
+            if isinstance(screen, LinkedScreen) and screen.is_active:
+                screen.draw()
+    await pilot.pause()
+
+
+def asks() -> Story:
+    story = Story("run-2", "quarterly report", START)
+    agent = story.open("agent", "analyst", story.begin("Write the report of the quarter."))
+    story.park(story.start("value", "ask", agent, agent="analyst"), MISSING, question="Which quarter is meant?")
+    return story.wait(3700)
+
+
+def broken() -> Story:
+    story = Story("run-3", "query releases", START)
+    agent = story.open("agent", "analyst", story.begin("How many releases were there?"))
+    story.end(story.start("tool", "list_tables", agent, 0, agent="analyst"), ["release", "author"])
+    tool = story.wait(0.2).start("tool", "query", agent, 1, agent="analyst", sql="select count(*) from releases")
+    story.fail(tool, BROKEN_TOOL)
+    story.wait(1).park(
+        tool,
+        BROKEN_TOOL,
+        message="no such table: releases",
+        action={"tool": "query", "arguments": {"sql": "select count(*) from releases"}},
+        traceback='Traceback (most recent call last):\n  File "query.py", line 3\nValueError: no such table: releases',
+    )
+    story.analyse("run-3-inc-1", "The table is called `release`, in the singular. Edit the arguments and retry.")
+    return story.wait(42)
+
+
+def many() -> Desk:
+    return Desk(digest(), broken(), finished(), *(limited(number, number) for number in (4, 5, 6)))
+
+
+def lost(desk: Desk) -> None:
+    desk.lose("nothing listens at the socket of this workspace")
+
+
+def one(story: Callable[[], Story]) -> Callable[[], Desk]:
+    return lambda: Desk(story())
+
+
+DECIDES = "one key decides"
+PICTURES = {
+    "inbox": Picture(many, first="chapter"),
+    "inbox_of_nothing": Picture(Desk, first="No runs yet"),
+    "inbox_without_a_runtime": Picture(one(digest), first="No runtime", changed=lost),
+    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="chapter", in_dark=False),
+    "swarms": Picture(many, (("2", "swarms"),), first="chapter", in_dark=False),
+    "swarms_of_nothing": Picture(Desk, (("2", "s starts one"),), first="No runs yet"),
+    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="chapter", in_dark=False),
+    "run_permission": Picture(one(digest), run_id="run-1", first=DECIDES),
+    "run_broken_tool": Picture(one(broken), run_id="run-3", first=DECIDES),
+    "run_question": Picture(one(asks), run_id="run-2", first=DECIDES),
+    "run_finished": Picture(one(finished), run_id="run-0", first="Bonjour"),
+    "run_timeline": Picture(one(digest), (("T", "imeline"),), run_id="run-1", first=DECIDES, in_dark=False),
+    "run_waits": Picture(one(digest), (("w", "ait"),), run_id="run-1", first=DECIDES, in_dark=False),
+    "run_abort": Picture(one(digest), (("A", "Abort"),), run_id="run-1", first=DECIDES, in_dark=False),
+    "prompt_grant_lasts": Picture(
+        one(digest),
+        (
+            ("pagedown", "pagedown", "pagedown", "pagedown", "pagedown", "G", "until this run ends"),
+            ("s", "would have matched"),
+        ),
+        run_id="run-1",
+        first=DECIDES,
+    ),
+    "prompt_takes_a_text": Picture(one(asks), (("i", "enter"), (*"Q4 2026", "Q4 2026")), run_id="run-2", first=DECIDES),
+    "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
+    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="chapter"),
+    "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),), in_dark=False),
+    "limits": Picture(filled, (("4", "tries again"),), in_dark=False),
+    "log": Picture(filled, (("5", "needs a decision"),), in_dark=False),
+    "settings": Picture(many, (("6", "Looks"),), first="chapter"),
+    "audit": Picture(filled, (("7", "answered"),), in_dark=False),
+}
