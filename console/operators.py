@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from console.output import note, prompt
+from console.output import answered, note, prompt
 from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
 from runtime.record.events import Actor, IncidentOpened
@@ -125,7 +125,6 @@ class PersonAtTerminal:
 
     def _again(self) -> None:
         if self._standing:
-            note("")
             prompt(self._standing)
 
     async def _ask(self, question: str, *, secret: bool = False) -> str | None:
@@ -145,6 +144,7 @@ class PersonAtTerminal:
             if line is None:
                 self._lines.put_nowait(None)  # the end of input stays the end
                 return None
+            answered()
             if self._loop.time() >= armed:
                 return line
             note("ignored a line that was typed before the question could be read")
@@ -172,4 +172,5 @@ def _unseen() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        note("")  # the line break that was typed is not shown either
+        sys.stderr.write("\n")  # the line break that was typed is not shown either
+        sys.stderr.flush()

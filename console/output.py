@@ -88,14 +88,36 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(grid)
 
 
+class _Cursor:
+    """Whether the cursor stands behind a question: what is written next begins on a line of its own."""
+
+    behind_question = False
+
+
 def prompt(text: str) -> None:
-    """A question at a terminal; the cursor stays behind it."""
+    """A question at a terminal; the cursor stays behind it until a line is read (`answered`) or written."""
+    _own_line()
     stream = sys.stderr
     stream.write(clean_line(text, ascii_only=not speaks_unicode(stream)) + " ")
     stream.flush()
+    _Cursor.behind_question = True
+
+
+def answered() -> None:
+    """A line was typed: the terminal has begun a new one."""
+    _Cursor.behind_question = False
+
+
+def _own_line() -> None:
+    if _Cursor.behind_question:
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+        _Cursor.behind_question = False
 
 
 def _write(stream: TextIO, text: str, style: str) -> None:
+    if stream.isatty():
+        _own_line()
     shown = clean(text, ascii_only=not speaks_unicode(stream))
     console = _console(stream)
     if console.is_terminal:
