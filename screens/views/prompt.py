@@ -192,8 +192,6 @@ def grant_words(opened: IncidentOpened, lifetime: str) -> str:
 
 def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
     """What kind of answer is wanted, in a few words; empty where any text will do."""
-    if choice.need == "arguments":
-        return _parameters(opened.arguments_schema, looks)
     if choice.option not in ("input", "result"):
         return ""
     schema = (opened.answer_schema if choice.option == "input" else opened.result_schema) or {}
@@ -207,22 +205,6 @@ def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
         return f"several, with commas between them{f': {one}' if one else ''}"
     words = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "object": "a JSON object"}
     return words.get(str(kind), "")
-
-
-def _parameters(schema: Mapping[str, Any] | None, looks: Looks) -> str:
-    """`path string, mode "r"|"w" (may be left out)`."""
-    properties = (schema or {}).get("properties")
-    if not isinstance(properties, dict):
-        return ""
-    needed = (schema or {}).get("required") or ()
-    found = []
-    for name, each in list(properties.items())[:12]:
-        kind = each.get("type", "") if isinstance(each, dict) else ""
-        if isinstance(each, dict) and isinstance(values := each.get("enum"), list):
-            kind = "|".join(json_text(value) for value in values[:8])
-        optional = "" if name in needed else " (may be left out)"
-        found.append(looks.line(f"{name} {kind}{optional}", 80))
-    return ", ".join(found)
 
 
 def check(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:

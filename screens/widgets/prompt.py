@@ -224,23 +224,24 @@ class Prompt(Vertical):
     def _usual_hint(self) -> Spans:
         if self.mode == "sent":
             return span("sent, not yet confirmed", "ink-muted")
-        if self.mode == "type" and self._choice is not None:
-            key = "enter" if self.query_one("#editor", Editor).single else "ctrl+s"
-            in_form = self.has_class("-form")
-            kind = (
-                ""
-                if in_form or self.opened is None
-                else view.asked_for(self.opened, self._choice, self._session.looks())
-            )
-            return (Span(f"{self._choice.label}: ", "ink-strong"), Span(key, "ink-key"), Span(" sends, ", "ink-muted"),
-                    Span("esc", "ink-key"), Span(" goes back", "ink-muted"),
-                    *span(f"  {kind}" if kind else "", "ink-accent"))  # fmt: skip
+        if self.mode == "type" and self._choice is not None and self.opened is not None:
+            return self._typing_hint(self.opened, self._choice)
         swallowed = (
             span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
         )
         ready = span("one key decides", "ink-muted") if self.armed else span("takes keys in a moment", "ink-muted")
         offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
         return joined((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
+
+    def _typing_hint(self, opened: IncidentOpened, choice: Choice) -> Spans:
+        """What is wanted, and how it is sent."""
+        keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {"ctrl+s": "sends"}
+        if self.has_class("-form"):
+            keys = {"enter": "goes on", **keys}
+        keys["esc"] = "goes back"
+        hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
+        kind = view.asked_for(opened, choice, self._session.looks())
+        return joined((span(f"{choice.label}:", "ink-strong"), span(kind, "ink-accent"), joined(hints, ", ")), " ")
 
     def _fit(self) -> None:
         """As high as needed, but never more than about half of the screen."""
