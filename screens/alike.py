@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
+from runtime.record.state import Summary
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
@@ -44,6 +45,7 @@ class AlikeScreen(ModalScreen[None]):
         self._alike = tuple(alike)
         self._items = view.items_of(self._alike, session.looks())
         self._precedent: Mapping[str, Any] = {}
+        self._precedents_run: Summary | None = None
         self._mode: Literal["choose", "type", "confirm", "sent"] = "choose"
         self._choice: Choice | None = None
         self._as_before = False
@@ -69,8 +71,14 @@ class AlikeScreen(ModalScreen[None]):
         self._end()
 
     def _changed(self) -> None:
+        """Something came of what is asked here, or of what was answered before."""
         if self._mode == "sent":
             self._show()
+        elif self._precedent.get("state") == "not proven":
+            known = self._session.link.summaries.get(str(self._precedent["run_id"]))
+            if known != self._precedents_run:
+                self._precedents_run = known
+                self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     # -- what is shown ---------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from screens.alike import AlikeScreen
 from screens.layout import Row, Spans
 from screens.link import Session
 from screens.messages import OpenRun
@@ -91,6 +90,8 @@ class HomeScreen(RunListScreen):
 
     def action_answer_alike(self) -> None:
         """One answer for those that are the same as what is under the cursor."""
+        from screens.alike import AlikeScreen  # with the editor that it needs: not before the first inbox is painted
+
         if self.may_act():
             self.app.push_screen(AlikeScreen(self.session, self._alike()))
 

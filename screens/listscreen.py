@@ -5,12 +5,11 @@ what its rows are and what can be done with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input
 
 from screens.layout import Column, Row
 from screens.link import Session
@@ -20,6 +19,9 @@ from screens.views.sort import header_line
 from screens.widgets.bar import Bar
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
 
 NOTHING_MATCHES = "Nothing matches. esc shows all."
 
@@ -138,6 +140,8 @@ class ListScreen(LinkedScreen):
 
     def action_filter(self) -> None:
         """Type a pattern; the last one stands there to be changed, and is in force at once."""
+        from textual.widgets import Input  # not before the first list is painted
+
         if self.query("#filter"):
             return
         self.listing.narrow(self.listing.filter.text or self.listing.last_filter)

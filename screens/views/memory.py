@@ -19,9 +19,9 @@ class Memory:
         self._rows: dict[str, tuple[object, datetime, Row]] = {}
 
     def row(self, key: str, source: object, now: datetime, make: Callable[[], tuple[Row, datetime]]) -> Row:
-        """The row of `key` as it was made from this very `source`, if it still holds; else what `make` makes."""
+        """The row of `key` as it was made from this `source`, if it still holds; else what `make` makes."""
         known = self._rows.get(key)
-        if known is not None and known[0] is source and now < known[1]:
+        if known is not None and now < known[1] and (known[0] is source or known[0] == source):
             return known[2]
         row, until = make()
         self._rows[key] = (source, until, row)

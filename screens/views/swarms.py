@@ -64,7 +64,7 @@ def swarm_rows(
         rows += (
             memory.row(
                 found.id,
-                found,
+                (found, trends.of(found.id)),
                 looks.now,
                 lambda found=found, key=key: (  # type: ignore[misc]
                     run_row(found, looks, trends.of(found.id), key),

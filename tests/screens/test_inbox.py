@@ -299,6 +299,19 @@ async def test_b_answers_the_rest_as_the_one_that_proved_right() -> None:
         assert (said["incident_id"], said["option"], said["params"]) == ("i-0", "switch_model", {})
 
 
+async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on() -> None:
+    first = limited(7, 9, fingerprint="f-other")
+    async with showing(HomeScreen, first, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+        desk.precedent = {"id": "i-0", "run_id": "run-7", "option": "retry", "by": "ada", "state": "not proven"}
+        pilot.app.screen.list.go_to("group::f-rate")  # type: ignore[attr-defined]
+        await pilot.press("B")
+        await until(pilot, lambda: "not proven" in text_of(pilot))
+        desk.precedent = {**desk.precedent, "state": "went on"}
+        first.answer("run-7-inc-1", "retry")
+        desk.changed()
+        await until(pilot, lambda: "Answer all 2 the same: retry" in text_of(pilot))
+
+
 async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said() -> None:
     async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "failed again", "detail": "i-1"}
