@@ -21,7 +21,7 @@ COLUMNS: Final = (
     Column("of", width=16, grow=2),
     Column("limit", width=11),
     Column("used", width=10),
-    Column("how much", width=20),
+    Column("how much", width=21),
     Column("about", width=22, grow=4, drop=1),
 )
 BREAKER: Final = "breaker:"
@@ -181,7 +181,7 @@ def limit_row(
             at_host(span(title, "ink-strong"), host, looks),
             span(_NAMES.get(name, looks.line(name, 40))),
             (Span(bar(share, looks), state_ink(state)),),
-            span(f"{amount(name, used)} of {amount(name, allowed)}, {min(share, 9.99):.0%}"),
+            span(f"{min(share, 9.99):>4.0%} {amount(name, used)} of {amount(name, allowed)}"),
             joined(
                 (
                     span(waits, state_ink("waiting")),
@@ -207,7 +207,7 @@ def bar(share: float, looks: Looks) -> str:
 def amount(name: str, value: float) -> str:
     """A limit's number with its unit."""
     if name == "max_total_cost_usd":
-        return f"${value:.4f}" if 0 < value < 0.1 else cost(value)
+        return f"${value:.3f}" if 0 < value < 0.1 else cost(value)
     return duration(value) if name == "max_wall_time_s" else count(int(value))
 
 

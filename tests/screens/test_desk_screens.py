@@ -308,7 +308,7 @@ async def test_breakers_count_down_and_budgets_show_what_is_near() -> None:
     async with app_on(desk).run_test(size=(120, 40)) as pilot:
         await pilot.press("4")
         await shown(
-            pilot, "tries again in 43s", "one call is probing", "closed", "4.0k of 4.0k, 100%", "used up", "near"
+            pilot, "tries again in 43s", "one call is probing", "closed", "100% 4.0k of 4.0k", "used up", "near"
         )
         assert "1 call unpriced" in text(pilot)
         assert "2 breakers hold calls back" in text(pilot)
