@@ -21,7 +21,7 @@ async def away(link: Link, now: datetime) -> Away:
     Raises:
         LinkError: the runtime would not say.
     """
-    answer = await link.command("digest")
+    answer = await link.command("digest", away=True)
     by_host: Mapping[str, Any] = {"": answer} if "sentences" in answer else answer
     await looked(link)
     found = {host: each for host, each in by_host.items() if each["since"] is not None and not each["empty"]}

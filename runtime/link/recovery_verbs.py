@@ -21,7 +21,7 @@ from runtime.record.journal import Journal
 from runtime.record.state import fold
 from runtime.work.bulk import PROOF_S, answer_like, precedent
 from runtime.work.desk import Desk
-from runtime.work.histories import audit_of, digest_for, ledger_of, lookback_of, looked
+from runtime.work.histories import audit_of, away_digest, digest_for, ledger_of, lookback_of, looked
 from runtime.work.secrets import VAULT
 
 
@@ -56,7 +56,10 @@ class AuditArgs(Args):
 
 
 class DigestArgs(Args):
+    """`away`: nothing for one who never looked, instead of all that ever happened."""
+
     since: datetime | None = None
+    away: bool = False
 
 
 class ReportArgs(Args):
@@ -140,7 +143,10 @@ def recovery_verbs(
         return [each.model_dump(mode="json") for each in found[-args.limit :]]
 
     async def digest(args: DigestArgs, asked: Asked) -> dict[str, Any]:
-        found = await digest_for(journal, asked.by.name, since=args.since)
+        if args.away:
+            found = await away_digest(journal, asked.by.name)
+        else:
+            found = await digest_for(journal, asked.by.name, since=args.since)
         return {**found.model_dump(mode="json"), "sentences": found.sentences(), "empty": found.empty}
 
     async def look(_args: NoArgs, asked: Asked) -> dict[str, Any]:

@@ -82,10 +82,25 @@ async def audit_of(
 
 
 async def digest_for(journal: Journal, who: str, *, since: datetime | None = None) -> Digest:
-    """What came since this operator's last look, or since `since`."""
-    since = since or last_look(await journal.read(ev.WORKSPACE), who)
-    found = [stream async for stream in streams(journal)]
-    return digest(found, since)
+    """What came since this operator's last look, or since `since`. Runs that did not change since are not read: what is
+    open is known without them.
+    """
+    workspace = await journal.read(ev.WORKSPACE)
+    since = since or last_look(workspace, who)
+    changed = [
+        summary.id
+        for summary in reversed(await journal.runs(_EVERY))
+        if since is None or summary.updated_at is None or summary.updated_at > since
+    ]
+    found = [workspace, *[await journal.read(run_id) for run_id in changed]]
+    return digest(found, since).model_copy(update={"open_now": len(await journal.incidents())})
+
+
+async def away_digest(journal: Journal, who: str) -> Digest:
+    """What came since this operator's last look; an empty digest for one who never looked."""
+    if last_look(await journal.read(ev.WORKSPACE), who) is None:
+        return Digest()
+    return await digest_for(journal, who)
 
 
 async def looked(journal: Journal, by: ev.Actor) -> None:

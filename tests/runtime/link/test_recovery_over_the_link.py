@@ -55,6 +55,7 @@ async def test_a_grant_is_previewed_given_used_counted_and_audited(console: Link
     assert (held["state"], held["uses"], held["grant"]["lifetime"]) == ("in force", 2, "run")
     decisions = await console.command("audit", run_id=row.run_id)
     assert [each["what"] for each in decisions] == ["started", "granted", "answered"]
+    assert (await console.command("digest", away=True))["empty"], "nobody looked before"
     made = await console.command("digest")
     assert made["ended"] == {"completed": 1}
     await console.command("looked")
