@@ -76,6 +76,38 @@ async def test_reading_from_and_up_to_a_place(journal: Journal) -> None:
     assert await journal.read("nobody") == []
 
 
+async def test_the_latest_events_of_a_run_and_of_all_between_two_places(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [warned(str(n)) for n in range(10)])
+    await journal.post(ev.WORKSPACE, grant())
+    await started(journal, "r2")
+    everything = await journal.latest(limit=100)
+    assert [placed.pos for placed in everything] == sorted(placed.pos for placed in everything)
+    assert everything[-1].pos == await journal.position()
+    assert [placed.event for placed in everything if placed.event.run_id == "r1"] == await journal.read("r1")
+    assert await journal.latest(limit=3) == everything[-3:]
+    middle = everything[4].pos, everything[8].pos
+    assert await journal.latest(after=middle[0], before=middle[1]) == everything[5:8]
+    assert await journal.latest(after=middle[0], before=middle[1], limit=2) == everything[6:8]
+    assert await journal.latest(after=everything[-1].pos) == []
+    of_run = await journal.latest("r1", after=3, before=7)
+    assert [(placed.pos, placed.event.seq, placed.event.run_id) for placed in of_run] == [
+        (seq, seq, "r1") for seq in (4, 5, 6)
+    ]
+    assert await journal.latest("nobody") == []
+
+
+async def test_events_are_sifted_by_what_stands_in_them(journal: Journal) -> None:
+    lease = await started(journal)
+    await journal.append(lease, [warned("needle"), warned("hay"), warned("50% of a needle's eye")])
+    await journal.post(ev.WORKSPACE, grant())
+    found = await journal.latest(marks=("needle", '"type":"grant.'))
+    assert texts([placed.event for placed in found[:2]]) == ["needle", "50% of a needle's eye"]
+    assert isinstance(found[2].event, ev.GrantAdded)
+    assert await journal.latest(marks=("%",), limit=1) == [found[1]], "a mark is no pattern"
+    assert await journal.latest("r1", marks=('"type":"grant.',)) == []
+
+
 async def test_many_producers_leave_no_gap(journal: Journal) -> None:
     leases = [await started(journal, f"r{n}") for n in range(8)]
 
