@@ -20,13 +20,6 @@ _WINDOW = 50_000
 """Positions that are sifted in one go: nobody else reads meanwhile."""
 
 
-async def streams(journal: Journal) -> AsyncIterator[list[ev.Record]]:
-    """The events of the workspace, then of each run, oldest run first."""
-    yield await journal.read(ev.WORKSPACE)
-    for summary in reversed(await journal.runs(_EVERY)):
-        yield await journal.read(summary.id)
-
-
 async def sifted(
     journal: Journal, marks: Sequence[str], *, after: int = 0, end: int | None = None
 ) -> AsyncIterator[ev.Record]:
