@@ -195,6 +195,25 @@ script("zoo/leaker", [
     "said: ${result}",
 ])  # fmt: skip
 leaker = agent("leaker", "", leak, look)
+
+
+@script("zoo/wanter")
+def wanter_says(messages: Any, tools: Any) -> Any:
+    """Saves what it is told to."""
+    said = next(message.content for message in messages if message.role == "user")
+    turn = sum(message.role == "assistant" for message in messages)
+    return [Reply(calls=[Call("save", {"path": said, "text": "x"})]), "done"][turn]
+
+
+@script("zoo/doubter")
+def doubter_says(messages: Any, tools: Any) -> Any:
+    """Asks whether it may remove what it is told of."""
+    said = next(message.content for message in messages if message.role == "user")
+    turn = sum(message.role == "assistant" for message in messages)
+    return [Reply(calls=[Call("ask", {"question": f"remove {said}?"})]), "done"][turn]
+
+
+wanter, doubter = agent("wanter", "", save), agent("doubter", "", ask)
 loggingin = agent("loggingin", "login", login)
 wiper = agent("wiper", "", wipe)
 fetcher = agent("fetcher", "", fetch)
@@ -262,7 +281,7 @@ deadformer = agent("deadformer", output_type=Count)
 async def linger() -> str:
     """Work until somebody says go."""
     go = Path(os.environ["ORBITER_TEST_EFFECTS"]).with_name("go")
-    while not go.exists():  # noqa: ASYNC110, ASYNC240 - the world tells nobody
+    while not go.exists():  # noqa: ASYNC110 - the world tells nobody
         await asyncio.sleep(0.01)
     effect("lingered")
     return "done"

@@ -141,6 +141,38 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
     assert second.opened.incident_id in {found.opened.incident_id for found in still}
 
 
+async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> None:
+    async def wanted(path: str) -> OpenIncident:
+        (found,) = await bench.incidents(await bench.start("wanter", path))
+        return found
+
+    async with bench.driving():
+        mine, same, theirs = await wanted("data/mine.md"), await wanted("data/mine.md"), await wanted("/etc/shadow")
+        assert mine.opened.fingerprint == same.opened.fingerprint == theirs.opened.fingerprint
+        items = await answer_like(bench.desk, bench.journal, mine.opened.incident_id, "grant", by=ME)
+        assert [item.state for item in items] == ["went on", "went on", "held"]
+        assert "fs.write:/etc/shadow" in items[2].detail
+        assert bench.effects == ["save mine.md", "save mine.md"]
+        (still,) = await bench.journal.incidents()
+        assert still.opened.incident_id == theirs.opened.incident_id
+        # To say no to all of them is no risk.
+        fourth = await wanted("data/x.md")
+        items = await answer_like(bench.desk, bench.journal, fourth.opened.incident_id, "deny", by=ME)
+        assert [item.state for item in items] == ["went on", "went on"]
+
+
+async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> None:
+    async with bench.driving():
+        (one,) = await bench.incidents(await bench.start("doubter", "'a.md'"))
+        (other,) = await bench.incidents(await bench.start("doubter", "'b.md'"))
+        assert one.opened.fingerprint == other.opened.fingerprint
+        items = await answer_like(bench.desk, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME)
+        (still,) = await bench.journal.incidents()
+    assert [item.state for item in items] == ["went on", "held"]
+    assert items[1].detail == "it asks for something else: remove 'b.md'?"
+    assert still.opened.question == "remove 'b.md'?"
+
+
 async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
     async with bench.driving():
         first, second = await several(bench, "saver", 2)
