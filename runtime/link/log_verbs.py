@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from runtime.judgement.audit import shown
 from runtime.judgement.redaction import Redactor
 from runtime.link.verbs import Args, Asked, Verb
 from runtime.record import events as ev
@@ -64,6 +65,8 @@ def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -
 def shortened(event: ev.Record) -> dict[str, Any]:
     """An event as JSON that `runtime.record.events.load_value` reads, with long texts, lists and objects cut."""
     body = json.loads(ev.dump(event))
+    if isinstance(event, ev.IncidentAnswered) and event.params:
+        body["params"] = shown(event.params)
     return {name: _cut(value) for name, value in body.items() if name not in _LEFT_OUT}
 
 

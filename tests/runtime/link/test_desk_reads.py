@@ -153,6 +153,9 @@ def test_an_event_is_shortened_and_still_an_event() -> None:
     assert len(read.result["content"]) == TEXT
     assert len(read.result["list"]) == 10
     assert (read.run_id, read.seq) == ("r", 3)
+    sealed = {"value": {"sealed": {"body": "abc"}}}
+    answered = ev.IncidentAnswered(incident_id="i", revision=1, option="input", params=sealed)
+    assert shortened(answered)["params"] == {"value": "(secret)"}
 
 
 def test_the_log_file_is_told_in_whole_lines_from_a_place_on(tmp_path: Path) -> None:
