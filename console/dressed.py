@@ -59,6 +59,12 @@ class DressedApp(App[None]):
         known = {name: theme for name, theme in self._themes.items() if theme.ansi or not self.no_color}
         return known or super().available_themes
 
+    def picture(self) -> str:
+        """What is shown, as SVG. Blanks at the beginning of a text are kept: some renderers drop them, and then words
+        stand at the wrong place.
+        """
+        return self.export_screenshot(title="orbiter-console").replace("<svg ", '<svg xml:space="preserve" ', 1)
+
     def _learn(self, theme: Theme) -> None:
         self._themes[theme.name] = theme
         self.register_theme(theme)

@@ -48,7 +48,7 @@ class TakingApp(DressedApp):
         self._write(message.name, f"{message.text}\n", "written to")
 
     def on_take_picture(self, _message: TakePicture) -> None:
-        self._write("screen.svg", self.export_screenshot(), "picture written to")
+        self._write("screen.svg", self.picture(), "picture written to")
 
     def _write(self, name: str, text: str, words: str) -> None:
         try:

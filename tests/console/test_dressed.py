@@ -55,6 +55,7 @@ async def test_a_file_that_is_edited_is_shown_anew(mine: Path) -> None:
     app = app_in("mine", mine.parent)
     async with app.run_test() as pilot:
         await until(pilot, lambda: "#101010" in grounds(app))
+        assert "#101010" in app.picture()
         mine.write_text(FILE.format("#202122"))
         await until(pilot, lambda: "#202122" in grounds(app))
         assert "#101010" not in grounds(app)
