@@ -130,7 +130,6 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where
             span(age(since, looks.now), "ink-muted"),
         ),
         values=(state, name, len(runs), None, used, sum(known) if known else None, _older(since)),
-        fault=any(has_fault(found) for found in runs),
         fold=False,
     )
 
