@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.traceback import Traceback
 from textual.drivers.linux_driver import LinuxDriver
 
+from console.cropped import send_changed_cells_only
 from console.terminal import RESTORE_TITLE, SAVE_TITLE
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class GovernedDriver(LinuxDriver):
     """Tells the app's `governor` of every write; puts the title of the terminal back at the end."""
 
     def __init__(self, app: Any, **given: Any) -> None:
+        send_changed_cells_only()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
         self._file: Any = TimedFile(self._file, app.governor, self._gone)

@@ -49,4 +49,4 @@ class Inks:
     def strip(self, spans: Spans, width: int, ground: str) -> Strip:
         """A line of exactly `width` cells."""
         segments = [Segment(span.text, self.style(span.ink, ground, bold=span.bold)) for span in spans]
-        return Strip(segments).adjust_cell_length(width, self.style("ink", ground))
+        return Strip(segments).adjust_cell_length(width, self.style("ink", ground)).simplify()

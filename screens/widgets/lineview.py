@@ -14,7 +14,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from screens.layout import Spans, plain
+from screens.layout import Spans, plain, width_of
 from screens.widgets.inks import Inks
 
 
@@ -86,8 +86,10 @@ class LineView(ScrollView, inherit_bindings=False):
             return
         top = self.scroll_offset.y
         for index in range(top, top + height):
-            if self._painted.get(index) != self.line_at(index, width):
-                self.refresh(Region(0, index - top, width, 1))
+            before, now = self._painted.get(index), self.line_at(index, width)
+            if before != now:
+                first, last = changed_cells(before, now, width)
+                self.refresh(Region(first, index - top, last - first, 1))
 
     def repaint_all(self) -> None:
         """Forget what was painted: the ground under all of it changed."""
@@ -109,3 +111,20 @@ class LineView(ScrollView, inherit_bindings=False):
         self._inks = None
         self._painted.clear()
         super().notify_style_update()
+
+
+def changed_cells(before: tuple[Spans, str] | None, now: tuple[Spans, str], width: int) -> tuple[int, int]:
+    """From which cell on, and up to which, a line of `width` cells is another one: where a second hand moves, a few
+    bytes go to the terminal and not the line. Whole pieces: none is cut, and so no wide letter is.
+    """
+    if before is None or before[1] != now[1]:
+        return 0, width
+    old, new = before[0], now[0]
+    shorter = min(len(old), len(new))
+    same = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    first = min(width_of(new[:same]), width)
+    if width_of(old) != width_of(new):  # what stands behind the change has moved
+        return first, width
+    tail = next((at for at in range(shorter - same) if old[-1 - at] != new[-1 - at]), shorter - same)
+    last = min(width_of(new[: len(new) - tail]), width)
+    return (first, last) if first < last else (0, width)

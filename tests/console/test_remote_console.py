@@ -131,7 +131,7 @@ def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: P
     with Terminal("-c", f"import os; os.execvp('ssh', {command!r})", size=(120, 30)) as terminal:
         terminal.until("permission denied")
         terminal.press("j")
-        terminal.until("\x1b[48;5;")
+        terminal.until(";48;5;")
         for number in (1000, 1002, 1003, 1006):
             assert f"\x1b[?{number}h" not in terminal.text, "the mouse is left to the terminal"
         assert "38;2;" not in terminal.text, "256 colours"

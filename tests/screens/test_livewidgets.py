@@ -121,7 +121,7 @@ async def test_only_the_line_that_changed_is_painted_again(monkeypatch: pytest.M
         await pilot.pause()
         painted = watch_repaints(shown, monkeypatch)
         shown.show(rows(50, r3="busy", r40="busy"))
-        assert painted == [Region(0, 3, shown.room.width, 1)]
+        assert [(region.y, region.height) for region in painted] == [(3, 1)]
         await pilot.pause()
         painted.clear()
         shown.show(rows(50, r3="busy", r40="busy"))
@@ -317,7 +317,7 @@ async def test_a_node_that_changed_repaints_its_line_alone_and_the_outline_is_ke
         tree.words["a2"] = "busy"
         tree.asked = 0
         shown.show(tree)
-        assert painted == [Region(0, 3, shown.room.width, 1)]
+        assert [(region.y, region.height) for region in painted] == [(3, 1)]
         assert tree.asked == 6
 
 
@@ -360,7 +360,7 @@ async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monke
         await pilot.press("down", "down")
         painted = watch_repaints(page, monkeypatch)
         page.show([*lines[:3], span("changed"), *lines[4:], span("tail")], "it")
-        assert painted == [Region(0, 1, page.room.width, 1)]
+        assert [(region.y, region.height) for region in painted] == [(1, 1)]
         await pilot.pause()
         assert [line[:19].rstrip() for line in screen_text(pilot.app)[:2]] == [" line 2", " changed"]
 

@@ -1,0 +1,250 @@
+"""An attached console on a run of 10,000 nodes and 1,000 updates a second, against a bare tree on Textual's line API
+with the same updates made in its own process: keys, CPU, bytes; and on a terminal that takes 16 KiB a second.
+
+    python -m benchmarks load
+
+Both are real processes in pseudo-terminals of 120 by 40. Where "in sight", all updates are of the first 30 nodes, else
+of any of the 10,000. A key is `j` or `k`, pressed every 0.15 s; its screen is there when the line that the cursor went
+to, or the one that it left, was painted anew. CPU is that of the process with the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import select
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import Ratio
+from runtime.record import events as ev
+from tests.console.terminal import Terminal
+from tests.runtime.link.link_bench import Bench
+
+NODES = 10_000
+UPDATES = 1_000
+TICKS = 20
+"""Batches of updates a second, in both."""
+IN_SIGHT = 30
+KEYS = 60
+SETTLE_S = 3.0
+SLOW_LINE = 16 * 1024
+SLICE = 512
+
+BARE = """
+import random, sys
+from textual.app import App
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from rich.segment import Segment
+from rich.style import Style
+
+NODES, UPDATES, TICKS, NEAR = map(int, sys.argv[1:])
+
+class Bare(ScrollView, can_focus=True):
+    def on_mount(self):
+        self.virtual_size = Size(100, NODES)
+        self.tries, self.cursor, self.dirty, self.chance = [1] * NODES, 0, set(), random.Random(1)
+        self.set_interval(1 / TICKS, self.work)
+        self.set_interval(0.1, self.paint)
+
+    def work(self):
+        for _ in range(UPDATES // TICKS):
+            index = self.chance.randrange(NEAR)
+            self.tries[index] += 1
+            self.dirty.add(index)
+
+    def paint(self):
+        for index in self.dirty:
+            if self.scroll_offset.y <= index < self.scroll_offset.y + self.size.height:
+                self.refresh(Region(0, index - self.scroll_offset.y, self.size.width, 1))
+        self.dirty.clear()
+
+    def render_line(self, y):
+        index = y + self.scroll_offset.y
+        style = Style(reverse=index == self.cursor)
+        text = f"{node(index)} running {self.tries[index]}".ljust(self.size.width)
+        return Strip([Segment(text, style)], self.size.width)
+
+    def on_key(self, event):
+        before, step = self.cursor, {"j": 1, "k": -1}.get(event.key, 0)
+        self.cursor = min(NODES - 1, max(0, self.cursor + step))
+        for index in (before, self.cursor):
+            self.refresh(Region(0, index - self.scroll_offset.y, self.size.width, 1))
+
+def node(index):
+    return f"node-{index:05}"
+
+class Lone(App):
+    def compose(self):
+        yield Bare()
+
+Lone().run(mouse=False)
+"""
+OURS = """
+import sys
+from pathlib import Path
+from console.open import show, client
+from runtime.link.transport import UnixTransport
+show(lambda: client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", goes_on=False, mouse=False)
+"""
+
+
+def node(index: int) -> str:
+    return f"node-{index:05}"
+
+
+class Work(threading.Thread):
+    """A runtime that serves one big run, in which nodes try again and again. `near`: how many nodes are updated."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(daemon=True)
+        self.near = NODES
+        self.state_dir = place / ".orbiter"
+        self.ready = threading.Event()
+        self.made = 0
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        asyncio.run(self._work())
+
+    async def _work(self) -> None:
+        bench = Bench(self.state_dir)
+        driver = await bench.started(title="a big run")
+        for start in range(0, NODES, 500):
+            await driver.nodes(*map(node, range(start, start + 500)))
+        await bench.serve()
+        self.ready.set()
+        chance, loop = random.Random(1), asyncio.get_running_loop()
+        began, batch = loop.time(), 0
+        tries = [0] * NODES
+        while not self._over.is_set():
+            events: list[ev.Record] = []
+            for _ in range(UPDATES // TICKS):
+                index = chance.randrange(self.near)
+                tries[index] += 1
+                events.append(
+                    ev.StepStarted(
+                        node_id=node(index), kind="llm", name="model", agent="worker", attempt=tries[index], epoch=1
+                    )
+                )
+            await driver.write(*events)
+            self.made += len(events)
+            batch += 1
+            await asyncio.sleep(max(0.0, began + batch / TICKS - loop.time()))
+        await bench.close()
+
+    def close(self) -> None:
+        self._over.set()
+        self.join()
+
+
+class Throttled(Terminal):
+    """A terminal at the end of a line that carries `rate` bytes a second; 0: as many as come."""
+
+    def __init__(self, *arguments: str, rate: int = 0) -> None:
+        self._rate = rate
+        self._free_at = 0.0
+        super().__init__(*arguments, size=(120, 40))
+
+    def _read(self, seconds: float) -> bool:
+        if not self._rate:
+            return super()._read(seconds)
+        deadline = time.monotonic() + max(0.0, seconds)
+        if self._free_at > deadline:
+            time.sleep(max(0.0, deadline - time.monotonic()))
+            return False
+        time.sleep(max(0.0, self._free_at - time.monotonic()))
+        if not select.select([self.leader], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            return False
+        data = os.read(self.leader, SLICE)
+        self.output += data
+        self._free_at = time.monotonic() + len(data) / self._rate
+        return bool(data)
+
+
+@dataclass(slots=True, frozen=True)
+class Measured:
+    """Milliseconds from key to screen; percent of one core; KiB a second."""
+
+    p50: float
+    p95: float
+    cpu: float
+    kib: float
+
+
+def measure(*arguments: str, rate: int = 0) -> Measured:
+    """A program that shows the nodes, under its load."""
+    with Throttled(*arguments, rate=rate) as screen:
+        screen.until(node(20), seconds=60)
+        screen.quiet(SETTLE_S)
+        before, began, bytes_before = _cpu(screen.process.pid), time.monotonic(), len(screen.output)
+        took = [_key(screen, number) for number in range(KEYS)]
+        spent = time.monotonic() - began
+        cpu = (_cpu(screen.process.pid) - before) / spent * 100
+        kib = (len(screen.output) - bytes_before) / 1024 / spent
+    return Measured(statistics.median(took), statistics.quantiles(took, n=20)[-1], cpu, kib)
+
+
+def _key(screen: Terminal, number: int) -> float:
+    """Milliseconds until the cursor's next line is there: down twenty lines, up twenty, and again."""
+    step = number % 40
+    key, index = ("j", step + 1) if step < 20 else ("k", 39 - step)
+    screen.quiet(0.15)
+    pressed = time.monotonic()
+    screen.press(key)
+    screen.until(node(index), seconds=60)
+    return (time.monotonic() - pressed) * 1000
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of CPU that a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run() -> list[Ratio]:
+    """Keys, CPU and bytes, out of sight and in sight, and keys on a slow line."""
+    with tempfile.TemporaryDirectory(prefix="orb-") as name:
+        work = Work(Path(name))
+        work.start()
+        work.ready.wait()
+        try:
+            return [*_compared(work, "out of sight", NODES), *_compared(work, "in sight", IN_SIGHT), _slow(work)]
+        finally:
+            work.close()
+
+
+def _compared(work: Work, where: str, near: int) -> Sequence[Ratio]:
+    work.near = near
+    bare = measure("-c", BARE, str(NODES), str(UPDATES), str(TICKS), str(near))
+    ours = measure("-c", OURS, str(work.state_dir))
+    note = f"{ours.p95:.0f} / {bare.p95:.0f} ms; p50 {ours.p50:.0f} / {bare.p50:.0f}"
+    return [
+        Ratio(f"key to screen p95, changes {where} / bare tree", ours.p95 / bare.p95, 1.5, note),
+        Ratio(f"CPU, changes {where} / bare tree", ours.cpu / bare.cpu, None, f"{ours.cpu:.0f} / {bare.cpu:.0f} %"),
+        Ratio(
+            f"bytes, changes {where} / bare tree", ours.kib / bare.kib, None, f"{ours.kib:.1f} / {bare.kib:.1f} KiB/s"
+        ),
+    ]
+
+
+def _slow(work: Work) -> Ratio:
+    work.near = IN_SIGHT
+    found = measure("-c", OURS, str(work.state_dir), rate=SLOW_LINE)
+    note = f"p50 {found.p50:.0f} ms, {found.kib:.1f} KiB/s; changes in sight"
+    return Ratio("key to screen p95 on a line of 16 KiB/s / half a second", found.p95 / 500, 1.0, note)
+
+
+if __name__ == "__main__":
+    for ratio in run():
+        print(ratio, flush=True)
+    sys.exit(0)

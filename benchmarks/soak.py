@@ -1,0 +1,135 @@
+"""A soak: an attached console on a run of 200 events a second, for twenty minutes, and what becomes of the memory.
+
+    python -m benchmarks.soak [--minutes 20] [--rate 200] [--strict]
+
+Nodes open, work, stream and close; after some hundreds the run ends and another begins, which the console follows as
+an operator would: it opens the newest run now and then, and goes back. Every ten seconds the resident memory of both
+processes is looked at; at the end its slope over the second half is printed, in MiB an hour. Not part of
+`python -m benchmarks`: it takes its time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from runtime.record import events as ev
+from tests.console.terminal import Terminal
+from tests.runtime.link.link_bench import Bench, Driver
+
+NODES_A_RUN = 400
+EVENTS_A_NODE = 4
+BATCHES = 10
+LOOK_S = 10.0
+MOST_MIB_AN_HOUR = 24.0
+"""A slope below this is no leak in twenty minutes: 8 MiB, which is what an allocator's arenas come and go by."""
+CONSOLE = """
+import sys
+from pathlib import Path
+from console.open import show, client
+from runtime.link.transport import UnixTransport
+show(lambda: client(UnixTransport(Path(sys.argv[1]))), goes_on=False, mouse=False)
+"""
+RUNTIME = "from benchmarks.soak import serve; import sys; serve(sys.argv[1], float(sys.argv[2]))"
+
+
+def serve(state_dir: str, rate: float) -> None:
+    """The process of the runtime: runs one run after the other, at `rate` events a second, until its stdin ends."""
+    asyncio.run(_serve(Path(state_dir), rate))
+
+
+async def _serve(state_dir: Path, rate: float) -> None:
+    bench = Bench(state_dir)
+    await bench.serve()
+    print("ready", flush=True)
+    over = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
+    number = 0
+    while not over.done():
+        number += 1
+        await _one_run(await bench.started(f"run-{number}", title=f"soak {number}"), bench, rate, over)
+    await bench.close()
+
+
+async def _one_run(driver: Driver, bench: Bench, rate: float, over: asyncio.Task[str]) -> None:
+    loop = asyncio.get_running_loop()
+    began, told = loop.time(), 0
+    for start in range(0, NODES_A_RUN, BATCHES):
+        names = [f"node-{number:04}" for number in range(start, start + BATCHES)]
+        await driver.nodes(*names)
+        await driver.write(*(_started(name) for name in names))
+        for name in names:
+            bench.streams.put(driver.run_id, name, 1, "text", "some words of a reply " * 5)
+        await driver.write(*(ev.StepEnded(node_id=name, attempt=1) for name in names))
+        await driver.write(*(ev.NodeClosed(node_id=name, state="succeeded", output="done") for name in names))
+        told += BATCHES * EVENTS_A_NODE
+        await asyncio.sleep(max(0.0, began + told / rate - loop.time()))
+        if over.done():
+            break
+    await driver.write(ev.RunFinished(state="completed", output="done"))
+
+
+def _started(name: str) -> ev.StepStarted:
+    return ev.StepStarted(node_id=name, kind="llm", name="model", agent="worker", attempt=1, epoch=1)
+
+
+def resident(pid: int) -> float:
+    """MiB of memory that a process has in use."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Of a line through points of seconds and MiB, by least squares: MiB an hour."""
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    over = sum((x - mean_x) ** 2 for x, _ in points)
+    return 3600 * sum((x - mean_x) * (y - mean_y) for x, y in points) / over if over else 0.0
+
+
+def soak(place: Path, minutes: float, rate: float) -> dict[str, float]:
+    """MiB an hour by process, over the second half of the time."""
+    state = str(place / ".orbiter")
+    with Terminal("-c", RUNTIME, state, str(rate)) as runtime:
+        runtime.until("ready")
+        with Terminal("-c", CONSOLE, state, size=(120, 40)) as console:
+            console.until("soak 1")
+            pids = {"console": console.process.pid, "runtime": runtime.process.pid}
+            seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pids}
+            began, inside = time.monotonic(), False
+            while (now := time.monotonic() - began) < minutes * 60:
+                console.quiet(min(LOOK_S, minutes * 60 - now))
+                console.output = b""  # what was painted is of no interest, and would be what grows
+                for name, pid in pids.items():
+                    seen[name].append((time.monotonic() - began, resident(pid)))
+                console.press("\x1b" if inside else "\r")
+                inside = not inside
+                line = ", ".join(f"{name} {points[-1][1]:.1f} MiB" for name, points in seen.items())
+                print(f"{now / 60:5.1f} min  {line}", flush=True)
+            console.press("\x11")
+            code = console.ended()
+            if code:
+                raise RuntimeError(f"the console ended with {code}")
+        runtime.press("\x04")
+    return {name: slope(points[len(points) // 2 :]) for name, points in seen.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--rate", type=float, default=200.0, help="events a second")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if the memory is not flat")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="orb-") as name:
+        slopes = soak(Path(name), given.minutes, given.rate)
+    for process, found in slopes.items():
+        print(f"{process}: {found:+.1f} MiB an hour over the second half (flat: below {MOST_MIB_AN_HOUR:g})")
+    return int(given.strict and max(slopes.values()) > MOST_MIB_AN_HOUR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
