@@ -8,6 +8,7 @@ import click
 
 from console.output import emit, note, table
 from console.verbs.frame import verb
+from console.verbs.preferences import workspace_preferences
 from console.workspace import workspace
 from orbiter.models.redact import redact
 from runtime.work.configuration import DEFAULT, files_for, load
@@ -18,6 +19,7 @@ from runtime.work.configuration import DEFAULT, files_for, load
 async def config(*, only_set: bool, as_json: bool) -> int:
     """Show every setting as it is in force, and where it comes from: a file and its line, or the default."""
     root = workspace().root
+    workspace_preferences()  # what is wrong with the console's own sections is said here too
     values = [each for each in load(root).values() if not only_set or each.source != DEFAULT]
     if as_json:
         for each in values:

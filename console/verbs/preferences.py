@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.preferences import SECTIONS, BadPreferences, Preferences, preferences
+from console.workspace import workspace
 from runtime.work.environment import files_for
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from console.keymap import Keymap
 
 
-def read_preferences(workspace: Path, environ: Mapping[str, str] | None = None) -> Preferences:
+def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Preferences:
     """The user's file and the workspace's over it, key by key.
 
     Raises:
@@ -28,7 +29,7 @@ def read_preferences(workspace: Path, environ: Mapping[str, str] | None = None) 
     """
     merged: dict[str, Any] = {}
     sources: dict[Key, str] = {}
-    for path in files_for(workspace, environ):
+    for path in files_for(root, environ):
         if path.is_file():
             data, lines = _read(path)
             for section in SECTIONS:
@@ -56,7 +57,7 @@ def workspace_preferences() -> Preferences:
         BadPreferences: as `read_preferences`.
         BadKeys: as `keys_in_force`.
     """
-    found = read_preferences(Path.cwd(), os.environ)
+    found = read_preferences(workspace().root, os.environ)
     return replace(found, keymap=keys_in_force(found)) if found.keys else found
 
 

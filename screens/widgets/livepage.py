@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.layout import LINK, Span, Spans, wrap
+from screens.layout import LINK, Span, Spans, plain, wrap
 from screens.widgets.lineview import LineView
 
 
@@ -69,6 +69,10 @@ class LivePage(LineView, can_focus=True):
     def stands(self, name: str) -> bool:
         """Whether the text of this name is what stands on the screen."""
         return self._shown_name == name and self._width > 0
+
+    def plain_lines(self) -> Iterator[str]:
+        """As it was written, not as it is wrapped."""
+        return (plain(line).rstrip() for line in self._source)
 
     @property
     def below(self) -> int:

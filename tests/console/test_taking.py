@@ -18,6 +18,7 @@ from console.terminal import COPY_BYTES
 from runtime.link.client import LinkError
 from screens.help import HelpScreen
 from screens.home import HomeScreen
+from screens.layout import span
 from screens.link import Session
 from screens.widgets.livelist import LiveList
 from screens.widgets.livepage import LivePage
@@ -118,6 +119,10 @@ async def test_f2_exports_the_pane_and_f3_a_picture(tmp_path: Path) -> None:
         await until(pilot, lambda: "picture written to" in text_of(pilot))
         written, drawn = sorted((tmp_path / "state" / "exports").iterdir(), key=lambda path: path.suffix == ".svg")
         assert "Error Type: PERMISSION_DENIED" in written.read_text()
+        page = pilot.app.screen.query_one("#page", LivePage)
+        page.show([span("word " * 100)], "long")
+        assert page.lines_needed > 1
+        assert list(page.plain_lines()) == [("word " * 100).rstrip()], "as it was written, not as it is wrapped"
         assert written.name.endswith("run-page.txt")
         assert drawn.read_text().startswith("<svg")
         assert {stat.S_IMODE(path.stat().st_mode) for path in (written, drawn)} == {0o600}

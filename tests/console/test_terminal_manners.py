@@ -92,6 +92,7 @@ def test_keys_that_cannot_be_are_refused_with_file_line_and_advice(
     with Terminal("-m", "console", *arguments, cwd=program.directory, **home(program)) as terminal:  # type: ignore[arg-type]
         assert terminal.ended() == 2
     said = terminal.text.replace("\r\n", "\n")
+    assert program("config").returncode == 2
     assert f"{path}:2: keys.run.zom: there is no action 'run.zom'; did you mean 'run.zoom'?" in said
     assert f"{path}:3: keys.run.zoom: 'n' also does app.next_decision" in said
     assert f"{path}:4: keys.run.find_fault: 'ctrl+wat' is no key" in said
