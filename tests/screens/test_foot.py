@@ -9,7 +9,7 @@ from tests.screens.test_livewidgets import screen_text
 
 
 @pytest.mark.parametrize("width", [64, 80, 120])
-@pytest.mark.parametrize("name", ["log", "run_permission", "inbox"])
+@pytest.mark.parametrize("name", ["permissions", "run_permission", "inbox"])
 async def test_the_ways_on_are_whole_and_no_other_key_is_cut(name: str, width: int) -> None:
     app = PICTURES[name].app()
     async with app.run_test(size=(width, 24)) as pilot:
