@@ -108,7 +108,13 @@ class AlikeScreen(ModalScreen[None]):
             lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
             return lines
         elif self._mode == "confirm":
-            words = view.plan_words(self._label, self._alike, looks, proven=self._as_before)
+            words = view.plan_words(
+                self._label,
+                self._alike,
+                looks,
+                proven=self._as_before,
+                option="" if self._as_before or self._choice is None else self._choice.option,
+            )
             lines.append(span(words, "severity-warning", bold=True))
         else:
             lines.append(span(sum_words(self._items, self._came), "ink-strong", bold=True))

@@ -102,13 +102,29 @@ def choice_lines(offer: Sequence[Choice], precedent: Mapping[str, Any], count: i
     return lines
 
 
-def plan_words(label: str, alike: Sequence[Waiting], looks: Looks, *, proven: bool) -> str:
+def reached(alike: Sequence[Waiting], option: str) -> list[Waiting]:
+    """Those that an answer to the first is an answer to: a permission is for its very words, and so is an input for its
+    question; the runtime leaves the others alone.
+    """
+
+    def words(found: Waiting) -> object:
+        opened = found.opened
+        return opened.action.get("permission") if option == "grant" else opened.question if option == "input" else None
+
+    return [found for found in alike if words(found) == words(alike[0])]
+
+
+def plan_words(label: str, alike: Sequence[Waiting], looks: Looks, *, proven: bool, option: str = "") -> str:
     """What `y` will do, with the number in it."""
+    others = len(alike)
+    alike = reached(alike, option)
+    others -= len(alike)
     rest = len(alike) - 1
     if proven:
         return f"Answer {plural(len(alike), 'decision')} with {label}, once each, as the one that proved right?"
     title = looks.line(alike[0].title or alike[0].run_id, 60)
     then = f" When that proved right, the other {rest} too, once each." if rest else ""
+    then += f" {others} ask for something else and are left alone." if others else ""
     return f"Answer the oldest ({title}) with {label}?{then}"
 
 

@@ -224,6 +224,10 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
         "t1 · r1 · fs.write:/data/r1",
         "t2 · r2 · fs.write:/data/r2",
     ]
+    assert plan_words("Grant", alike_ones, looks, proven=False, option="grant") == (
+        "Answer the oldest (t1) with Grant? 1 ask for something else and are left alone."
+    )
+    assert "the other 1 too" in plan_words("Deny", alike_ones, looks, proven=False, option="deny")
     long = waiting_of(wide(Story("r3" * SHOWN, "t3")))
     refused = {
         choice.option: choice.refused for choice in offered([*alike_ones, *long], looks, KEYS) if not choice.standing
