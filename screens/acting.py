@@ -12,10 +12,14 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.timer import Timer
 
+from runtime.link.client import LinkError
+from runtime.record.state import RunState
 from screens.help import HelpPage
 from screens.layout import Span, Spans, joined, span
 from screens.link import Session
-from screens.views.acts import Act
+from screens.linked import LinkedScreen
+from screens.messages import OpenRun
+from screens.views.acts import ACTS, Act
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 from screens.widgets.livepage import LivePage
@@ -153,3 +157,52 @@ class ActScreen(ModalScreen[Args | None]):
         if self._args is not None and not self._armed and event.key not in ("y", "escape"):
             self._ignored += 1
             self._disarm()
+
+
+class Acting(LinkedScreen):
+    """A screen of one run, on which something can be done to it and to its nodes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
+        Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
+        Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
+        Binding("K", "act('fork')", "Fork", show=False, tooltip="Another run, from here on", id="run.fork"),
+        Binding("M", "act('inject')", "Message", show=False, tooltip="Give the agent a message", id="run.inject"),
+        Binding("B", "act('break')", "Breakpoint", show=False, tooltip="Stop before this tool or agent",
+                id="run.breakpoint"),
+    ]  # fmt: skip
+
+    def acting_on(self) -> tuple[RunState | None, str]:
+        """The run as far as it is known, and the node that is meant."""
+        raise NotImplementedError
+
+    def action_act(self, name: str) -> None:
+        """Say what it would touch; one more key does it."""
+        state, node_id = self.acting_on()
+        if state is None:
+            return
+        if self.link.role == "viewer":
+            self.say("A viewer may look, not act: runs are answered and controlled by an operator.", "warning")
+            return
+        act = ACTS[name](state, node_id, self.session.looks())
+        if isinstance(act, str):
+            self.say(act)
+            return
+
+        def decided(args: Args | None) -> None:
+            if args is not None:
+                self.run_worker(self._carry_out(act, args), group="act", exit_on_error=False)
+
+        self.app.push_screen(ActScreen(self.session, act), decided)
+
+    async def _carry_out(self, act: Act, args: Args) -> None:
+        self.say("sent, not yet confirmed")
+        try:
+            result = await self.link.command(act.verb, **args)
+        except LinkError as exc:
+            self.say(str(exc), "error")
+            return
+        self.say(act.done)
+        if act.verb == "fork":
+            self.post_message(OpenRun(str(result["run_id"])))
+        self.pace.request()

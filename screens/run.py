@@ -17,16 +17,14 @@ from runtime.judgement.options import LABELS
 from runtime.judgement.waits import waiters
 from runtime.link.client import LinkError
 from runtime.record.state import Incident, RunState
-from screens.acting import ActScreen, Args
+from screens.acting import Acting
 from screens.layout import Column, Spans, joined, span
 from screens.link import Session
-from screens.linked import LinkedScreen
-from screens.messages import OpenPlace, OpenRun
+from screens.messages import OpenPlace
 from screens.outline import Outlined
 from screens.places import PLACES
 from screens.runpage import Pages
 from screens.views import timeline
-from screens.views.acts import ACTS, Act
 from screens.views.filter import Filter
 from screens.views.report import advised
 from screens.views.runs import head_line, title_of
@@ -44,7 +42,7 @@ _LINE_FROM = 100
 _LINE = 30
 
 
-class RunScreen(LinkedScreen):
+class RunScreen(Acting):
     """Watches its run for as long as it is open."""
 
     CSS_PATH = "run.tcss"
@@ -52,16 +50,11 @@ class RunScreen(LinkedScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", "Next pane", show=False, id="run.next_pane"),
         Binding("w", "waits", "Waits", tooltip="What this waits for, down to what holds it up", id="run.waits"),
-        Binding("f", "find_fault", "Fault", show=False, tooltip="The node that the decision is about", id="run.find_fault"),
-        Binding("T", "timeline", "Timeline", show=False, tooltip="Bars over time in place of the page", id="run.timeline"),
+        Binding("f", "find_fault", "Fault", show=False, tooltip="The node that the decision is about",
+                id="run.find_fault"),
+        Binding("T", "timeline", "Timeline", show=False, tooltip="Bars over time in place of the page",
+                id="run.timeline"),
         Binding("z", "zoom", "Zoom", show=False, id="run.zoom"),
-        Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
-        Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
-        Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
-        Binding("K", "act('fork')", "Fork", show=False, tooltip="Another run, from here on", id="run.fork"),
-        Binding("M", "act('inject')", "Message", show=False, tooltip="Give the agent a message", id="run.inject"),
-        Binding("B", "act('break')", "Breakpoint", show=False, tooltip="Stop before this tool or agent",
-                id="run.breakpoint"),
         Binding("slash", "filter", "Filter", key_display="/", show=False,
                 tooltip="Only nodes that have these words, or match; ! turns it round", id="run.filter"),
         Binding("F", "faults_only", "Faults only", show=False, id="run.faults"),
@@ -393,11 +386,13 @@ class RunScreen(LinkedScreen):
             self._draw_tree(state)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the prompt `escape` is the prompt's; else it takes back what is left out, and then goes back."""
+        """In the prompt `escape` is the prompt's; it leads from the page to the tree; there it takes back what is left
+        out, and then goes back.
+        """
         if action == "up" and self.is_mounted:
             if self.prompt.has_focus_within and self.prompt.mode != "sent":
                 return False
-            return self._narrowed or super().check_action(action, parameters)
+            return self.page.has_focus or self._narrowed or super().check_action(action, parameters)
         if action == "log":
             return "log" in PLACES
         if action == "login" and self.is_mounted and self.prompt.opened is not None and self._link_stands:
@@ -416,8 +411,11 @@ class RunScreen(LinkedScreen):
         return bool(self.filter.text or self.faults_only or self.query("#filter"))
 
     def action_up(self) -> None:
-        """Show all again; where all is shown, go back."""
-        if self._narrowed:
+        """From the page to the tree; show all again; where all is shown, go back."""
+        if self.page.has_focus:
+            self.query_one("#panes").remove_class("-page")
+            self.nodes.focus()
+        elif self._narrowed:
             self._show_all()
             self._end_typing()
         else:
@@ -425,33 +423,8 @@ class RunScreen(LinkedScreen):
 
     # -- what is done ----------------------------------------------------------------------------------------
 
-    def action_act(self, name: str) -> None:
-        """Say what it would touch; one more key does it."""
-        state = self.link.run(self.run_id)
-        if state is None:
-            return
-        act = ACTS[name](state, self.nodes.cursor_key, self.session.looks())
-        if isinstance(act, str):
-            self.say(act)
-            return
-
-        def decided(args: Args | None) -> None:
-            if args is not None:
-                self.run_worker(self._carry_out(act, args), group="act", exit_on_error=False)
-
-        self.app.push_screen(ActScreen(self.session, act), decided)
-
-    async def _carry_out(self, act: Act, args: Args) -> None:
-        self.say("sent, not yet confirmed")
-        try:
-            result = await self.link.command(act.verb, **args)
-        except LinkError as exc:
-            self.say(str(exc), "error")
-            return
-        self.say(act.done)
-        if act.verb == "fork":
-            self.post_message(OpenRun(str(result["run_id"])))
-        self.pace.request()
+    def acting_on(self) -> tuple[RunState | None, str]:
+        return self.link.run(self.run_id), self.nodes.cursor_key
 
     def on_key(self, event: events.Key) -> None:
         """Keys that nobody took: the prompt's letters count wherever the focus is, but never inside a text field."""

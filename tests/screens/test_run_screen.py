@@ -144,7 +144,7 @@ async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> N
         await until(pilot, lambda: f"[#{call.seq}]" in page_text(pilot))
         page_of(pilot).focus()
         await pilot.press("right")
-        await until(pilot, lambda: f">#{call.seq}]" in page_text(pilot))
+        await until(pilot, lambda: shown(pilot, f">#{call.seq}]"))
         await pilot.press("enter")
         await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Event"))
         assert tree_of(pilot).cursor_key == call.node_id
@@ -273,6 +273,24 @@ async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
         await until(pilot, lambda: screen.armed)
         await pilot.press("y")
         await until(pilot, lambda: shown(pilot, "run run-0 is looked at only"))
+
+
+async def test_escape_leads_from_the_page_to_the_tree_and_from_there_back() -> None:
+    async with opened(digest()) as (pilot, _):
+        await pilot.press("enter")
+        await until(pilot, lambda: page_of(pilot).has_focus)
+        await pilot.press("escape")
+        assert tree_of(pilot).has_focus
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen))
+
+
+async def test_a_viewer_is_told_that_it_only_looks() -> None:
+    async with opened(digest()) as (pilot, desk):
+        desk.role = "viewer"
+        await pilot.press("p")
+        await until(pilot, lambda: shown(pilot, "A viewer may look, not act"))
+        assert isinstance(pilot.app.screen, RunScreen)
 
 
 async def test_letters_of_acts_are_letters_where_someone_types() -> None:
