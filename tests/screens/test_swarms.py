@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widget import Widget
 
+from console.app import OrbiterApp
 from runtime.record import events as ev
 from runtime.record.state import Summary
 from screens.glyphs import ASCII, UNICODE
 from screens.home import HomeScreen
 from screens.layout import plain
+from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.listing import Listing
+from screens.run import RunScreen
 from screens.start import StartScreen
 from screens.swarms import SwarmsScreen
 from screens.views.looks import Looks
@@ -33,6 +36,7 @@ from screens.views.swarms import (
     time_left,
 )
 from screens.views.trends import BARS, STEP, Trends, sparkline
+from tests.screens.desk import Desk
 from tests.screens.lonely import drawn, line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
 from tests.screens.test_livewidgets import watch_repaints
@@ -308,6 +312,25 @@ async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_
             "options": {"budget": {"max_steps": 5}},
         }
         assert pilot.app.opened[-1].run_id == "started-1"  # type: ignore[attr-defined]
+
+
+async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
+    desk = Desk()
+    desk.refs = ["one.py:a"]
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
+        await pilot.press("2")
+        await until(pilot, lambda: "s starts one" in text_of(pilot) and isinstance(app.screen, SwarmsScreen))
+        await pilot.press("s")
+        await until(pilot, lambda: "one.py:a" in text_of(pilot))
+        await pilot.press("down", "enter", *"go", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert desk.watched == ["started-0"]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
+        await drawn(pilot)
+        assert "one.py:a" in text_of(pilot)
 
 
 async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
