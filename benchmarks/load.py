@@ -102,6 +102,11 @@ def node(index: int) -> str:
     return f"node-{index:05}"
 
 
+def _tried(index: int, attempt: int) -> ev.StepStarted:
+    """A step that begins, or begins again: its count of tries is on its line."""
+    return ev.StepStarted(node_id=node(index), kind="llm", name=node(index), agent="worker", attempt=attempt, epoch=1)
+
+
 class Work(threading.Thread):
     """A runtime that serves one big run, in which nodes try again and again. `near`: how many nodes are updated."""
 
@@ -120,22 +125,18 @@ class Work(threading.Thread):
         bench = Bench(self.state_dir)
         driver = await bench.started(title="a big run")
         for start in range(0, NODES, 500):
-            await driver.nodes(*map(node, range(start, start + 500)))
+            await driver.write(*(_tried(index, 1) for index in range(start, start + 500)))
         await bench.serve()
         self.ready.set()
         chance, loop = random.Random(1), asyncio.get_running_loop()
         began, batch = loop.time(), 0
-        tries = [0] * NODES
+        tries = [1] * NODES
         while not self._over.is_set():
             events: list[ev.Record] = []
             for _ in range(UPDATES // TICKS):
                 index = chance.randrange(self.near)
                 tries[index] += 1
-                events.append(
-                    ev.StepStarted(
-                        node_id=node(index), kind="llm", name="model", agent="worker", attempt=tries[index], epoch=1
-                    )
-                )
+                events.append(_tried(index, tries[index]))
             await driver.write(*events)
             self.made += len(events)
             batch += 1

@@ -63,8 +63,8 @@ async def _one_run(driver: Driver, bench: Bench, rate: float, over: asyncio.Task
         await driver.nodes(*names)
         await driver.write(*(_started(name) for name in names))
         for name in names:
-            bench.streams.put(driver.run_id, name, 1, "text", "some words of a reply " * 5)
-        await driver.write(*(ev.StepEnded(node_id=name, attempt=1) for name in names))
+            bench.streams.put(driver.run_id, _step(name), 1, "text", "some words of a reply " * 5)
+        await driver.write(*(ev.StepEnded(node_id=_step(name), parent_id=name, attempt=1) for name in names))
         await driver.write(*(ev.NodeClosed(node_id=name, state="succeeded", output="done") for name in names))
         told += BATCHES * EVENTS_A_NODE
         await asyncio.sleep(max(0.0, began + told / rate - loop.time()))
@@ -74,7 +74,11 @@ async def _one_run(driver: Driver, bench: Bench, rate: float, over: asyncio.Task
 
 
 def _started(name: str) -> ev.StepStarted:
-    return ev.StepStarted(node_id=name, kind="llm", name="model", agent="worker", attempt=1, epoch=1)
+    return ev.StepStarted(node_id=_step(name), parent_id=name, kind="llm", name="model", agent=name, attempt=1, epoch=1)
+
+
+def _step(name: str) -> str:
+    return f"{name}/model@1"
 
 
 def resident(pid: int) -> float:

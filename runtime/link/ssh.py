@@ -161,13 +161,18 @@ class SshTransport:
             self._start, self.asks = start, False
             process = self._spawn(batch=False)
             try:
-                heard = _until_hello(process)
+                heard = _until_hello(process, self._still_silent)
             except BaseException:
                 process.end()
                 raise
             if heard is None:
                 raise self._reason(process) or Unreachable("the far side hung up before it said a word")
             self._ready = process, heard
+
+    def _still_silent(self) -> None:
+        """Whether a person is thinking or the far side is silent cannot be told from here: both may go on."""
+        if self._says is not None:
+            self._says(f"nothing was heard of {self.where} for {PATIENCE_S:g} seconds; ctrl+c gives up")
 
     async def connect(self) -> Streams:
         process, heard = await asyncio.to_thread(self._connected)
@@ -237,11 +242,13 @@ class SshTransport:
         return Unreachable(reason, gone=gone, absent=code == NO_RUNTIME)
 
 
-def _until_hello(process: SshProcess) -> bytes | None:
+def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> bytes | None:
     """What came up to the runtime's first message, that one included; None if the far side hung up before it."""
     heard, lines = bytearray(), LineReader()
     while True:
-        select.select([process.sock], [], [])
+        if not select.select([process.sock], [], [], PATIENCE_S)[0]:
+            still_silent()
+            continue
         data = process.sock.recv(READ_BYTES)
         if not data:
             return None

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from runtime.link.client import CommandRefused, LinkClient
 from runtime.link.ssh import BadHost, Host, SshTransport
+from runtime.link.transport import Unreachable
 from runtime.work import daemon
 from tests.runtime.link.link_bench import Bench
 
@@ -150,6 +151,24 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
     none.start()
     await none.until(lambda: none.status.phase == "lost")
     assert "cannot run" in none.status.reason
+
+
+def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.link.ssh.PATIENCE_S", 0.05)
+    silent = tmp_path / "ssh"
+    silent.write_text(f"#!/bin/sh\nwhile [ ! -f {tmp_path}/enough ]; do sleep 0.05; done\nexit 69\n")
+    silent.chmod(0o755)
+    said: list[str] = []
+
+    def hear(text: str) -> None:
+        said.append(text)
+        (tmp_path / "enough").touch()
+
+    transport = SshTransport(Host("far"), ssh=[str(silent)], says=hear)
+    with pytest.raises(Unreachable, match="no runtime works on far"):
+        transport.login()
+    asyncio.run(transport.close())
+    assert said[0] == "nothing was heard of far for 0.05 seconds; ctrl+c gives up"
 
 
 async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
