@@ -10,10 +10,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import ColorSystem
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from screens.link import Session
     from screens.linked import LinkedScreen
     from screens.messages import ChooseTheme, GoStep, OpenHome, OpenPlace, OpenRun
+    from screens.views.settings import Setting
 
 TICK = 1.0
 LAST_WORD_S = 1.0
@@ -147,13 +147,30 @@ class OrbiterApp(TakingApp):
             self._show()
 
     def _show(self) -> None:
-        from console.herald import Herald, rules_of
-        from console.settings import settings
         from runtime.link.client import LinkClient
         from runtime.link.several import SeveralClients
 
-        self._session = replace(self.session, settings=partial(settings, self))
+        self._session = replace(self.session, settings=self._settings)
         link = self.session.link
+        self.history.go(Visit(HOME))
+        if self._first_run:
+            self.history.go(Visit("", self._first_run))
+        self._visit()
+        if isinstance(link, LinkClient | SeveralClients):
+            link.start()
+        self.call_after_refresh(self._listen)
+        if self._digest:
+            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
+
+    def _settings(self) -> Sequence[Setting]:
+        from console.settings import settings
+
+        return settings(self)
+
+    def _listen(self) -> None:
+        """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
+        from console.herald import Herald, rules_of
+
         self._herald = Herald(
             rules_of(self.preferences.notices),
             ring=lambda: self.bell(),  # noqa: PLW0108 - looked up when it rings
@@ -161,16 +178,8 @@ class OrbiterApp(TakingApp):
             name=f"orbiter {workspace().root.name}" if self.titled else "",
             environment=os.environ,
         )
-        link.subscribe(self._ring)
+        self.session.link.subscribe(self._ring)
         self._ring()
-        self.history.go(Visit(HOME))
-        if self._first_run:
-            self.history.go(Visit("", self._first_run))
-        self._visit()
-        if isinstance(link, LinkClient | SeveralClients):
-            link.start()
-        if self._digest:
-            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
 
     async def _tell_digest(self) -> None:
         """Once there is a runtime to ask. What went wrong with it is no more than a missing line."""
