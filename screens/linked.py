@@ -349,7 +349,7 @@ class LinkedScreen(Screen[None]):
     def action_digest(self) -> None:
         """What happened while the operator was away."""
         looks, away = self.session.looks(), self.session.away
-        lines = [span(looks.line(text, 400)) for text in (away.line, *away.sentences) if text]
+        lines = [span(looks.line(text, 400)) for text in (away.line.partition(":")[0], *away.sentences) if text]
         nothing = [span("Nothing that is known of.", "ink-muted")]
         self.app.push_screen(HelpScreen(lines or nothing, "While you were away"))
 
