@@ -39,7 +39,7 @@ def walked(program: Program, *arguments: str, **variables: str) -> Terminal:
         terminal.press("\r")
         terminal.until("one key decides")
         terminal.press("?")
-        terminal.until("Everywhere")
+        terminal.until("Next pane")
         terminal.press("\x1b")
         terminal.until("one key decides")
         terminal.press("q")
