@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.link import protocol as p
+from runtime.record.state import Summary
 from runtime.work import daemon
 from tests.console.program import SWARM, Program
 from tests.console.terminal import Terminal
@@ -232,3 +235,42 @@ eval "$SSH_ORIGINAL_COMMAND"
     for shown in (screen, after):
         for leak in ("\x1b]52", "\x1b]0;", "\x1bc", "\x9b"):
             assert leak not in shown
+
+
+HOSTILE = "\x1b]52;c;aGl0\x07\x1b]0;title\x07\x1bc[/int] \x9b \u202e$(touch hit)`touch hit`"
+
+
+@pytest.mark.parametrize("proto", [p.PROTO, 99])
+def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
+    home: Home, place: Path, proto: int
+) -> None:
+    hello = p.Hello(
+        proto=proto,
+        epoch="e",
+        position=0,
+        role="operator",
+        peer=HOSTILE,
+        program=HOSTILE,
+        workspace=HOSTILE,
+        keys=(HOSTILE,),
+    )
+    summary = Summary(id="../../hit", ref=HOSTILE, title=f"a title {HOSTILE}", state="running")
+    refused = p.Refused(error="x", message=HOSTILE)
+    told = p.Snapshot(position=1, why="first", summaries=(summary,))
+    (place / "one" / "told").write_bytes(b"".join(each.line() + b"\n" for each in (hello, told, refused)))
+    home.sshd.key("hostile", options=f'command="cat {place}/one/told - "')
+    home.use("hostile")
+    before = sorted(path for path in home.place.rglob("*"))
+    with home.console("--host", "one") as terminal:
+        terminal.until("a title" if proto == p.PROTO else "the runtime (")
+        for key in ("j", "Y", "\r", "y"):
+            terminal.press(key)
+            terminal.quiet(0.3)
+        terminal.press("\x11")
+        assert terminal.ended() == 0
+        for leak in ("\x1b]0;", "\x1bc", "\x9b", "\u202e"):
+            assert leak not in terminal.text
+        copied = re.findall(r"\x1b\]52;[^;]*;([^\x07\x1b]*)", terminal.text)
+        assert "aGl0" not in copied, "only the operator copies, and what is shown"
+    assert sorted(path for path in home.place.rglob("*")) == before
+    assert not list(place.rglob("hit"))
