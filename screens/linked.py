@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from asyncio import sleep
 from collections.abc import Callable
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
@@ -19,14 +17,13 @@ from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
 from screens.layout import Span, Spans, joined, span
 from screens.link import Link, Said, Session
-from screens.messages import CopyText, ExportText, GoStep, OpenHome, OpenPlace, OpenRun, TakePicture
+from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
 from screens.places import PLACES
+from screens.taken import TakenScreen
 from screens.text import clean_line
 from screens.views.quality import link_words
 from screens.widgets.bar import Bar
-from screens.widgets.choices import Choices
 from screens.widgets.foot import Foot
-from screens.widgets.lineview import LineView
 from screens.widgets.pace import Pace
 from screens.words import plural
 
@@ -39,7 +36,7 @@ TICK = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
 
 
-class LinkedScreen(Screen[None]):
+class LinkedScreen(TakenScreen):
     """Has a crumb line at the top, a notice and the keys at the bottom; `body` is between, `draw` fills it."""
 
     DEFAULT_CSS = """
@@ -72,12 +69,6 @@ class LinkedScreen(Screen[None]):
             tooltip="All that can be done, by name",
             id="app.palette",
         ),
-        Binding("y", "copy", "Copy", show=False, tooltip="Copy the pane", id="app.copy"),
-        Binding(
-            "Y", "copy_line", "Copy line", show=False, tooltip="Copy the line under the cursor", id="app.copy_line"
-        ),
-        Binding("f2", "export", "Export", show=False, tooltip="Write the pane to a file", id="app.export"),
-        Binding("f3", "picture", "Picture", show=False, tooltip="A picture of the screen (SVG)", id="app.picture"),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
     ]
@@ -296,46 +287,7 @@ class LinkedScreen(Screen[None]):
         """A key was pressed: what was said has been read."""
         self.query_one("#notice", Bar).remove_class("-shown")
 
-    # -- what is taken along ---------------------------------------------------------------------------------
-
-    def pane(self) -> LineView | None:
-        """The pane that is copied and exported: the one with the focus, or what it is about."""
-        focused = self.focused
-        if isinstance(focused, LineView) and not isinstance(focused, Choices):
-            return focused
-        around = focused.ancestors if focused is not None else [self]
-        found = (view for node in around for view in node.query(LineView) if view.display)
-        return next((view for view in found if not isinstance(view, Choices)), None)
-
-    async def copy_text(self) -> str:
-        """The text of that pane, all of its lines. Gives way to other work, for there may be many."""
-        pane = self.pane()
-        found: list[str] = []
-        for line in pane.plain_lines() if pane is not None else ():
-            found.append(line)
-            if len(found) % 500 == 0:
-                await sleep(0)
-        return "\n".join(found).rstrip("\n")
-
-    @property
-    def _pane_name(self) -> str:
-        pane = self.pane()
-        return "-".join(filter(None, (type(self).__name__.removesuffix("Screen").lower(), pane.id if pane else "")))
-
-    async def action_copy(self) -> None:
-        text = await self.copy_text()
-        self.post_message(CopyText(text, plural(text.count("\n") + 1, "line"), f"{self._pane_name}.txt"))
-
-    def action_copy_line(self) -> None:
-        pane = self.pane()
-        if pane is not None:
-            self.post_message(CopyText(pane.plain_line(pane.cursor_line).strip(), "the line", "line.txt"))
-
-    async def action_export(self) -> None:
-        self.post_message(ExportText(await self.copy_text(), f"{self._pane_name}.txt"))
-
-    def action_picture(self) -> None:
-        self.post_message(TakePicture())
+    # -- pages of words -------------------------------------------------------------------------------------
 
     def action_notices(self) -> None:
         """What was said in a line so far, the newest first."""
