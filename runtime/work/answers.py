@@ -115,20 +115,25 @@ def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
     opened = c.life.state.incidents[answer.incident_id].opened
     attempts = c.node.attempts if c.node is not None else 0
     policy = c.life.conditions.policy_for(opened.fault)
+    now = c.life.clock()
+    said = min(answer.ts, now)  # said in what is now the future: the clock was set back
     if "seconds" in answer.params:
-        until, source = answer.ts + timedelta(seconds=float(answer.params["seconds"])), "operator"
+        until, source = said + timedelta(seconds=float(answer.params["seconds"])), "operator"
     elif opened.fault.retry_after_s is not None:
-        until, source = opened.ts + timedelta(seconds=opened.fault.retry_after_s), opened.fault.hint_source or "server"
+        until, source = (
+            min(opened.ts, now) + timedelta(seconds=opened.fault.retry_after_s),
+            opened.fault.hint_source or "server",
+        )
     else:
         delay = policy.delay(max(1, attempts), random.Random())
-        until, source = answer.ts + timedelta(seconds=delay), "backoff"
+        until, source = said + timedelta(seconds=delay), "backoff"
     return ev.RetryScheduled(
-        ts=c.life.clock(),
+        ts=now,
         node_id=c.node_id,
         parent_id=c.parent_id,
         attempt=attempts + 1,
         max_attempts=attempts + policy.max_attempts,
-        delay_s=round(max(0.0, (until - c.life.clock()).total_seconds()), 3),
+        delay_s=round(max(0.0, (until - now).total_seconds()), 3),
         until=until,
         source=source,
         reason="an operator lets it wait",

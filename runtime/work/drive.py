@@ -213,9 +213,10 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         return "parked"
     if root.cancelled() or not root.done():
         reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
+        at = life.clock()  # before the look: a clock set back after it leaves the park in the future, where it is found
         for moved in life.set_back():
             life.note(moved)
-        await life.close(ev.RunParked(ts=life.clock(), reason=reason, wake_at=_wake_at(life)))
+        await life.close(ev.RunParked(ts=at, reason=reason, wake_at=_wake_at(life)))
         return "parked"
     finished = root.result()
     await life.close(finished)

@@ -103,20 +103,22 @@ async def test_a_clock_that_jumps_under_a_parked_run_delays_it_by_no_more_than_i
     async with place("c") as found:
         run = await found.start("zoo:throttled")
         life = found.lives.begin("live", found.root, stay=True)
-        await found.until(run, lambda s: s.open_incidents)
-        (incident,) = await found.journal.incidents()
-        await found.desk.answer(incident.opened.incident_id, "wait_retry", {"seconds": 0.5}, by=ME)
-        await found.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None and not s.open_incidents)
-        if not alive:
+        try:
+            await found.until(run, lambda s: s.open_incidents)
+            (incident,) = await found.journal.incidents()
+            await found.desk.answer(incident.opened.incident_id, "wait_retry", {"seconds": 0.5}, by=ME)
+            await found.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None and not s.open_incidents)
+            if not alive:
+                await life.signal(signal.SIGKILL)
+                assert await life.status() == -signal.SIGKILL
+            clock = found.root / "clock.new"
+            clock.write_text(str(seconds))
+            clock.rename(found.root / "clock")
+            if not alive:
+                life = found.lives.begin("live", found.root, stay=True)
+            state = await found.until(run, lambda s: any(node.attempts > 1 for node in s.nodes.values()))
+            assert state.anomalies == 0
+        finally:
             await life.signal(signal.SIGKILL)
-            assert await life.status() == -signal.SIGKILL
-        clock = found.root / "clock.new"
-        clock.write_text(str(seconds))
-        clock.rename(found.root / "clock")
-        if not alive:
-            life = found.lives.begin("live", found.root, stay=True)
-        state = await found.until(run, lambda s: any(node.attempts > 1 for node in s.nodes.values()))
-        assert state.anomalies == 0
-        await life.signal(signal.SIGKILL)
-        await life.status()
+            await life.status()
     tried("a jump of the clock under a parked run", 1)

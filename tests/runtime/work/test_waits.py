@@ -215,3 +215,17 @@ def test_what_is_spread_is_spread_evenly_and_never_far() -> None:
         inside = sum(SPREAD / 10 * tenth <= part < SPREAD / 10 * (tenth + 1) for part in parts)
         assert 800 < inside < 1200
     assert spread("x", timedelta(seconds=0.01)) < timedelta(seconds=0.01)
+
+
+async def test_a_wait_that_was_asked_for_before_the_clock_was_set_back_is_as_long_as_was_said(
+    bench: Bench, clock: Clock
+) -> None:
+    async with driving(bench, clock):
+        run = await bench.start("throttled")
+        (incident,) = await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+    await bench.answer(incident, "wait_retry", seconds=0.3)
+    clock.jump(-24 * HOUR)
+    async with driving(bench, clock):
+        async with asyncio.timeout(10):
+            await bench.until(run, lambda s: any(node.attempts == 2 for node in s.nodes.values()))
