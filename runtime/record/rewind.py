@@ -53,8 +53,10 @@ def _with_descendants(state: RunState, node_id: str, found: set[str]) -> None:
 
 
 def repeated_effects(state: RunState, dropped: set[str]) -> list[Node]:
-    """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked."""
-    nodes = (state.nodes[node_id] for node_id in dropped)
+    """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked; in the order in
+    which they began.
+    """
+    nodes = (node for node_id, node in state.nodes.items() if node_id in dropped)
     return [
         node
         for node in nodes

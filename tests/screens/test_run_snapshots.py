@@ -56,14 +56,13 @@ def pressing(*keys: str) -> Callable[[Pilot[Any]], Any]:
         await until(pilot, lambda: prompt.armed or prompt.opened is None)
         for key in keys:
             await pilot.press(key)
-            if not isinstance(pilot.app.screen, ActScreen):
-                await settled(pilot)
-        if isinstance(pilot.app.screen, ActScreen):
-            for _ in range(500):
-                if pilot.app.screen.armed:
-                    break
-                await pilot.pause(0.01)
-            await pilot.pause()
+            if key in "RM":
+                await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
+            await settled(pilot)
+        act = pilot.app.screen
+        if isinstance(act, ActScreen) and "enter" in keys:
+            await until(pilot, lambda: act.armed)
+        await settled(pilot)
 
     return press
 
