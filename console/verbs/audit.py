@@ -28,10 +28,12 @@ def since_of(text: str) -> datetime | None:
     if not text:
         return None
     unit = _SPANS.get(text[-1:])
-    if unit is not None and text[:-1].isdecimal():
-        return utc_now() - timedelta(**{unit: int(text[:-1])})
     try:
+        if unit is not None and text[:-1].isdecimal():
+            return utc_now() - timedelta(**{unit: int(text[:-1])})
         return datetime.fromisoformat(text).astimezone()
+    except OverflowError as exc:
+        raise Refusal(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
     except ValueError as exc:
         raise Refusal(f"--since {text!r} is no date: give 2026-01-31, 2026-01-31T12:00, or a span such as 7d") from exc
 

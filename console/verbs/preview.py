@@ -27,8 +27,9 @@ async def preview(
     grant = await desk.proposed(opened.run_id, opened, params, by=by)
     found = await lookback_of(journal, grant, root=str(desk.workspace))
     until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
+    what = f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb
     actions = [*found.past[-_SHOWN:], *found.pending[-_SHOWN:]]
     return [
-        f"{grant.subject} may {grant.verb}:{grant.pattern}, {grant.lifetime}{until}: {found.sentence()}",
+        f"{grant.subject} may {what}, {grant.lifetime}{until}: {found.sentence()}",
         *(f"  {'pending' if each.pending else 'past'}: {each.agent} {each.need} ({each.run_id})" for each in actions),
     ]

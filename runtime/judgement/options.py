@@ -6,9 +6,10 @@ the command line show what stands here and nothing else.
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
-from runtime.record.events import Option
+from runtime.record.events import IncidentOpened, Option
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
 
 Where = Literal["llm", "tool", "value", "agent", "group", "swarm", "run"]
@@ -114,6 +115,23 @@ def options_for(
     if in_doubt:
         return (option("result"), _verified(), _skip(where), option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
+
+
+def words_of(opened: IncidentOpened, option_id: str) -> str:
+    """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
+
+    A fingerprint leaves out paths, names and numbers: whoever permits one file has not permitted every other. And a
+    permission that names no object (`shell`) says nothing of what is to be done: there the call itself counts.
+    """
+    if option_id == "input":
+        return opened.question
+    if option_id != "grant":
+        return ""
+    need, action = str(opened.action.get("permission", "")), opened.action
+    if ":" in need:
+        return need
+    arguments = json.dumps(action.get("arguments", {}), ensure_ascii=False, sort_keys=True, default=str)
+    return f"{need}: {action.get('tool', '')} {arguments}" if need else ""
 
 
 def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:

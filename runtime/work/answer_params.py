@@ -101,11 +101,18 @@ def _number(option: str, given: dict[str, Any], name: str) -> None:
         found = float(given[name])
     except (TypeError, ValueError):
         found = -1.0
-    least = "more than 0" if option == "extend" else "0 or more"
+    least, most = ("more than 0", _MOST_AMOUNT) if option == "extend" else ("0 or more", _MOST_SECONDS)
     if not (math.isfinite(found) and (found > 0 or (found == 0 and option != "extend"))):
         raise BadCommand(f"{option!r}: {name} is {given[name]!r}; give a number of {least}")
+    if found > most:
+        raise BadCommand(f"{option!r}: {name} is {given[name]!r}; the most is {most:.0f}")
     given[name] = found
 
+
+_MOST_SECONDS = 366 * 86_400
+"""A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
+_MOST_AMOUNT = 1e15
+"""Above it a limit that is counted in whole numbers could not be told from the next."""
 
 _SPAN = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -121,16 +128,18 @@ def until(text: Any, now: datetime | None = None) -> datetime | None:
     if text is None or isinstance(text, datetime):
         return text
     now = now or ev.utc_now()
-    span = _SPAN.fullmatch(str(text).strip())
-    if span is not None:
-        return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
+    said = str(text).strip()
     try:
-        found = datetime.fromisoformat(str(text).strip())
+        if (span := _SPAN.fullmatch(said)) is not None:
+            return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
+        found = datetime.fromisoformat(said)
+        if len(said) <= len("2027-01-31"):
+            found += timedelta(days=1)
+        found = found.astimezone(UTC)
+    except OverflowError as exc:
+        raise BadCommand(f"until {text!r} is in no calendar: leave it out for a grant without an end") from exc
     except ValueError as exc:
         raise BadCommand(f"until {text!r} is no date: give 2027-01-31, 2027-01-31T12:00, or a span such as 7d") from exc
-    if len(str(text).strip()) <= len("2027-01-31"):
-        found += timedelta(days=1)
-    found = found.astimezone(UTC)
     if found <= now:
         raise BadCommand(f"until {text!r} is past: a grant that has ended allows nothing")
     return found

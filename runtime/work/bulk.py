@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from runtime.judgement.options import words_of
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, OpenIncident
 from runtime.record.state import RunState
@@ -101,25 +102,15 @@ async def answer_like(
         params = params or Precedent(run_id, opened, answered, first.state, "").reusable
     if first.state != "went on":
         return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
-    same = [each for each in others if not _other_words(opened, each.opened, option)]
+    words = words_of(opened, option)
+    same = [each for each in others if words_of(each.opened, option) == words]
     rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in same))
     answered_ = {item.incident_id: item for item in rest}
-    return [first, *(answered_.get(each.opened.incident_id) or _left_alone(opened, each, option) for each in others)]
+    return [first, *(answered_.get(each.opened.incident_id) or _left_alone(each, option) for each in others)]
 
 
-def _other_words(opened: ev.IncidentOpened, other: ev.IncidentOpened, option: str) -> str:
-    """What another incident asks for instead, where the answer is to the words themselves. A fingerprint leaves out
-    paths, names and numbers: whoever permits one file has not permitted every other.
-    """
-    if option == "grant" and other.action.get("permission") != opened.action.get("permission"):
-        return str(other.action.get("permission"))
-    if option == "input" and other.question != opened.question:
-        return other.question
-    return ""
-
-
-def _left_alone(opened: ev.IncidentOpened, other: OpenIncident, option: str) -> Item:
-    detail = f"it asks for something else: {_other_words(opened, other.opened, option)[:300]}"
+def _left_alone(other: OpenIncident, option: str) -> Item:
+    detail = f"it asks for something else: {words_of(other.opened, option)[:300]}"
     return Item(other.opened.incident_id, other.run_id, "held", detail)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
-from runtime.judgement.permissions import PermissionSyntaxError, canonical_pattern, matches
+from runtime.judgement.permissions import Need, PermissionSyntaxError, canonical_pattern, covers, matches
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
@@ -26,6 +26,14 @@ from runtime.work.life import new_id
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
 
 Reach = Literal["attempt", "agent", "run"]
+_STEP_ALONE: tuple[Reach, ...] = ("attempt",)
+_REACHES: dict[str, tuple[Reach, ...]] = {
+    "abort": ("attempt", "agent", "run"),
+    "skip": ("attempt", "agent"),
+    "acknowledge": ("attempt", "agent"),
+    "switch_model": ("attempt", "agent", "run"),
+}
+"""How far an answer can reach, where that is further than its step."""
 Lifetime = Literal["run", "swarm", "always"]
 
 
@@ -100,6 +108,9 @@ class Desk:
         given = await self._checked(run_id, opened, option, params or {})
         if option == "abort":
             reason = reason or str(given.pop("value", ""))
+        if reach is not None and reach not in _REACHES.get(option, _STEP_ALONE):
+            able = " or ".join(_REACHES.get(option, _STEP_ALONE))
+            raise BadCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
         grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(
             run_id=run_id,
@@ -113,7 +124,39 @@ class Desk:
             reason=reason,
             by=by,
         )
-        return await self._journal.answer(answer, grant)
+        outcome = await self._journal.answer(answer, grant)
+        if grant is not None and isinstance(outcome, Accepted):
+            await self._let_pass(grant, opened, by)
+        return outcome
+
+    async def _let_pass(self, grant: ev.GrantAdded, first: ev.IncidentOpened, by: ev.Actor) -> None:
+        """A grant that lasts is given: what else waits for just that goes on, too. Whoever gave it saw how many there
+        are. Each is answered by reference to the grant, so that taking it back stops them as it stops the first.
+        """
+        refs: dict[str, str] = {}
+        for found in await self._journal.incidents():
+            need, agent = str(found.opened.action.get("permission", "")), asking_agent(found.opened)
+            if not need or (grant.lifetime == "run" and found.run_id != grant.scope):
+                continue
+            if found.run_id not in refs:
+                summary = await self._journal.summary(found.run_id)
+                refs[found.run_id] = summary.ref if summary is not None else ""
+            verb, _, target = need.partition(":")
+            if not covers(grant, Need(verb, target), agent=agent, run_id=found.run_id, ref=refs[found.run_id]):
+                continue
+            await self._journal.answer(
+                ev.IncidentAnswered(
+                    run_id=found.run_id,
+                    node_id=found.opened.node_id,
+                    parent_id=found.opened.parent_id,
+                    incident_id=found.opened.incident_id,
+                    revision=found.opened.revision,
+                    option="grant",
+                    params={"for": grant.lifetime, "grant_id": grant.grant_id},
+                    reason=f"covered by the grant that was given at {first.incident_id}",
+                    by=by,
+                )
+            )
 
     async def abort(self, run_id: str, *, reason: str = "", by: ev.Actor) -> None:
         """End a run now.
@@ -199,6 +242,10 @@ class Desk:
         scope = {"swarm": summary.ref if summary is not None else "", "always": "", "run": run_id}[lifetime]
         if "*" in target and not params.get("pattern"):
             raise BadCommand(f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once")
+        agent = asking_agent(opened)
+        subject = str(params.get("subject") or agent)
+        if subject not in ("*", agent):
+            raise BadCommand(f"a grant for {subject!r} does not cover {agent!r}, who asks: nothing granted")
         try:
             pattern = canonical_pattern(verb, str(params.get("pattern") or target), root=str(self._workspace))
         except PermissionSyntaxError as exc:
@@ -207,7 +254,7 @@ class Desk:
             raise BadCommand(f"the pattern {pattern!r} does not cover {target!r}, which is asked for: nothing granted")
         return ev.GrantAdded(
             grant_id=f"g-{new_id()}",
-            subject=str(params.get("subject") or asking_agent(opened)),
+            subject=subject,
             verb=verb,
             pattern=pattern,
             lifetime=lifetime,

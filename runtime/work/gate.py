@@ -18,8 +18,8 @@ from runtime.work.life import Life
 class PermissionNeeded(Exception):
     """A step needs a permission that nobody granted."""
 
-    def __init__(self, need: Need, agent: str) -> None:
-        super().__init__(f"agent '{agent}' needs the permission {need}, which nobody granted")
+    def __init__(self, need: Need, agent: str, call: str = "") -> None:
+        super().__init__(f"agent '{agent}' needs the permission {need}{call and f' for {call}'}, which nobody granted")
         self.need = need
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ from runtime.work.incidents import Trouble
 from runtime.work.remedies import breaker_key, caller_of, fallen_back, hand_back
 from runtime.work.returning import past
 from runtime.work.troubles import config_fault, permission_fault, trouble
+
+_CALL_CHARS = 300
 
 
 class Again:
@@ -42,7 +45,9 @@ async def permitted(c: Carried, changes: dict[str, Any]) -> Given | Trouble | No
         return None
     if stopped.denied:
         return await gate.refused(c, stopped.need)
-    error = gate.PermissionNeeded(stopped.need, c.step.agent)
+    # A need without an object says nothing of what is to be done: the call does.
+    call = "" if stopped.need.object else f"{c.step.name} {json.dumps(dict(c.tool_arguments(changes)), default=str)}"
+    error = gate.PermissionNeeded(stopped.need, c.step.agent, call[:_CALL_CHARS])
     return trouble(c, permission_fault(error), error, changes, need=str(stopped.need))
 
 

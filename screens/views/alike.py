@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from runtime.judgement.options import words_of
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, span
 from screens.views.batch import Came, Item
@@ -29,9 +30,9 @@ _CAME: Final = {
 
 def exactly(opened: IncidentOpened) -> str:
     """What this one is about, where the others may be about something else: its permission, or its tool's arguments."""
-    return str(opened.action.get("permission") or "") or (
-        json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
-    )
+    if opened.action.get("permission"):
+        return words_of(opened, "grant")
+    return json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
 
 
 def items_of(alike: Sequence[Waiting], looks: Looks) -> list[Item]:
@@ -106,12 +107,8 @@ def reached(alike: Sequence[Waiting], option: str) -> list[Waiting]:
     """Those that an answer to the first is an answer to: a permission is for its very words, and so is an input for its
     question; the runtime leaves the others alone.
     """
-
-    def words(found: Waiting) -> object:
-        opened = found.opened
-        return opened.action.get("permission") if option == "grant" else opened.question if option == "input" else None
-
-    return [found for found in alike if words(found) == words(alike[0])]
+    words = words_of(alike[0].opened, option)
+    return [found for found in alike if words_of(found.opened, option) == words]
 
 
 def plan_words(label: str, alike: Sequence[Waiting], looks: Looks, *, proven: bool, option: str = "") -> str:

@@ -289,3 +289,19 @@ async def linger() -> str:
 
 script("zoo/slow", [Reply(calls=[Call("linger", {})]), "slowly done"])
 slow = agent("slow", "", linger)
+
+
+@tool(permissions=("shell",))
+def command(line: str) -> str:
+    """A permission without an object: what is done stands in the arguments alone."""
+    effect(f"command {line}")
+    return "done"
+
+
+script("zoo/commander", [Reply(calls=[Call("command", {"line": each}) for each in ("ls", "rm -r x", "ls")]), "done"])
+commander = agent("commander", "", command)
+script(
+    "zoo/savers",
+    [Reply(calls=[Call("save", {"path": each, "text": "x"}) for each in ("data/a", "data/b", "c")]), "saved"],
+)
+savers = agent("savers", "", save)

@@ -46,7 +46,18 @@ def test_a_date_means_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("soon", "is no date"), ("2020-01-01", "is past"), ("7 parsecs", "no date")]
+    ("text", "said"),
+    [
+        ("soon", "is no date"),
+        ("2020-01-01", "is past"),
+        ("0001-01-01", "is past|no calendar"),
+        ("7 parsecs", "no date"),
+        ("", "no date"),
+        ("9999-12-31", "no calendar"),
+        ("99999999999d", "no calendar"),
+        ("9999999d", "no calendar"),
+        ("0001-01-01T00:00:00+14:00", "no calendar"),
+    ],
 )
 def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
     with pytest.raises(BadCommand, match=said):
@@ -60,6 +71,8 @@ def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
         ("extend", {"amount": "much"}, "amount is 'much'"),
         ("wait_retry", {"seconds": -1}, "0 or more"),
         ("wait_retry", {"seconds": float("inf")}, "0 or more"),
+        ("wait_retry", {"seconds": 1e300}, "the most is 31622400"),
+        ("extend", {"amount": 1e300}, "the most is"),
         ("grant", {"for": "ever"}, "'ever' is none of these"),
         ("grant", {"for": "once", "pattern": "**"}, "without 'pattern'"),
         ("grant", {"for": "run", "until": "1999-01-01"}, "is past"),

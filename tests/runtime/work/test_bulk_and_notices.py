@@ -161,6 +161,20 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
         assert [item.state for item in items] == ["went on", "went on"]
 
 
+async def test_who_permits_one_command_has_not_permitted_another(bench: Bench) -> None:
+    async with bench.driving():
+        found = await bench.incidents(await bench.start("commander"), 3)
+        assert len({each.opened.fingerprint for each in found}) == 1
+        said = [each.opened.message for each in found]
+        assert [text.count('"rm -r x"') for text in said].count(1) == 1
+        first = next(each for each in found if '"ls"' in each.opened.message)
+        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        assert sorted(item.state for item in items) == ["held", "went on", "went on"]
+        (left,) = [item for item in items if item.state == "held"]
+        assert left.detail == 'it asks for something else: shell: command {"line": "rm -r x"}'
+        assert bench.effects == ["command ls", "command ls"]
+
+
 async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> None:
     async with bench.driving():
         (one,) = await bench.incidents(await bench.start("doubter", "'a.md'"))

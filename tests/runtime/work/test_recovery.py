@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -433,6 +435,66 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
     (grant,) = await bench.journal.grants()
     assert [e.grant_id for e in used] == [grant.grant_id] * 2
     assert (grant.pattern, grant.subject, grant.scope) == (f"{bench.root}/data/*", "twice", run)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while nobody drives"])
+async def test_a_standing_grant_lets_pass_what_else_waits_for_just_that(bench: Bench, elsewhere: bool) -> None:
+    def about(found: Sequence[OpenIncident], name: str) -> OpenIncident:
+        return next(each for each in found if each.opened.action["arguments"]["path"] == name)
+
+    async with bench.driving():
+        run, other = await bench.start("savers"), await bench.start("savers")
+        mine, theirs = await bench.incidents(run, 3), await bench.incidents(other, 3)
+        if not elsewhere:
+            await bench.answer(about(mine, "data/a"), "grant", **{"for": "run", "pattern": "data/*"})
+    if elsewhere:
+        await bench.answer(about(mine, "data/a"), "grant", **{"for": "run", "pattern": "data/*"})
+    async with bench.driving():
+        state = await bench.until(
+            run, lambda s: sum(n.name == "save" and n.phase == "succeeded" for n in s.nodes.values()) == 2
+        )
+        (grant,) = await bench.journal.grants()
+        second = state.incidents[about(mine, "data/b").opened.incident_id]
+        assert second.answer is not None
+        assert (second.answer.option, second.answer.by) == ("grant", ME)
+        assert second.answer.params == {"for": "run", "grant_id": grant.grant_id}
+        assert "covered by the grant" in second.answer.reason
+        # Neither what it does not cover nor another run.
+        assert [each.opened.incident_id for each in state.open_incidents] == [about(mine, "c").opened.incident_id]
+        assert len((await bench.state(other)).open_incidents) == len(theirs) == 3
+        used = [e.grant_id for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
+        assert used == [grant.grant_id] * 2
+    assert sorted(bench.effects) == ["save a", "save b"]
+
+
+async def test_a_grant_that_is_taken_back_at_once_lets_nothing_pass_that_it_would_have_covered(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("savers")
+        found = await bench.incidents(run, 3)
+    await bench.answer(found[0], "grant", **{"for": "run", "pattern": "**"})
+    (grant,) = await bench.journal.grants()
+    await bench.desk.revoke(grant.grant_id, by=ME)
+    async with bench.driving():
+        await bench.until(run, lambda s: len(s.incidents) == 6)
+        assert len(await bench.journal.incidents(run)) == 3
+    assert bench.effects == []
+
+
+async def test_a_grant_for_somebody_else_than_who_asks_is_refused_and_never_was(bench: Bench) -> None:
+    async with bench.driving():
+        incident = await only(bench, await bench.start("saver"))
+        with pytest.raises(BadCommand, match="a grant for 'nobody' does not cover 'saver'"):
+            await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "run", "subject": "nobody"}, by=ME)
+        assert not await bench.journal.grants()
+
+
+@pytest.mark.parametrize(("option", "reach"), [("grant", "run"), ("deny", "agent"), ("skip", "run")])
+async def test_an_answer_that_cannot_reach_so_far_is_refused(bench: Bench, option: str, reach: Any) -> None:
+    async with bench.driving():
+        incident = await only(bench, await bench.start("saver"))
+        with pytest.raises(BadCommand, match=f"cannot reach as far as the {reach}"):
+            await bench.desk.answer(incident.opened.incident_id, option, {}, reach=reach, by=ME)
+        assert len(await bench.journal.incidents()) == 1
 
 
 async def test_each_permission_is_asked_about_and_a_grant_is_used_when_all_are_there(bench: Bench) -> None:
