@@ -17,9 +17,11 @@ from console.verbs.preview import preview
 from console.workspace import workspace
 from runtime.judgement.audit import shown
 from runtime.judgement.inputs import is_secret
+from runtime.judgement.options import words_of
 from runtime.record.events import IncidentOpened
 from runtime.record.journal import Journal, Refused
 from runtime.record.lock import holder
+from runtime.work.answer_params import checked
 from runtime.work.bulk import PROOF_S, answer_like
 from runtime.work.desk import Desk, Reach
 
@@ -89,12 +91,15 @@ async def answer(  # noqa: PLR0917 - one option each
         if (value := _value(opened, option, values, path)) is not None:
             params["value"] = value
         desk = Desk(journal, place.root)
-        if option == "grant" and (dry_run or lifetime in STANDING):
+        if dry_run and option != "grant":
+            raise Refusal("--dry-run is for grant: it says what the permission would have matched")
+        if option == "grant" and lifetime in STANDING:
             for line in await preview(desk, journal, opened, params, operator()):
                 note(line)
+        elif dry_run:
+            checked(opened, option, params)
+            note(f"once: this very call and no other, {words_of(opened, option)}")
         if dry_run:
-            if option != "grant":
-                raise Refusal("--dry-run is for grant: it says what the permission would have matched")
             return 0
         if like_this:
             return await _like(desk, journal, opened.incident_id, option, params, reason, proof, as_json=as_json)

@@ -77,14 +77,16 @@ def _object(held: Held) -> dict[str, Any]:
     }
 
 
-@verb(json=False)
+@verb()
 @click.argument("grant", nargs=-1, required=True)
-async def revoke(grant: tuple[str, ...]) -> int:
+async def revoke(grant: tuple[str, ...], *, as_json: bool) -> int:
     """Take permissions back. The very next attempt that needs one is asked about again."""
     place = workspace()
     async with writing() as journal:
         desk = Desk(journal, place.root)
         for grant_id in grant:
             await desk.revoke(grant_id, by=operator())
+            if as_json:
+                emit({"id": grant_id, "state": "revoked"})
             note(f"grant {grant_id}: taken back")
     return 0

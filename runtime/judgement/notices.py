@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
 from runtime.judgement.config import ErrorHandlingConfig
 from runtime.record import events as ev
@@ -60,12 +61,20 @@ class NoticeRules:
                 raise ValueError(f"notices.{name} is {wanted!r}: say from which severity on: {known}")
             channels[known_channels[name]] = Severity(wanted)
         url = str(value.get("webhook_url", ""))
-        if "webhook" in channels and not re.match(r"https?://[^/\s]+", url):
+        if "webhook" in channels and not _is_address(url):
             raise ValueError("notices.webhook needs notices.webhook_url, an http or https address")
         quiet = value.get("quiet_seconds", 10.0)
         if isinstance(quiet, bool) or not isinstance(quiet, int | float) or not 0 <= quiet <= 86_400:
             raise ValueError(f"notices.quiet_seconds is {quiet!r}: give a number of seconds, at most a day")
         return cls(channels, url, float(quiet))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is none
+        return False
 
 
 @dataclass(slots=True, frozen=True)

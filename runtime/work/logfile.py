@@ -27,6 +27,13 @@ class Legible(logging.Formatter):
         return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
+def without_addresses(record: logging.LogRecord) -> bool:
+    """Whether a record may be logged. httpx tells the whole address of every request, and some are secrets: a
+    webhook's, or one with a key in its query.
+    """
+    return record.name != "httpx" or record.levelno >= logging.WARNING
+
+
 def log_path(state_dir: str | Path) -> Path:
     return Path(state_dir) / NAME
 
@@ -84,6 +91,7 @@ class RotatingDescriptors(logging.StreamHandler):  # type: ignore[type-arg] # it
         self._limit, self._kept = limit, kept
         self._descriptors = descriptors
         self.setFormatter(Legible(FORMAT))
+        self.addFilter(without_addresses)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -103,15 +103,13 @@ class Notifier:
         self._changed.clear()
 
     async def _tell(self, client: httpx.AsyncClient) -> None:
-        from httpx import HTTPError
-
         now = asyncio.get_running_loop().time()
         for notice in self._outbox.due(self._clock()):
             if self._again_at.get(notice.channel, now) > now:
                 continue
             try:
                 await self._send(client, notice)
-            except HTTPError as exc:
+            except Exception as exc:  # one channel that cannot be reached, for whatever reason, silences no other
                 self._put_off(notice, exc, now)
                 continue
             self._failures.pop(notice.channel, None)
@@ -125,17 +123,23 @@ class Notifier:
         failures = self._failures[notice.channel] = self._failures.get(notice.channel, 0) + 1
         pause = min(LONGEST_PAUSE_S, self._first_pause_s * 2 ** min(failures - 1, 16))
         self._again_at[notice.channel] = now + pause
-        # The address itself is a secret: whoever has it may post.
-        why = str(exc).replace(self._rules.webhook, "its address") if self._rules.webhook else str(exc)
-        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, why)
+        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
 
     async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
         if notice.channel == "log":
-            log.warning("%s: %s", notice.title(), self._redactor.text(notice.body()))
+            log.warning("%s: %s", notice.title(), "; ".join(self._redactor.text(notice.body()).splitlines()))
             return
         body = self._redactor.value(webhook_body(notice))
         response = await client.post(self._rules.webhook, json=body)
         response.raise_for_status()
+
+
+def _why(exc: Exception) -> str:
+    """What went wrong, without the address, which is a secret: whoever has it may post. httpx quotes it, in a form of
+    its own, where there was an answer.
+    """
+    response = getattr(exc, "response", None)
+    return f"it answered {response.status_code}" if response is not None else f"{type(exc).__name__}: {exc}"
 
 
 def webhook_body(notice: Notice) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.console.program import Program
 
 QUESTIONS = r"""
@@ -47,6 +49,11 @@ def test_a_grant_is_previewed_listed_with_its_uses_and_taken_back(program: Progr
     assert "keeper may fs.write:**, always until" in dry.stderr
     assert "would have matched 0 past actions and 1 pending" in dry.stderr
     assert program.json("grants") == []
+    once = program("answer", incident, "grant", "--dry-run")
+    assert once.returncode == 0
+    assert f"once: this very call and no other, fs.write:{program.directory}/" in once.stderr
+    assert program("answer", incident, "grant", "--for", "ever", "--dry-run").returncode == 2
+    assert program("answer", incident, "deny", "--dry-run").returncode == 2
     refused = program("answer", incident, "grant", "--for", "always", "--pattern", "elsewhere/*")
     assert refused.returncode == 2
     assert "does not cover" in refused.stderr
@@ -58,7 +65,7 @@ def test_a_grant_is_previewed_listed_with_its_uses_and_taken_back(program: Progr
     (grant,) = program.json("grants")
     assert (grant["state"], grant["uses"], grant["verb"]) == ("in force", 1, "fs.write")
     assert grant["pattern"] == f"{program.directory}/*"
-    assert program("revoke", grant["id"]).returncode == 0
+    assert program.json("revoke", grant["id"]) == [{"id": grant["id"], "state": "revoked"}]
     assert program.json("grants") == []
     (gone,) = program.json("grants", "--all")
     assert (gone["state"], gone["uses"]) == ("revoked", 1)
@@ -67,6 +74,16 @@ def test_a_grant_is_previewed_listed_with_its_uses_and_taken_back(program: Progr
     assert "orbiter-console grants" in again.stderr
     # What comes after is asked about again.
     assert program("run", "keeper.py:swarm", "more tea").returncode == 3
+
+
+@pytest.mark.parametrize("verb", ["audit", "digest"])
+def test_a_date_that_is_in_no_calendar_is_refused_by_name(
+    program: Program, parked: Callable[[], str], verb: str
+) -> None:
+    parked()
+    for since, said in (("99999999999d", "no calendar"), ("yesterday", "is no date")):
+        refused = program(verb, "--since", since)
+        assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
 
 
 def test_the_audit_says_who_decided_what_and_the_digest_what_came_since(

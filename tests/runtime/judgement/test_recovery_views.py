@@ -200,6 +200,10 @@ def test_what_was_answered_before_anybody_was_told_needs_no_notice() -> None:
         ({"pager": "error"}, "no 'pager': the channels are bell"),
         ({"log": "loud"}, "notices.log is 'loud'"),
         ({"webhook": "error"}, "needs notices.webhook_url"),
+        ({"webhook": "error", "webhook_url": "hooks.example.com/x"}, "an http or https address"),
+        ({"webhook": "error", "webhook_url": "http://host:port/x"}, "an http or https address"),
+        ({"webhook": "error", "webhook_url": "http://[::1/x"}, "an http or https address"),
+        ({"webhook": "error", "webhook_url": "https://host:99999/"}, "an http or https address"),
         ({"log": "error", "quiet_seconds": -1}, "quiet_seconds is -1"),
     ],
 )

@@ -16,7 +16,7 @@ from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
 from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence, Severity
 from runtime.work.bulk import answer_like, precedent
 from runtime.work.desk import BadCommand
 from runtime.work.notifier import Notifier
@@ -332,6 +332,32 @@ async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once
     assert max(len(body["incidents"]) for body in hook.bodies) <= 100
     assert "could not be told" in caplog.text
     assert "s3cret" not in caplog.text
+
+
+async def test_an_address_is_told_nowhere_in_whatever_form_it_is_written(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Hook(500, 200).open() as hook, bench.driving():
+        url = f"{hook.url.replace('127.0.0.1', 'LOCALHOST')}/s3cret"
+        async with notifying(bench, NoticeRules({"webhook": Severity.ERROR}, url, 0)):
+            await several(bench, "reacher", 1)
+            await sent(bench, 1)
+    own = [record.getMessage() for record in caplog.records if record.name == "runtime.notices"]
+    assert [text.rpartition(": ")[2] for text in own] == ["it answered 500"]
+
+
+@pytest.mark.parametrize("url", ["http://host:port/", "http://[::1/", "http://127.0.0.1:99999/"])
+async def test_an_address_that_cannot_be_silences_no_other_channel(
+    bench: Bench, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    rules = NoticeRules({"webhook": Severity.ERROR, "log": Severity.ERROR}, url, 0)
+    async with bench.driving(), notifying(bench, rules):
+        await several(bench, "reacher", 2)
+        told = [channel for channel in [each.channel for each in await sent(bench, 2)] if channel == "log"]
+    assert told == ["log", "log"]
+    assert "webhook could not be told" in caplog.text
+    # One line for each: what a message says cannot pass for a line of the log.
+    assert all("\n" not in record.getMessage() for record in caplog.records if record.name == "runtime.notices")
 
 
 async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

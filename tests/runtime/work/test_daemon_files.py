@@ -104,6 +104,18 @@ def test_the_log_is_ours_alone_and_rotates(tmp_path: Path) -> None:
     assert last_lines(path, 2) == "line 8998\nline 8999"
 
 
+def test_the_log_holds_no_address_that_was_only_called(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    try:
+        handler = RotatingDescriptors(tmp_path / "runtime.log", descriptors=(write,))
+    finally:
+        os.close(read)
+        os.close(write)
+    for level, name, kept in ((logging.INFO, "httpx", False), (logging.WARNING, "httpx", True), (20, "runtime", True)):
+        record = logging.makeLogRecord({"name": name, "levelno": level, "msg": "POST https://hooks.example.com/s3cret"})
+        assert bool(handler.filter(record)) is kept
+
+
 def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotation(tmp_path: Path) -> None:
     path = tmp_path / "runtime.log"
     read, write = os.pipe()
