@@ -140,9 +140,10 @@ class Lines:
             used = f": {count(event.input_tokens)} tokens in, {count(event.output_tokens)} out"
             return [self.line(event, "succeeded", f"{where} replied{used}{seconds}")]
         by = f" by {self.actor(event.by)}" if event.by is not None else ""
-        return [
-            self.line(event, "succeeded", f"{where}{asked} done{by}{seconds}: {self.foreign(_preview(event.result))}")
-        ]
+        said = self.foreign(_preview(event.result))
+        if by and isinstance(event.result, dict) and event.result.get("error"):
+            return [self.line(event, "skipped", f"{where}{asked} is not done{by}: {said}")]
+        return [self.line(event, "succeeded", f"{where}{asked} done{by}{seconds}: {said}")]
 
     def retry_scheduled(self, event: ev.RetryScheduled, state: RunState) -> list[Line]:
         source = f", by {self.foreign(event.source, 60)}" if event.source else ""
@@ -195,6 +196,7 @@ class Lines:
             ("to be done", short(json.dumps(report.action, ensure_ascii=False), 1_000) if report.action else ""),
             ("statistics", report.stats()),
             ("retry", report.why_no_retry),
+            ("by itself", report.at_deadline),
             ("analysis", short(report.analysis, 2_000)),
         ]
         sign = self._glyphs.state["waiting"]

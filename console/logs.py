@@ -11,7 +11,7 @@ import traceback
 from console.output import note
 from screens.text import clean_line
 
-TOLD_ELSEWHERE = frozenset({"runtime.faults"})
+TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""
 
 

@@ -21,9 +21,12 @@ from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
 from runtime.record.events import Actor, IncidentOpened
 from runtime.record.state import RunState
+from screens.text import clean_line
 
 ARM_S = 0.4
 """What is typed sooner than this after the question cannot have been meant for it (facts, consoles 2.1 rule 2)."""
+
+_ABOUT_CHARS = 160
 
 PAUSE_S = 0.5
 """How long lines must have paused before a question that they pushed up is said again."""
@@ -91,10 +94,11 @@ class PersonAtTerminal:
         """Ask until there is an answer; None at the end of input."""
         numbers = {str(number): option for number, option in enumerate(opened.options, 1)}
         names = {option.id: option for option in opened.options}
+        # What it is about stands in the question itself: its report may be a screen further up, below another's.
+        about = clean_line(opened.question or opened.message, limit=_ABOUT_CHARS)
+        words = ", ".join(f"{number} {option.id}" for number, option in numbers.items())
         while True:
-            line = await self._ask(
-                f"answer to {opened.incident_id} [1-{len(numbers)} or its word, ? the whole report, q to leave it]:"
-            )
+            line = await self._ask(f"{opened.incident_id}: {about} [{words}, ? the whole report, q to leave it]:")
             if line is None or line == "q":
                 return None
             if line == "?":

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import httpx  # loaded with the first client: it brings Rich along, which `import runtime` must not
 
 log = logging.getLogger("runtime.notices")
+told = logging.getLogger("runtime.notices.told")
+"""The channel `log` itself, apart from what is wrong with the others: whoever follows a run is told already."""
 
 TIMEOUT_S = 10.0
 FIRST_PAUSE_S = 1.0
@@ -127,7 +129,7 @@ class Notifier:
 
     async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
         if notice.channel == "log":
-            log.warning("%s: %s", notice.title(), "; ".join(self._redactor.text(notice.body()).splitlines()))
+            told.warning("%s: %s", notice.title(), "; ".join(self._redactor.text(notice.body()).splitlines()))
             return
         body = self._redactor.value(webhook_body(notice))
         response = await client.post(self._rules.webhook, json=body)

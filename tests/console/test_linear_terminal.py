@@ -52,7 +52,7 @@ def answer(terminal: Terminal, question: str, line: str) -> None:
 def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_seen(program: Program) -> None:
     (program.directory / "asks.py").write_text(SWARM)
     with Terminal(*ENTRY, "run", "asks.py:swarm", "go", cwd=program.directory, size=(160, 40)) as terminal:
-        terminal.until("q to leave it]:")
+        terminal.until("which nobody granted [1 grant, 2 deny, 3 skip, 4 abort, ? the whole report, q to leave it]:")
         # A line goes by; the question is said again beneath it.
         while "q to leave it]:" not in terminal.text.partition("done (")[2]:
             terminal.quiet(0.1)

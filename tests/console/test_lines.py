@@ -38,6 +38,7 @@ def story(text: str) -> list[ev.Record]:
     """A run in which everything that can be foreign is `text`."""
     by = ev.Actor(name=text, channel="cli")
     tool: dict[str, Any] = {"node_id": "s/a/t", "parent_id": "s/a"}
+    denied: dict[str, Any] = {"node_id": "s/a/d", "parent_id": "s/a"}
     return [
         ev.RunCreated(ref="x.py:swarm", title=text, input=text, by=by),
         ev.RunStarted(epoch=1),
@@ -59,6 +60,7 @@ def story(text: str) -> list[ev.Record]:
             lineage=(text, text),
             action={"tool": text},
             options=(ev.Option(id="retry", label="Retry operation", hint=text), ev.Option(id="abort", label="Abort")),
+            deadline=NOON,
         ),
         ev.AnalysisStarted(**tool, incident_id="i-1", model=text),
         ev.AnalysisAdded(**tool, incident_id="i-1", model=text, text=text),
@@ -73,6 +75,8 @@ def story(text: str) -> list[ev.Record]:
         ev.RunRewound(node_id="s/a/t", dropped=1, reason=text, by=by),
         ev.StepStarted(**tool, kind="tool", name=text, agent=text, attempt=1, epoch=1),
         ev.StepEnded(**tool, attempt=2, result={"content": text}),
+        ev.StepStarted(kind="tool", name="denied", agent=text, attempt=1, epoch=1, **denied),
+        ev.StepEnded(attempt=1, result={"error": text}, by=by, **denied),
         ev.NodeClosed(node_id="s/a", parent_id="s", state="succeeded", output=text),
         ev.AbortRequested(reason=text, by=by),
         ev.RunParked(reason="waiting"),
@@ -115,6 +119,7 @@ def test_what_an_operator_reads() -> None:
     for expected in (
         "run r1: pump",
         'pump · pump(pump="pump") failed: network: pump',
+        "pump · denied() is not done by pump (cli): pump",
         "retries: attempt 2 of 4 in 1.0s, by pump",
         "the clock was set back by 1h00m or more: waits are held against the new time",
         "run frozen by pump (cli): pump; under way and coming to an end: 1",
@@ -123,6 +128,7 @@ def test_what_an_operator_reads() -> None:
         "◆ incident i-1 waits for an answer",
         "    [1] retry - Retry operation: pump",
         "    [2] abort - Abort (the safe default)",
+        "    by itself: Abort (abort), without anybody's answer, at ",
         "incident i-1: pump is asked what it makes of it",
         "incident i-1: analysis (a machine's, pump):\n    pump",
         "incident i-1 answered by pump (cli): retry",

@@ -114,7 +114,7 @@ def test_where_nothing_can_be_painted_what_waits_is_put_in_lines(
 ) -> None:
     with Terminal("-m", "console", *arguments, cwd=program.directory, TERM=term, size=(80, 24)) as terminal:
         terminal.until("1 decision waiting")
-        terminal.until("its word")
+        terminal.until("the whole report")
         time.sleep(2 * ARM_S)  # an answer sooner than half of this cannot have been meant for the question
         terminal.press("grant\n")
         terminal.until("for how long?")

@@ -357,7 +357,7 @@ async def test_an_address_that_cannot_be_silences_no_other_channel(
     assert told == ["log", "log"]
     assert "webhook could not be told" in caplog.text
     # One line for each: what a message says cannot pass for a line of the log.
-    assert all("\n" not in record.getMessage() for record in caplog.records if record.name == "runtime.notices")
+    assert all("\n" not in record.getMessage() for record in caplog.records if record.name == "runtime.notices.told")
 
 
 async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -368,6 +368,6 @@ async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pyte
         await bench.incidents(await bench.desk.start("no.such.module:swarm", "go", by=ME))
         (told,) = await sent(bench, 1)
     assert len(told.incidents) == 1
-    (said,) = [record.getMessage() for record in caplog.records if record.name == "runtime.notices"]
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "runtime.notices.told"]
     assert said.startswith("1 incident waits for a person: i-")
     assert "no.such.module" in said
