@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from runtime.judgement.options import words_of
 from runtime.record.events import IncidentOpened
 from runtime.record.state import Summary
 from screens.glyphs import state_ink
@@ -127,8 +128,9 @@ def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "")
 
 
 def what(opened: IncidentOpened, looks: Looks) -> Spans:
-    """`permission denied · fetch_page · the message`."""
-    message = looks.line(opened.question or opened.message or opened.fault.user_message, 200)
+    """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
+    asked = words_of(opened, "grant") or opened.question or opened.message or opened.fault.user_message
+    message = looks.line(asked, 200)
     return joined((cause_and_place(opened, looks), span(message, "ink-muted")), looks.glyphs.dot)
 
 

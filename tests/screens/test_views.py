@@ -80,7 +80,7 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
     rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
     assert texts(rows) == [
         " Needs a decision  1",
-        f"◆ decide | weekly digest | permission denied · write_file · write_file needs {NEED} |  |  | 3m",
+        f"◆ decide | weekly digest | permission denied · write_file · {NEED} |  |  | 3m",
         "",
         " Working  1",
         "● running | weekly digest | 1 waiting · 3 running · 3 done | 3.3k | $0.02 | 3m",
