@@ -62,4 +62,5 @@ def actions() -> tuple[Action, ...]:
 def _action(binding: Binding) -> Action:
     named = binding.id or ""
     keys = tuple(key.strip() for key in binding.key.split(","))
-    return Action(named, PLACES.get(named.partition(".")[0], named.partition(".")[0]), keys, binding.tooltip or binding.description)
+    context = named.partition(".")[0]
+    return Action(named, PLACES.get(context, context), keys, binding.tooltip or binding.description)

@@ -44,7 +44,15 @@ def test_several_links_are_told_apart_and_foreign_names_go_through_the_gate() ->
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.0004, "<50 ms"), (0.034, "<50 ms"), (0.051, "50 ms"), (0.26, "250 ms"), (0.97, "950 ms"), (1.3, "1.5 s"), (12.1, "12 s")],
+    [
+        (0.0004, "<50 ms"),
+        (0.034, "<50 ms"),
+        (0.051, "50 ms"),
+        (0.26, "250 ms"),
+        (0.97, "950 ms"),
+        (1.3, "1.5 s"),
+        (12.1, "12 s"),
+    ],
 )
 def test_round_trips_in_steps_that_a_person_can_tell_apart(seconds: float, said: str) -> None:
     assert took(seconds) == said
