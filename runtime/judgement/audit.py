@@ -45,9 +45,8 @@ _WHAT: dict[type[ev.Record], str] = {
     ev.GrantRevoked: "revoked",
     ev.RunCreated: "started",
 }
-MARKS: Final = tuple(
-    f'"type":"{kind.model_fields["type"].default}"' for kind in (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
-)
+_COUNTED: Final[tuple[type[ev.Record], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
+MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _COUNTED)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
     ev.RewindRequested: ("changes",),
