@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from console.workspace import Workspace
-from runtime.record.lock import Locked
+from runtime.record.lock import RUN, Locked
 from runtime.work.configuration import load
 from runtime.work.host import Host
 
@@ -31,7 +31,7 @@ class Driving:
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
         conditions = load(workspace.root).conditions(grace_s=grace_s)
-        self._host = Host(workspace.state, conditions)
+        self._host = Host(workspace.state, conditions, program=RUN)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

@@ -88,6 +88,11 @@ class Runtime:
         assert self._server is not None
         await self._server.adopt(sock, role)
 
+    @property
+    def left_behind(self) -> bool:
+        """Whether, after `close`, the driving thread goes on: blocked, and with the lock."""
+        return self._host.alive
+
     def stop(self) -> None:
         """Let `ended` return. For the loop's own thread."""
         self._stopping.set()

@@ -79,8 +79,9 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
     """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
 
     Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
-    called goes on as that one (see `become`). With `outlive` a hang-up of the terminal ends nothing. `ready` is called
-    when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
+    called goes on as that one (see `become`). Where a tool blocks the driving thread for good the process ends here,
+    with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready` is
+    called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
     stopped = False  # also while the runs are being let go of for another program
@@ -101,7 +102,11 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
             loop.add_signal_handler(number, stop)
         ready()
         changing = await _until_changed(runtime)
-    return changing and not stopped
+    if changing and not stopped:
+        return True
+    if runtime.left_behind:
+        _leave()
+    return False
 
 
 async def _until_changed(runtime: Runtime) -> bool:
@@ -148,6 +153,14 @@ async def _loads() -> bool:
         why = said.decode(errors="replace").strip().rpartition("\n")[2]
         log.error("another program is installed (%s) and cannot be loaded (%s): going on as before", program(), why)
     return not trying.returncode
+
+
+def _leave() -> NoReturn:
+    """End at once: threads that never come back would be waited for."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
 
 
 def become(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:

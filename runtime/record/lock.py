@@ -20,6 +20,8 @@ from typing import Self
 from runtime.record.journal import JournalError
 
 NAME = "runtime.lock"
+RUN = "orbiter-console run"
+"""The program of a holder that serves nobody: a `run` that drives by itself, in its terminal."""
 _PATIENCE_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
 

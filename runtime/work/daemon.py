@@ -2,8 +2,8 @@
 
 It outlives the console, its terminal and its login: a session of its own, stdin from /dev/null, output to a log file.
 Whoever starts it waits until it says on a pipe that its sockets are open, or until the pipe closes because it died;
-nothing is guessed from time. Standard library only, and only the two messages of the link (`status`, `stop`) that
-every later version goes on to understand: one program version must be able to stop another's runtime.
+nothing is guessed from time. Standard library only (but for the lock), and only the two messages of the link (`status`,
+`stop`) that every later version goes on to understand: one program version must be able to stop another's runtime.
 """
 
 from __future__ import annotations
@@ -129,13 +129,15 @@ def status(state_dir: str | Path) -> dict[str, Any] | None:
 def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
     """Let the runtime end: it lets go of its runs, each is found as it was. Returns once it is gone; False if none was.
 
+    One that lets go already, and answers nobody any more, is waited for.
+
     Raises:
         DaemonError: it does not answer, refuses, or is not gone in time.
     """
     try:
         sock = sockets.dial(state_dir)
     except sockets.NoRuntime:
-        return False
+        return _gone(Path(state_dir), timeout)
     with sock:
         conversation = _Conversation(sock, timeout)
         reply = conversation.ask("stop")
@@ -144,6 +146,27 @@ def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
         if not conversation.ended():
             raise DaemonError(f"the runtime (pid {conversation.hello.get('pid')}) is not gone after {timeout:g} s")
     return True
+
+
+def _gone(state: Path, timeout: float) -> bool:
+    """Wait until nobody holds the workspace; False if nobody did. Nobody listens there."""
+    from runtime.record import lock  # only here: it brings the events along, and whoever starts a runtime is in a hurry
+
+    held = holder = lock.holder(state)
+    until = time.monotonic() + timeout
+    while holder is not None and holder.program != lock.RUN and time.monotonic() < until:
+        time.sleep(0.05)
+        holder = lock.holder(state)
+    if holder is not None:
+        raise DaemonError(
+            f"{state} is held by {holder}, which listens to nobody: "
+            + (
+                "end it in its terminal, with ctrl+c"
+                if holder.program == lock.RUN
+                else f"if it does not end by itself, kill -9 {holder.pid} does; no run is lost by that"
+            )
+        )
+    return held is not None
 
 
 def _ask(state_dir: str | Path, verb: str | None) -> dict[str, Any]:

@@ -23,6 +23,10 @@ from runtime.work.watchdog import Watchdog
 log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
+LEAVE_S = 15.0
+"""How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
+loop is blocked by a tool, or a module that it loads never ends.
+"""
 
 
 class HostError(OrbiterError):
@@ -56,7 +60,7 @@ class Host:
             JournalError: the journal cannot be opened.
         """
         held = lock.acquire(self._state_dir, program=self._program)
-        self._thread = threading.Thread(target=self._work, args=(held,), name="orbiter-driving")
+        self._thread = threading.Thread(target=self._work, args=(held,), name="orbiter-driving", daemon=True)
         self._thread.start()
         self._ready.wait()
         if self._failed is not None:
@@ -73,6 +77,9 @@ class Host:
     def stop(self) -> None:
         """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
 
+        A thread that does not end in time is left behind (it stays `alive`): nothing is lost, for its runs are found as
+        after a crash, but the lock is held until this process ends.
+
         Raises:
             HostError: the driving thread had ended with an error.
         """
@@ -80,7 +87,10 @@ class Host:
             return
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._supervisor.stop)
-        self._thread.join()
+        self._thread.join(self._conditions.drain_s + LEAVE_S)
+        if self._thread.is_alive():
+            log.error("the driving thread is blocked and does not end: it is left behind")
+            return
         self._thread = None
         if self._failed is not None:
             raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed

@@ -57,6 +57,14 @@ class Engine(Protocol):
         ...
 
 
+class Attendant(Protocol):
+    """Works beside the drives, and begins from what the journal says."""
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        ...
+
+
 class LocalEngine:
     """Drives runs as tasks of the running loop, at most `slots` at once."""
 
@@ -92,11 +100,14 @@ class LocalEngine:
             await asyncio.gather(*self._driving.values(), return_exceptions=True)
 
 
-async def _logged(work: Awaitable[None], lost: str) -> None:
-    try:
-        await work
-    except Exception:
-        log.exception(lost)
+async def _kept_up(attendant: Callable[[], Attendant], lost: str, again_s: float) -> None:
+    """Let an attendant serve; one that fails (with the disk full, say) is made anew when `again_s` have passed."""
+    while True:
+        try:
+            await attendant().serve()
+        except Exception:
+            log.exception("%s; again in %g s", lost, again_s)
+        await asyncio.sleep(again_s)
 
 
 class Supervisor:
@@ -121,6 +132,7 @@ class Supervisor:
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
         self._roused = False
+        self._trouble = ""
         self._lease_s = lease_s
         self._period_s = period_s
         self._gap_s = gap_s
@@ -150,22 +162,28 @@ class Supervisor:
     async def _attend(self) -> None:
         """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
         given = self._conditions
-        redactor = Redactor(given.redact)
+        again_s = self._lease_s / 3
         async with asyncio.TaskGroup() as group:
             if given.analysis != "off":
-                analyst = Analyst(
-                    self._journal,
-                    model=given.analysis,
-                    patterns=given.redact,
-                    prices=given.prices,
-                    breaker=given.errors.breaker_policy(),
-                    deltas=given.deltas,
-                )
-                group.create_task(_logged(analyst.serve(), "incidents are not analysed any more"))
-            rules = given.notices or NoticeRules.of_errors(given.errors)
-            notifier = Notifier(self._journal, rules, redactor=redactor, clock=self._clock)
-            if notifier.speaks:
-                group.create_task(_logged(notifier.serve(), "nobody is told of incidents any more"))
+                group.create_task(_kept_up(self._analyst, "incidents are not analysed now", again_s))
+            if self._notifier().speaks:
+                group.create_task(_kept_up(self._notifier, "nobody is told of incidents now", again_s))
+
+    def _analyst(self) -> Analyst:
+        given = self._conditions
+        return Analyst(
+            self._journal,
+            model=given.analysis,
+            patterns=given.redact,
+            prices=given.prices,
+            breaker=given.errors.breaker_policy(),
+            deltas=given.deltas,
+        )
+
+    def _notifier(self) -> Notifier:
+        given = self._conditions
+        rules = given.notices or NoticeRules.of_errors(given.errors)
+        return Notifier(self._journal, rules, redactor=Redactor(given.redact), clock=self._clock)
 
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():
@@ -207,9 +225,14 @@ class Supervisor:
         try:
             await self._notice_gaps()
             taken = [self._engine.submit(run_id) for run_id in await self._journal.runnable(self._clock())]
-        except JournalError:
-            log.exception("the journal cannot be used")
+        except JournalError as exc:
+            if (
+                str(exc) != self._trouble
+            ):  # it is asked for four times a second, and the log is to keep what came before
+                log.exception("the journal cannot be used")
+            self._trouble = str(exc)
             return
+        self._trouble = ""
         if all(taken):
             self._crowded.clear()
         else:

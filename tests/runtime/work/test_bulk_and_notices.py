@@ -18,8 +18,10 @@ from runtime.record.journal import OpenIncident
 from runtime.record.state import RunState
 from runtime.record.taxonomy import Cause, Classification, Origin, Persistence, Severity
 from runtime.work.bulk import answer_like, precedent
+from runtime.work.conditions import Conditions
 from runtime.work.desk import BadCommand
 from runtime.work.notifier import Notifier
+from runtime.work.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 
@@ -371,3 +373,28 @@ async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pyte
     (said,) = [record.getMessage() for record in caplog.records if record.name == "runtime.notices.told"]
     assert said.startswith("1 incident waits for a person: i-")
     assert "no.such.module" in said
+
+
+async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_good(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        await several(bench, "reacher", 1)
+    rules = NoticeRules.from_mapping({"log": "error", "quiet_seconds": 0})
+    writer = bench.journal._writer
+    assert writer is not None
+    supervisor = Supervisor(
+        bench.journal, Conditions(workspace=str(bench.root), notices=rules), lease_s=0.1, period_s=0.02
+    )
+    await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+    serving = asyncio.create_task(supervisor.serve())
+    try:
+        async with asyncio.timeout(20):
+            while "nobody is told of incidents now" not in caplog.text:  # noqa: ASYNC110 - told by nobody
+                await asyncio.sleep(0.01)
+        await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
+        await sent(bench, 1)
+        assert caplog.text.count("the journal cannot be used") <= 1, "what stays the same is said once"
+    finally:
+        supervisor.stop()
+        await serving
