@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -73,19 +73,39 @@ def note(text: str, *, style: str = "") -> None:
     _write(sys.stderr, text, style)
 
 
+_LEAST = 16
+"""Cells of the terminal that the last column keeps before others give way, too."""
+_GAP = 2
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A list for a reader, to stdout; at a terminal the last column gives way first."""
-    grid = Table(box=None, pad_edge=False, header_style="dim")
+    """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever is
+    the widest: an id that was cut would be none.
+    """
     plain = not speaks_unicode(sys.stdout)
-    for number, heading in enumerate(headings):
-        last = number == len(headings) - 1
-        grid.add_column(Text(heading), no_wrap=True, overflow="crop" if plain else "ellipsis", ratio=last or None)
-    for row in rows:
-        grid.add_row(*(Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row))
+    overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
     console = _console(sys.stdout)
     if not console.is_terminal:
         console.width = 200  # whoever reads the pipe cuts by himself
+    cells = [[Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
+    heads = [Text(heading) for heading in headings]
+    natural = [max(cell.cell_len for cell in column) for column in zip(heads, *cells, strict=True)]
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for heading, width in zip(heads, _fitting(natural, console.width), strict=True):
+        grid.add_column(heading, no_wrap=True, overflow=overflow, width=width)
+    for row in cells:
+        grid.add_row(*row)
     console.print(grid)
+
+
+def _fitting(natural: Sequence[int], room: int) -> list[int]:
+    """The columns' widths in a terminal of `room` cells."""
+    widths = list(natural)
+    room -= _GAP * (len(widths) - 1)
+    widths[-1] = max(min(widths[-1], _LEAST), widths[-1] - max(0, sum(widths) - room))
+    while sum(widths) > room and max(widths) > 1:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 class _Cursor:

@@ -44,7 +44,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     elif found:
         now = utc_now()
         table(
-            ("incident", "run", "like this", "age", "options", "what"),
+            ("incident", "run", "same", "age", "options", "what"),
             [
                 (
                     each.opened.incident_id,

@@ -178,6 +178,27 @@ def test_words_fit_the_encoding_of_the_stream(monkeypatch: pytest.MonkeyPatch, e
     assert written.decode(encoding)
 
 
+@pytest.mark.parametrize("columns", ["80", "120", "200"])
+def test_a_long_cell_takes_no_room_from_the_ids_before_it(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    stream = Stream("utf-8")
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setenv("COLUMNS", columns)
+    row = (
+        "i-ppmbejrv",
+        "261121-044441-acer",
+        "17",
+        "now",
+        "wait_retry retry switch_model result skip abort",
+        "x" * 300,
+    )
+    output.table(("incident", "run", "same", "age", "options", "what"), [row])
+    _, shown = stream.written().decode().splitlines()
+    assert shown.split()[:4] == ["i-ppmbejrv", "261121-044441-acer", "17", "now"]
+    assert shown.rstrip().endswith("x…")
+    assert len(shown) <= int(columns)
+
+
 def test_only_harmless_text_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     output.copy('{"a": 1}\n')
     assert capsys.readouterr().out == '{"a": 1}\n'
