@@ -8,8 +8,10 @@ live keep the modules they have.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -62,9 +64,13 @@ def now() -> float:
 
 def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
     found: dict[str, tuple[ModuleType, Path]] = {}
+    starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name == "__main__" or name.startswith(SWARMS) or name.partition(".")[0] in OURS or not isinstance(file, str):
+        # As text first: a process has thousands of modules, and this is asked of all of them for every run.
+        if not isinstance(file, str) or not _normal(file).startswith(starts):
+            continue
+        if name == "__main__" or name.startswith(SWARMS) or name.partition(".")[0] in OURS:
             continue
         path = Path(file)
         inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
@@ -72,6 +78,12 @@ def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path
             continue
         found[name] = (module, path)
     return found
+
+
+@lru_cache(maxsize=16_384)
+def _normal(file: str) -> str:
+    """As `Path` writes it."""
+    return str(Path(file))
 
 
 def _unchanged(name: str, module: ModuleType, path: Path) -> bool:
