@@ -79,8 +79,8 @@ _GAP = 2
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever is
-    the widest: an id that was cut would be none.
+    """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
+    is the widest: an id that was cut would be none.
     """
     plain = not speaks_unicode(sys.stdout)
     overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"

@@ -50,10 +50,13 @@ async def export(what: str, *, output: str, force: bool) -> int:
 
 def _write(path: Path, text: str, *, over: bool) -> None:
     """For its owner alone: what no pattern finds is still in it."""
-    if path.exists() and not over:
+    if path.exists() and not over and not path.is_dir():
         raise Refusal(f"{path} is there already: say --force to write over it")
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="ascii")
+    try:
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="ascii")
+    except OSError as exc:
+        raise Refusal(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
 
 
 async def _named(journal: Journal | None, name: str) -> tuple[str, str]:

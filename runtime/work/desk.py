@@ -203,7 +203,7 @@ class Desk:
 
     async def _check_provider(self, run_id: str, model: str) -> None:
         provider, name = parse_model_string(model)
-        if not name:
+        if not name or model in model_registry:  # a provider's name alone would be taken for that of a model
             raise BadCommand(f"{model!r} names no model: give --model provider:name")
         if provider in model_registry:
             return

@@ -121,6 +121,9 @@ def test_an_export_opens_read_only_elsewhere_and_holds_no_key(
     assert program("export", incident["run_id"], "-o", str(out)).returncode == 0
     assert out.stat().st_mode & 0o077 == 0
     assert key not in out.read_text()
+    for nowhere in (out / "x", tmp_path):
+        told = program("export", incident["run_id"], "-o", str(nowhere))
+        assert (told.returncode, "cannot be written" in told.stderr) == (2, True), told.stderr
     over = program("export", incident["run_id"], "-o", str(out))
     assert over.returncode == 2
     assert "--force" in over.stderr

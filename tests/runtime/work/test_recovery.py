@@ -292,7 +292,11 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("dead")
         incident = await only(bench, run)
-        for model, said in (("antropic:claude", "did you mean anthropic:claude"), ("openai:", "names no model")):
+        for model, said in (
+            ("antropic:claude", "did you mean anthropic:claude"),
+            ("openai:", "names no model"),
+            ("anthropic", "names no model"),
+        ):
             with pytest.raises(BadCommand, match=said):
                 await bench.desk.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)
 
