@@ -5,7 +5,7 @@ COMPLETE := .venv/.complete
 PYTEST_ARGS ?= -n 2
 export PYTHON
 
-.PHONY: demo test lint types check-tests bench screenshots clean
+.PHONY: demo test lint types check-tests bench screenshots pages clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,9 @@ bench: $(COMPLETE) ## prints ratios
 
 screenshots: $(COMPLETE) ## renders the screens anew
 	@$(BIN)/python -m tests.screenshots
+
+pages: $(COMPLETE) ## writes the pages that are made from the code: keys, commands, map of the source
+	@$(BIN)/python -m tests.pages
 
 clean: ## removes what the other targets made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache htmlcov .coverage
