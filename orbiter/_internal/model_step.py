@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from orbiter._internal.encodable import all_encodable, encodable
 from orbiter._internal.output_parser import parse_response
 from orbiter.errors import AgentError
 from orbiter.steps import Codec, Emit
@@ -119,13 +120,13 @@ def reply_of(response: Any) -> Reply:
         _text(response, "model"),
         _text(response, "finish_reason"),
         _text(response, "reasoning_content"),
-        data if isinstance(data, dict) else None,
+        all_encodable(data) if isinstance(data, dict) else None,
     )
 
 
 def _text(response: Any, name: str) -> str:
     value = getattr(response, name, "")
-    return value if isinstance(value, str) else ""
+    return encodable(value) if isinstance(value, str) else ""
 
 
 class ModelCodec(Codec[ModelCall, Reply]):

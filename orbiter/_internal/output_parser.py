@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
+from orbiter._internal.encodable import all_encodable, encodable
 from orbiter.errors import OutputParseError
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
@@ -26,7 +27,12 @@ _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.D
 
 def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:
     """A reply's fields as the agent's output; a provider may leave any of them empty."""
-    return AgentOutput(text=content or "", tool_calls=list(tool_calls or ()), usage=usage or NO_USAGE)
+    calls = [call if call.arguments.isascii() else _encodable_call(call) for call in tool_calls or ()]
+    return AgentOutput(text=encodable(content or ""), tool_calls=calls, usage=usage or NO_USAGE)
+
+
+def _encodable_call(call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"arguments": encodable(call.arguments)})
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:
@@ -45,7 +51,7 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
     if not isinstance(arguments, dict):
         kind = type(arguments).__name__
         raise OutputParseError(f"Tool '{call.name}' arguments must be a JSON object, got {kind}", raw=text)
-    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=arguments)
+    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=all_encodable(arguments))
 
 
 def parse_tool_arguments(tool_calls: Sequence[ToolCall]) -> list[ActionModel]:

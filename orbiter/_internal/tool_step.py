@@ -6,13 +6,13 @@ A failure is a result: `ToolResult(error=…)` goes to the model, which is often
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from orbiter import steps
+from orbiter._internal.encodable import encodable
 from orbiter.errors import ToolCallError
 from orbiter.steps import NO_TRAITS, Codec, Traits
 from orbiter.tool import Tool, ToolContext, _context, result_content
@@ -20,7 +20,6 @@ from orbiter.types import ToolResult, content_text
 
 # A call that is refused before it runs touches nothing, so it may be refused again.
 REFUSED_TRAITS = Traits(idempotent=True)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -67,19 +66,14 @@ def as_text(value: Any) -> str:
 def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
     """What a tool returned as the message that the model gets."""
     content = result_content(value)
-    if isinstance(content, str) and not content.isascii():
-        content = _encodable(content)
+    if isinstance(content, str):
+        content = encodable(content)
     return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=content)
 
 
 def error_of(invocation: ToolInvocation, error: str) -> ToolResult:
     """What went wrong as the message that the model gets."""
-    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=_encodable(error))
-
-
-def _encodable(text: str) -> str:
-    """Without lone surrogates (a file name that is no UTF-8 brings some): they would make every later request fail."""
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=encodable(error))
 
 
 async def invoke(invocation: ToolInvocation) -> ToolResult:

@@ -119,6 +119,17 @@ def test_parse_tool_arguments() -> None:
     ]
 
 
+def test_half_an_emoji_is_replaced_so_that_later_requests_can_be_sent() -> None:
+    escaped, raw = call("1", '{"q": "\\ud83d", "\\ude00": ["\\ud83d\\ude00"]}'), call("2", '{"q": "\ud83d"}')
+    found = parse_response(content="ah \ud83d", tool_calls=[escaped, raw], usage=None)
+    assert found.text == "ah \ufffd"
+    assert [each.arguments for each in parse_tool_arguments(found.tool_calls)] == [
+        {"q": "\ufffd", "\ufffd": ["\U0001f600"]},
+        {"q": "\ufffd"},
+    ]
+    found.model_dump_json()
+
+
 def test_the_text_of_seed_000() -> None:
     with pytest.raises(OutputParseError) as caught:
         parse_tool_arguments([call("1", "nope")])

@@ -132,6 +132,15 @@ async def test_an_append_is_written_whole_or_not_at_all(journal: Journal) -> Non
     assert len(await journal.read("r1")) == 2
 
 
+async def test_half_an_emoji_keeps_no_run_from_being_written(journal: Journal) -> None:
+    lease = await started(journal)
+    broken = ev.NodeOpened(node_id="a~0", kind="agent", name="a", info={"x\udc80": ["\ud83d!", 1, None, ("é",)]})
+    await journal.append(lease, [broken])
+    written = (await journal.read("r1"))[-1]
+    assert isinstance(written, ev.NodeOpened)
+    assert (written.info, written.ts) == ({"x\ufffd": ["\ufffd!", 1, None, ["é"]]}, broken.ts)
+
+
 async def test_one_fenced_append_fails_alone(journal: Journal, clock: Clock) -> None:
     stale = await started(journal, "r1")
     clock.jump(60)

@@ -1,0 +1,27 @@
+"""Text that can be sent and written down."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    r"""Without lone surrogates: UTF-8 has none, so that they would make every later request and record fail.
+
+    A file name that is no UTF-8 brings some, and so does a model that escapes half of an emoji (``"\ud83d"``).
+    """
+    return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def all_encodable(value: Any) -> Any:
+    """The same of every text, and every key, in a value as JSON has it."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {all_encodable(key): all_encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [all_encodable(item) for item in value]
+    return value
