@@ -80,7 +80,7 @@ _ADVICE = (
         "SQLITE_BUSY",
         f"; another process has held the write lock for {BUSY_TIMEOUT_MS // 1000} s (is one stopped with Ctrl-Z?)",
     ),
-    ("SQLITE_CANTOPEN", "; check that the path exists and may be opened"),
+    ("SQLITE_CANTOPEN", "; check that its directory can be written (even to read it), or copy it and use --state"),
     ("SQLITE_IOERR", "; the disk or the file system reports an error, or no space is left"),
 )
 

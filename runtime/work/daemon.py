@@ -91,9 +91,18 @@ def ensure_runtime(
         command += ["--settings", json.dumps(dict(settings))]
     until = time.monotonic() + timeout
     log = log_path(state)
-    rotate(log)
-    begin = log.stat().st_size if log.exists() else 0
-    said = _launch(command, root, log, until)
+    try:
+        rotate(log)
+        output = open_log(log)
+    except OSError as exc:
+        raise DaemonError(
+            f"cannot write the log {log}: {exc.strerror or exc}; choose another place with --state"
+        ) from exc
+    try:
+        begin = os.fstat(output).st_size
+        said = _launch(command, root, output, until)
+    finally:
+        os.close(output)
     if said is not None:
         return Running(int(said["pid"]), str(said.get("program", "")), started=True)
     # It died, or it is late. If somebody else's runtime came up meanwhile, that one is as good.
@@ -234,11 +243,10 @@ class _Conversation:
         return self._sock.recv(65536)
 
 
-def _launch(command: list[str], root: Path, log: Path, until: float) -> dict[str, Any] | None:
-    """Start the runtime; what it says when it is ready, None if it died or is late."""
+def _launch(command: list[str], root: Path, output: int, until: float) -> dict[str, Any] | None:
+    """Start the runtime with its log on `output`; what it says when it is ready, None if it died or is late."""
     ready, its_end = os.pipe()
     try:
-        output = open_log(log)
         try:
             # -c must not find the workspace's modules before ours: a swarm's `runtime.py` would be taken for us.
             environment = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -256,7 +264,6 @@ def _launch(command: list[str], root: Path, log: Path, until: float) -> dict[str
         except OSError as exc:
             raise DaemonError(f"cannot start {command[0]}: {exc.strerror or exc}") from exc
         finally:
-            os.close(output)
             os.close(its_end)
         return _heard(ready, until)
     finally:

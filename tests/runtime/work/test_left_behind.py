@@ -86,3 +86,9 @@ def test_a_holder_that_listens_to_nobody_is_named(tmp_path: Path, program: str, 
     with lock.acquire(tmp_path, program=program), pytest.raises(daemon.DaemonError) as raised:
         daemon.stop(tmp_path, timeout=0.1)
     assert advice.format(os.getpid()) in str(raised.value)
+
+
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runtime.log").mkdir()
+    with pytest.raises(daemon.DaemonError, match=r"cannot write the log .*runtime\.log: Is a directory; .*--state"):
+        daemon.ensure_runtime(tmp_path)
