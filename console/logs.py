@@ -9,6 +9,8 @@ import logging
 import traceback
 
 from console.output import note
+from orbiter.models.redact import redact
+from runtime.work.secrets import VAULT
 from screens.text import clean_line
 
 TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
@@ -29,6 +31,7 @@ class Noted(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
+            text = redact(text, VAULT.known())
             note(clean_line(f"{record.levelname.lower()}: {record.name}: {text}"))
         except Exception:
             self.handleError(record)

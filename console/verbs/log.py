@@ -9,6 +9,7 @@ import click
 from console.output import emit, note, say, speaks_unicode
 from console.verbs.frame import Refusal, reading, run_named, verb
 from console.workspace import workspace
+from runtime.judgement.audit import shown
 from runtime.link.log_verbs import whole_lines
 from runtime.record import events as ev
 from runtime.record.journal import Journal
@@ -66,6 +67,8 @@ def _tell(
     at: int, event: ev.Record, titles: dict[str, str] | None, pattern: Filter, *, faults: bool, as_json: bool
 ) -> None:
     looks = Looks(ev.utc_now(), UNICODE if speaks_unicode() else ASCII)
+    if isinstance(event, ev.IncidentAnswered):
+        event = event.model_copy(update={"params": shown(event.params)})
     row = ("", {"at": at, "event": event.model_dump(mode="json")})
     name = None if titles is None else lambda run_id: titles.get(run_id, run_id)
     for line in event_lines([row], looks, name):

@@ -21,9 +21,14 @@ class BadInput(ValueError):
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
-def is_secret(schema: Mapping[str, Any] | None) -> bool:
-    """Whether an answer must be kept out of the journal: the schema says ``format: password`` or ``writeOnly``."""
-    return schema is not None and (schema.get("format") == "password" or schema.get("writeOnly") is True)
+def is_secret(schema: Any) -> bool:
+    """Whether an answer must be kept out of the journal: the schema says ``format: password`` or ``writeOnly``, of the
+    whole or of any part.
+    """
+    if isinstance(schema, Mapping):
+        own = schema.get("format") == "password" or schema.get("writeOnly") is True
+        return own or any(map(is_secret, schema.values()))
+    return isinstance(schema, list) and any(map(is_secret, schema))
 
 
 def typed(schema: Mapping[str, Any] | None, value: Any) -> Any:

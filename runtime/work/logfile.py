@@ -11,6 +11,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from orbiter.models.redact import redact
+from runtime.work.secrets import VAULT
+
 NAME = "runtime.log"
 BYTES = 2 * 1024 * 1024
 KEPT = 3
@@ -18,10 +21,12 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class Legible(logging.Formatter):
-    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text."""
+    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text. What
+    looks like a key, and the secrets that operators gave, stand in none.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
+        text = redact(super().format(record), VAULT.known())
         if text.isprintable():
             return text
         return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -305,3 +305,13 @@ script(
     [Reply(calls=[Call("save", {"path": each, "text": "x"}) for each in ("data/a", "data/b", "c")]), "saved"],
 )
 savers = agent("savers", "", save)
+
+
+@tool(idempotent=True, failure="fail")
+async def unlock(door: str) -> str:
+    """An error that quotes a secret."""
+    raise PermissionError(f"Wrong password {await ask_operator('password?', SCHEMAS['secret'])} for {door}")
+
+
+script("zoo/locked_out", [Reply(calls=[Call("unlock", {"door": "front"})]), "in"])
+locked_out = agent("locked_out", "", unlock)

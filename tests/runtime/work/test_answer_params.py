@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runtime.judgement.inputs import is_secret
 from runtime.judgement.options import LABELS, option
 from runtime.record import events as ev
 from runtime.record.state import fold
@@ -87,6 +88,24 @@ def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
 def test_what_an_option_cannot_use_is_refused_by_name(option_id: str, params: dict[str, Any], said: str) -> None:
     with pytest.raises(BadCommand, match=said):
         checked(opened(), option_id, params)
+
+
+SECRET = {"type": "string", "format": "password"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "secret"),
+    [
+        (None, False),
+        (SECRET, True),
+        ({"type": "object", "properties": {"user": {"type": "string"}, "password": SECRET}}, True),
+        ({"type": "array", "items": SECRET}, True),
+        ({"anyOf": [{"type": "null"}, {"type": "string", "writeOnly": True}]}, True),
+        ({"type": "object", "properties": {"format": {"type": "string"}, "writeOnly": {"type": "boolean"}}}, False),
+    ],
+)
+def test_an_answer_with_a_secret_in_any_part_is_one(schema: dict[str, Any] | None, secret: bool) -> None:
+    assert is_secret(schema) is secret
 
 
 def test_what_fits_is_taken_in_its_type() -> None:

@@ -16,6 +16,7 @@ from runtime.judgement.report import build
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, OpenIncident, Refused
 from runtime.work.desk import BadCommand
+from runtime.work.logfile import Legible
 from tests.runtime.work.bench import ME, Bench
 
 AT = "swarm(noter...)~0"
@@ -193,6 +194,18 @@ async def test_a_secret_that_comes_back_in_a_result_or_an_error_is_in_no_file(be
     assert "Tr0ub4dor" not in state.output
     recorded = [node.result for node in state.nodes.values() if node.name == "leak"]
     assert "[redacted]" in json.dumps(recorded)
+
+
+async def test_a_secret_that_an_error_quotes_is_in_no_line_of_the_log(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench.driving():
+        run = await bench.start("locked_out")
+        await bench.answer(await only(bench, run), "input", value="Tr0ub4dor&3 z")
+        await bench.until(run, lambda s: len(s.incidents) == 2)
+    written = [Legible().format(record) for record in caplog.records]
+    assert [text for text in written if "Wrong password" in text]
+    assert not [text for text in written if "Tr0ub4dor" in text]
 
 
 async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
