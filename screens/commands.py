@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 
 _NOT_LISTED: Final = frozenset({"prompt", "editor", "palette"})
 """Contexts whose keys only mean something where the focus is. A decision is made in its prompt, never by a name."""
+_EVERYWHERE: Final = 2
 _MOVES: Final = 3
+_MOST_WANTED: Final = 5
+"""Runs that need a decision and stand near the top; all of them are among the runs."""
 _OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"), "app.up": ("back",)}
 
 
 def commands(screen: LinkedScreen) -> list[Command]:
-    """All of them: first what this screen has keys for, last what only moves a cursor."""
+    """All of them, in the order in which they are looked for: places, the runs that need a decision most, what this
+    screen has keys for, what every screen has; last what only moves a cursor.
+    """
     found: dict[str, Command] = {}
     actions = sorted(_actions(screen), key=lambda ranked: ranked[0])
-    here = [command for rank, command in actions if rank < _MOVES]
+    here = [command for rank, command in actions if rank < _EVERYWHERE]
+    everywhere = [command for rank, command in actions if rank == _EVERYWHERE]
     moves = [command for rank, command in actions if rank == _MOVES]
-    others = (*_pages(screen), *_places(screen), *_orders(screen), *_looks(screen), *_runs(screen))
-    for command in (*here, *others, *moves):
+    others = (*everywhere, *_pages(screen), *_orders(screen), *_looks(screen), *_runs(screen))
+    for command in (*_places(screen), *_waiting(screen), *here, *others, *moves):
         found.setdefault(command.name, command)
     return list(found.values())
 
@@ -71,7 +77,7 @@ def _rank(binding: Binding) -> int:
     context = (binding.id or "").partition(".")[0]
     if context in ("tree", "page") or (context == "list" and not binding.show):
         return _MOVES
-    return 2 if context == "app" else 0 if binding.show else 1
+    return _EVERYWHERE if context == "app" else 0 if binding.show else 1
 
 
 def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:
@@ -150,10 +156,24 @@ def _looks(screen: LinkedScreen) -> Iterator[Command]:
         yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)))
 
 
+def _waiting(screen: LinkedScreen) -> Iterator[Command]:
+    """The runs that need a decision, the most urgent first; each opens at that decision."""
+    first = {found.run_id: found.opened.incident_id for found in reversed(screen.session.decisions())}
+    most = dict.fromkeys(found.run_id for found in screen.session.decisions())
+    for run_id in list(most)[:_MOST_WANTED]:
+        if (run := screen.link.summaries.get(run_id)) is not None:
+            act = partial(screen.post_message, OpenRun(run_id, first[run_id]))
+            yield _run(screen, run, "Decide: it waits for you", act)
+
+
 def _runs(screen: LinkedScreen) -> Iterator[Command]:
     looks = screen.session.looks()
     for found in reversed(list(screen.link.summaries.values())):
-        named = looks.line(found.id, 40)
         state = f"Go to it: {looks.line(found.state, 20)}"
-        act = partial(screen.post_message, OpenRun(found.id))
-        yield Command(f"run {title_of(found, looks)} {named}", state, act, also=(named, f"run {named}"))
+        yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
+
+
+def _run(screen: LinkedScreen, run: Summary, does: str, act: Callable[[], object]) -> Command:
+    looks = screen.session.looks()
+    named = looks.line(run.id, 40)
+    return Command(f"run {title_of(run, looks)} {named}", does, act, also=(named, f"run {named}"))

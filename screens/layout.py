@@ -104,12 +104,9 @@ def fit(columns: Sequence[Column], width: int) -> tuple[int, ...]:
             extra = left * columns[index].grow // shares
             widths[index] += extra
         widths[growing[0]] += left - sum(left * columns[index].grow // shares for index in growing)
-    for index in sorted(kept, key=lambda index: -widths[index]):
-        if left >= 0:
-            break
-        taken = min(widths[index] - 1, -left)
-        widths[index] -= taken
-        left += taken
+    for _ in range(-left):  # the widest gives, so that none is lost while another has room
+        widest = max(kept, key=lambda index: widths[index])
+        widths[widest] = max(1, widths[widest] - 1)
     return tuple(widths)
 
 

@@ -61,6 +61,15 @@ class RunListScreen(ListScreen):
         self._draw_preview()
         self.refresh_bindings()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where nothing is listed there is nothing to freeze or abort."""
+        if action in ("pause", "abort"):
+            return self.is_mounted and bool(self.chosen)
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        return "no run is listed" if action in ("pause", "abort") and not self.chosen else super().why_not(action)
+
     # -- what is done to runs --------------------------------------------------------------------------------
 
     def runs_of(self, key: str) -> Sequence[str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from runtime.link.client import LinkError
-from screens.layout import span
+from screens.layout import Row, span
 from screens.link import Session
 from screens.views.start import COLUMNS, BadLimits, known_refs, limits_of, suggested
 from screens.widgets.bar import Bar
@@ -31,10 +33,34 @@ _FIELDS = (
 
 
 class Suggestions(LiveList):
-    """References to choose from, on the ground of a dialog."""
+    """References to choose from, on the ground of a dialog. Where there are none the focus passes it by; whoever types
+    while it has the focus goes on in the field above it.
+    """
 
     GROUND: ClassVar[str] = "panel"
     DEFAULT_CSS = "Suggestions { background: $panel; }"
+
+    @dataclass
+    class Typed(Message):
+        """Text was typed or pasted, which the list has no use for."""
+
+        text: str
+
+    def suggest(self, rows: Sequence[Row], otherwise: str) -> None:
+        """Show these; where there are none, say `otherwise`."""
+        self.empty = otherwise
+        self.can_focus = bool(rows)
+        self.show(rows)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.is_printable and event.character:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Typed(event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.post_message(self.Typed(event.text.strip().partition("\n")[0]))
 
 
 class StartScreen(ModalScreen[str]):
@@ -90,7 +116,7 @@ class StartScreen(ModalScreen[str]):
     def on_mount(self) -> None:
         editor = self.query_one("#input", Editor)
         editor.single = False  # `enter` makes a new line here
-        self._suggest()
+        self._fill(self._ref)
         self.run_worker(self._look(), group="look", exit_on_error=False)
 
     async def _look(self) -> None:
@@ -103,7 +129,15 @@ class StartScreen(ModalScreen[str]):
         self._root, self._found = str(found["root"]), [str(ref) for ref in found["refs"]]
         typed = self._value("ref")
         if self._root and typed == self._ref:
-            self.query_one("#ref", Input).value = self._relative(typed)
+            self._fill(self._relative(typed))
+        else:
+            self._suggest()
+
+    def _fill(self, ref: str) -> None:
+        """Put in what is likely meant, selected: typing replaces it."""
+        field = self.query_one("#ref", Input)
+        field.value = ref
+        field.action_select_all()
         self._suggest()
 
     def _suggest(self) -> None:
@@ -115,7 +149,11 @@ class StartScreen(ModalScreen[str]):
         typed = self._value("ref")
         searched = "" if typed == self._relative(self._ref) else typed
         rows = suggested(searched, known, self._found, self._session.looks())
-        self.query_one(Suggestions).show(rows)
+        is_known = self._relative(typed) in (*known, *self._found)
+        listed = self.query_one(Suggestions)
+        if not rows and listed.has_focus:
+            self.set_focus(self.query_one("#ref"))
+        listed.suggest(rows, "Found." if is_known else "Nothing to suggest." if typed else "")
 
     def _value(self, name: str) -> str:
         field = self.query(f"#{name}")
@@ -153,6 +191,12 @@ class StartScreen(ModalScreen[str]):
         """A suggestion is taken over; the input comes next."""
         self.query_one("#ref", Input).value = message.key
         self.query_one("#input", Editor).focus()
+
+    def on_suggestions_typed(self, message: Suggestions.Typed) -> None:
+        """It belongs into the field above."""
+        field = self.query_one("#ref", Input)
+        field.replace(message.text, *field.selection)
+        self.set_focus(field)
 
     def on_key(self, event: events.Key) -> None:
         """From the swarm's field down to what is suggested, and back."""

@@ -17,7 +17,7 @@ COLUMNS: Final = (
     Column("who", width=10, grow=1),
     Column("by", width=8, drop=3),
     Column("what", width=20, grow=2),
-    Column("took", width=6, right=True),
+    Column("took", width=6, right=True, drop=2),
     Column("about", width=20, grow=4, drop=1),
 )
 DECISION: Final = "decision:"

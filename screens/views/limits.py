@@ -21,8 +21,8 @@ COLUMNS: Final = (
     Column("of", width=16, grow=2),
     Column("limit", width=11),
     Column("used", width=10),
-    Column("how much", width=21),
-    Column("about", width=22, grow=4, drop=1),
+    Column("how much", width=21, drop=1),
+    Column("about", width=22, grow=4, drop=2),
 )
 BREAKER: Final = "breaker:"
 LIMIT: Final = "limit:"

@@ -10,7 +10,7 @@ from screens.layout import Column, Row, span
 from screens.views.filter import Filter
 from screens.views.looks import Looks
 
-COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12))
+COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12, drop=1))
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 

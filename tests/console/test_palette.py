@@ -55,6 +55,22 @@ async def test_the_palette_lists_what_can_be_done_here_with_its_keys() -> None:
         await until(pilot, lambda: here(pilot).query_one("#panes").has_class("-tree"))
 
 
+async def test_without_text_places_and_decisions_stand_first_and_movement_last() -> None:
+    async with console(digest(), finished()) as (pilot, desk):
+        names = [command.name for command in commands(here(pilot))]
+        waiting = next(iter(desk.incidents.values())).run_id
+        places = len(PLACES)
+        assert names[:places] == list(PLACES)
+        assert names[places].startswith("run ")
+        assert names[places].endswith(waiting)
+        assert names.index("filter") < names.index("help") < names.index("theme orbiter-dark") < names.index("down")
+        assert {"down", "up", "page down", "first", "last"} <= set(names[names.index("down") :])
+        await asked(pilot, waiting)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert here(pilot).incident_id
+
+
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
 async def test_both_keys_open_it_and_escape_leaves_it(key: str) -> None:
     async with console(digest()) as (pilot, desk):

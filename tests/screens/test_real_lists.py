@@ -101,9 +101,9 @@ async def test_the_form_says_what_the_loader_says_and_starts_what_it_is_correcte
     async with on_a_runtime(tmp_path, SwarmsScreen) as (pilot, link):
         await pilot.press("s")
         await until(pilot, lambda: "net.py:reacher" in text_of(pilot))
-        await pilot.press(*"typo.py:one", "tab", "tab", *"to the db", "ctrl+s")
+        await pilot.press(*"typo.py:one", "tab", *"to the db", "ctrl+s")
         await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
-        await pilot.press("shift+tab", "shift+tab", *["backspace"] * len("typo.py:one"), *"reach", "down", "enter")
+        await pilot.press("shift+tab", *["backspace"] * len("typo.py:one"), *"reach", "down", "enter")
         await pilot.press("tab", "tab", *"max_steps=nine", "ctrl+s")
         await until(pilot, lambda: "write name=number" in text_of(pilot))
         await pilot.press(*["backspace"] * 4, "9", "ctrl+s")

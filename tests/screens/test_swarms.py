@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual import events
 from textual.widget import Widget
 
 from console.app import OrbiterApp
@@ -345,12 +346,70 @@ async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
         assert (started["ref"], started["input"], started["options"]) == ("two.py:b", "go", {})
 
 
+async def test_tab_passes_by_suggestions_that_are_not_there() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        await pilot.press("s", *"new.py:swarm")
+        await until(pilot, lambda: "Nothing to suggest." in text_of(pilot))
+        await pilot.press("tab", *"the input", "shift+tab", "x", "tab", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"]) == ("new.py:swarmx", "the input")
+
+
+async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.refs = ["jk.py:a", "two.py:b"]
+        await pilot.press("s")
+        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await pilot.press("tab", *"jk")
+        assert "jk" in line_with(pilot, "Swarm ")
+        await pilot.press("down")
+        pilot.app.post_message(events.Paste(".py:a\nand a second line"))
+        await until(pilot, lambda: "jk.py:a" in line_with(pilot, "Swarm "))
+        await until(pilot, lambda: "Found." in text_of(pilot))
+        assert "Nothing to suggest" not in text_of(pilot)
+        await pilot.press("tab", *"go", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"]) == ("jk.py:a", "go")
+
+
+async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
+        desk.refs = ["new.py:team"]
+        await pilot.press("s")
+        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        await pilot.press(*"new.py:team")
+        assert "translate" not in line_with(pilot, "Swarm ")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["ref"] for verb, args in desk.said if verb == "start") == "new.py:team"
+
+
+async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_in_sight() -> None:
+    async with showing(SwarmsScreen, size=(40, 10)) as (pilot, _):
+        await pilot.press("s", "x", "tab", "tab", "tab", *"no-limit", "ctrl+s")
+        await until(pilot, lambda: "no-limit: write" in text_of(pilot))
+        assert "no-limit" in line_with(pilot, "Limits")
+
+
+async def test_where_nothing_is_listed_no_key_for_runs_is_offered() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        await until(pilot, lambda: "s starts one" in text_of(pilot))
+        assert "freeze" not in text_of(pilot)
+        await pilot.press("p", "A")
+        story = workflow(1, 1)
+        desk.stories[story.run_id] = story
+        desk.changed()
+        await until(pilot, lambda: "p freeze" in text_of(pilot))
+
+
 async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:
     async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
         desk.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
         await pilot.press("s", "ctrl+s")
         await until(pilot, lambda: "Say which swarm" in text_of(pilot))
-        await pilot.press(*"typo.py:x", "tab", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
+        await pilot.press(*"typo.py:x", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
         await until(pilot, lambda: "write name=number" in text_of(pilot))
         await pilot.press(*"=2", "ctrl+s")
         await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
