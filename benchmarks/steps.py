@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import Ratio
+from benchmarks.by_hand import by_hand, workflow_by_hand
 from benchmarks.journal import Batching
-from benchmarks.looping import LONG, STEPS, Instant, agent, by_hand, plain, workflow, workflow_by_hand
+from benchmarks.looping import LONG, STEPS, Instant, agent, plain, workflow
 from orbiter.config import ModelConfig
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
