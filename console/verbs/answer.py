@@ -70,7 +70,10 @@ async def answer(  # noqa: PLR0917 - one option each
     *,
     as_json: bool,
 ) -> int:
-    """Answer an incident; the first answer counts. Whoever drives the run goes on from the failed step."""
+    """Answer an incident; the first answer counts. Whoever drives the run goes on from the failed step.
+
+    What is offered stands in: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
+    """
     given = {
         "arguments": json_object(arguments, "--arguments"),
         "model": model,

@@ -126,7 +126,10 @@ async def _each(  # noqa: PLR0917 - two callers, above
 @click.argument("what", metavar="tool:PATTERN|agent:PATTERN")
 @click.option("--clear", is_flag=True, help="Take the breakpoint away.")
 async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int:
-    """Make a run wait before tools or agents whose names match; * and ? stand for any letters and one."""
+    """Make a run wait before tools or agents whose names match; * and ? stand for any letters and one.
+
+    For example: break RUN 'tool:write_*'
+    """
     kind, colon, pattern = what.partition(":")
     if kind not in ("tool", "agent") or not colon or not pattern:
         raise Refusal(f"{what!r} is no place to stop at: write tool:NAME or agent:NAME, as in tool:send_*")
@@ -168,7 +171,10 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
 async def rewind(
     run: str, node: str, *, model: str, text: str | None, arguments: str | None, yes: bool, reason: str, as_json: bool
 ) -> int:
-    """Turn a run back to a node (its id, or a unique end of it), which then runs again."""
+    """Turn a run back to a node (its id, or a unique end of it), which then runs again.
+
+    For example: rewind RUN writer~1 --model openai:gpt-5-mini. The ids stand in: show RUN --json
+    """
     changes = _asked(model, text, arguments)
     _must_exist(run)
     async with writing() as journal:

@@ -156,15 +156,19 @@ def _print(state: RunState) -> None:
         say(f"\n{state.output or state.error}")
 
 
-@verb(json=False)
+@verb()
 @click.argument("run")
 @click.option("--reason", default="", help="Why; kept with the run.")
-async def abort(run: str, *, reason: str) -> int:
+async def abort(run: str, *, reason: str, as_json: bool) -> int:
     """End a run now. What is under way is cancelled; what is recorded stays."""
     async with writing() as journal:
         summary = await run_named(journal, run)
         if summary.state in RUN_TERMINAL:
             raise Refusal(f"run {summary.id} is over already: {state_word(summary.state)}")
         await journal.post(summary.id, AbortRequested(reason=reason, by=operator()))
-    note(f"run {summary.id}: asked to end")
+        summary = await journal.summary(summary.id) or summary
+    if as_json:
+        emit({"id": summary.id, "state": summary.state})
+    else:
+        note(f"run {summary.id}: asked to end")
     return 0

@@ -121,8 +121,8 @@ def moment(value: str, now: float) -> float | None:
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in"
-    " lower case.
+    """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in
+    lower case.
     """
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
 
@@ -144,11 +144,6 @@ def find(headers: Mapping[str, str], body: Any, text: str, *, now: float, resets
         or _from_text(text, now)
         or _from_resets(headers, text, at, resets)
     )
-
-
-def text_hint(text: str, *, now: float) -> Hint | None:
-    """The hint in words alone."""
-    return _from_text(text, now)
 
 
 def _from_headers(headers: Mapping[str, str], at: float) -> Hint | None:

@@ -91,11 +91,6 @@ class LineView(ScrollView, inherit_bindings=False):
                 first, last = changed_cells(before, now, width)
                 self.refresh(Region(first, index - top, last - first, 1))
 
-    def repaint_all(self) -> None:
-        """Forget what was painted: the ground under all of it changed."""
-        self._painted.clear()
-        self.refresh()
-
     def render_line(self, y: int) -> Strip:
         """One line of the visible part, as Textual's line API wants it."""
         if self._inks is None:

@@ -80,7 +80,9 @@ def test_a_report_reads_and_parses(program: Program, parked: Park) -> None:
 def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) -> None:
     parked()
     run = program.json("runs")[0]["id"]
-    assert program("abort", run, "--reason", "no longer needed").returncode == 0
+    (told,) = program.json("abort", run, "--reason", "no longer needed")
+    assert told["id"] == run
+    assert told["state"] == "queued"
     assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 1
     assert program.json("show", run)[0]["state"] == "aborted"
     again = program("abort", run)

@@ -149,7 +149,7 @@ def test_bodies(body: Any, seconds: float | None) -> None:
     ],
 )
 def test_words(text: str, seconds: float | None) -> None:
-    found = hints.text_hint(text, now=NOW)
+    found = hints.find({}, None, text, now=NOW)
     assert (found.seconds if found else None) == (pytest.approx(seconds) if seconds is not None else None)
 
 
