@@ -87,6 +87,8 @@ def rewind_requested(s: RunState, e: ev.RewindRequested) -> bool:
     if s.nodes and e.node_id not in s.nodes:
         return False
     s.rewind = e
+    if s.terminal:
+        s.abort = None  # it has been done; the run is to live again
     if s.phase not in ("running", "frozen"):  # a frozen run is turned back, and lies still until it is thawed
         s.phase = "queued"
     return True

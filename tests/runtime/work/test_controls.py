@@ -351,3 +351,27 @@ async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, cont
         state = await bench.ended(run)
     assert (state.phase, bench.effects) == ("completed", ["lingered"])
     assert state.nodes[tool].attempts == 1
+
+
+@pytest.mark.parametrize("by_answer", [False, True])
+async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
+    bench: Bench, controls: Controls, *, by_answer: bool
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        (incident,) = await bench.incidents(run)
+        if by_answer:
+            await bench.answer(incident, "abort")
+        else:
+            await bench.desk.abort(run, by=ME)
+        assert (await bench.ended(run)).phase == "aborted"
+        await controls.rewind(run, "asker~0", by=ME)
+        await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
+        (again,) = await bench.journal.incidents(run)
+        assert again.opened.incident_id != incident.opened.incident_id
+        await bench.answer(again, "input", value="you")
+        assert (await bench.ended(run)).phase == "completed"
+        await controls.rewind(run, "asker~0", by=ME)
+        await bench.until(run, lambda s: len(s.rewound) == 2 and bool(s.open_incidents))
+        await bench.desk.abort(run, by=ME)
+        assert (await bench.ended(run)).phase == "aborted", "an abort counts as often as it is said"
