@@ -132,6 +132,10 @@ def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
     return lines
 
 
+_OVERDUE_S = 3.0
+"""What is this late was not kept: nobody could have answered."""
+
+
 def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
     """What happens by itself, and in how long; nothing where nothing does."""
     if opened.deadline is None:
@@ -139,6 +143,9 @@ def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
     left = (opened.deadline - looks.now).total_seconds()
     safe = next((found.label for found in opened.options if found.id == opened.safe), opened.safe)
     when = f"in {whole_seconds(left + 1)}" if left > 0 else "now"
+    if left < -_OVERDUE_S:
+        # Nothing ran when it was due, or the run was frozen: then its time is given anew.
+        when = f"within {whole_seconds((opened.deadline - opened.ts).total_seconds())} anew"
     return span(f"{when}, without an answer: {looks.line(safe, 60)}", "severity-warning")
 
 

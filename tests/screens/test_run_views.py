@@ -424,6 +424,12 @@ def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
     assert deadline_line(opened, at(story)) == ()
     timed = opened.model_copy(update={"deadline": story.at + timedelta(seconds=70)})
     assert plain(deadline_line(timed, at(story))) == "in 1m11s, without an answer: Deny, with a word to the agent"
+    due = opened.model_copy(update={"deadline": story.at - timedelta(seconds=1)})
+    assert plain(deadline_line(due, at(story))).startswith("now, without an answer")
+    # Nothing ran when it was due: its whole time is given again.
+    long_ago = {"deadline": story.at - timedelta(seconds=9), "ts": story.at - timedelta(seconds=69)}
+    passed = opened.model_copy(update=long_ago)
+    assert plain(deadline_line(passed, at(story))).startswith("within 1m00s anew, without an answer: Deny")
 
 
 def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) -> ev.IncidentOpened:
