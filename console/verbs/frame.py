@@ -133,7 +133,7 @@ async def run_named(journal: Journal | None, name: str) -> Summary:
         exact = await journal.summary(name)
         if exact is not None:
             return exact
-        found = [each for each in await journal.runs(limit=10_000) if each.id.startswith(name)]
+        found = [each for each in await journal.runs(limit=10_000) if name and each.id.startswith(name)]
         if len(found) == 1:
             return found[0]
         if found:

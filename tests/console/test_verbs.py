@@ -80,6 +80,9 @@ def test_a_report_reads_and_parses(program: Program, parked: Park) -> None:
 def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) -> None:
     parked()
     run = program.json("runs")[0]["id"]
+    nobody = program("abort", "")
+    assert nobody.returncode == 2
+    assert "there is no run ''" in nobody.stderr, "an empty variable of a script begins every id"
     (told,) = program.json("abort", run, "--reason", "no longer needed")
     assert told["id"] == run
     assert told["state"] == "queued"
