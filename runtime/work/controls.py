@@ -35,6 +35,19 @@ class Effects(BadControl):
         self.nodes = tuple(nodes)
 
 
+def _aborted_at(state: RunState) -> set[str]:
+    """Ids of the steps whose incident was answered with the end of the whole run: coming there again ends it again."""
+    nodes = ((incident, state.nodes.get(incident.opened.node_id)) for incident in state.incidents.values())
+    return {
+        node.id
+        for incident, node in nodes
+        if node is not None
+        and node.is_step
+        and incident.answer is not None
+        and (incident.answer.option, incident.answer.reach) == ("abort", "run")
+    }
+
+
 class Controls:
     """Controls over the runs of one workspace."""
 
@@ -113,10 +126,16 @@ class Controls:
 
         Raises:
             Effects: effects would repeat, and `confirm` was not given.
-            BadControl: no such run or node, or changes that the node cannot take.
+            BadControl: no such run or node, changes that the node cannot take, or the run was aborted at a step that
+                stays.
         """
         state = await self._state(run_id)
         dropped = self._dropped(state, node_id)
+        if stays := _aborted_at(state) - dropped:
+            raise BadControl(
+                f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
+                " again: turn back to that node, or to one that holds both"
+            )
         changes = changes_for(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)
         if repeated and not confirm:

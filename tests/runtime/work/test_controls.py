@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -375,3 +376,19 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
         await bench.until(run, lambda s: len(s.rewound) == 2 and bool(s.open_incidents))
         await bench.desk.abort(run, by=ME)
         assert (await bench.ended(run)).phase == "aborted", "an abort counts as often as it is said"
+
+
+async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_beside_it(
+    bench: Bench, controls: Controls
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("stage")
+        (one, other) = await bench.incidents(run, 2)
+        await bench.answer(one, "abort")
+        before = await bench.ended(run)
+        beside = other.opened.node_id
+        with pytest.raises(BadControl, match=re.escape(one.opened.node_id)):
+            await controls.rewind(run, beside, confirm=True, by=ME)
+        assert await bench.state(run) == before, "nothing was asked of it"
+        await controls.rewind(run, one.opened.node_id, confirm=True, by=ME)
+        await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
