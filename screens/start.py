@@ -70,7 +70,7 @@ class StartScreen(ModalScreen[str]):
     """
 
     CSS_PATH = "start.tcss"
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]  # noqa: RUF012 - Textual's own
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (17, "-low"), (32, "-high")]  # noqa: RUF012 - Textual's own
     AUTO_FOCUS: ClassVar[str | None] = "#ref"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start", "Start", id="start.start"),
