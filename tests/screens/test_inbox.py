@@ -236,6 +236,25 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     assert not refused["deny"]
 
 
+def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_shown() -> None:
+    def commanded(number: int, line: str) -> Story:
+        story = Story(f"r{number}", f"t{number}")
+        tool = story.start("tool", "run", story.open("agent", "a", story.begin("Go.")), line=line)
+        action = {"tool": "run", "arguments": {"line": line}}
+        story.park(tool, DENIED, need="shell", fingerprint="f-shell", action=action)
+        return story
+
+    found = waiting_of(commanded(1, "ls"), commanded(2, "rm -r /"), commanded(3, "ls"))
+    looks = Looks(START)
+    assert [item.title for item in items_of(found, looks)][:2] == [
+        't1 · r1 · shell: run {"line": "ls"}',
+        't2 · r2 · shell: run {"line": "rm -r /"}',
+    ]
+    plan = plan_words("Grant", found, looks, proven=False, option="grant")
+    assert "the other 1 too" in plan
+    assert "1 ask for something else" in plan
+
+
 def test_the_plan_names_how_many_and_what_proved_right() -> None:
     found, looks = waiting_of(*[limited(n) for n in (1, 2, 3)]), Looks(START)
     first = plan_words("Retry operation", found, looks, proven=False)
