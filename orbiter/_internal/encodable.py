@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -25,3 +28,15 @@ def all_encodable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [all_encodable(item) for item in value]
     return value
+
+
+def json_of(model: BaseModel, **options: Any) -> str:
+    """The model as JSON (`options` as for `model_dump_json`), whatever its texts are.
+
+    Raises:
+        PydanticSerializationError: it holds what JSON cannot.
+    """
+    try:
+        return model.model_dump_json(**options)
+    except PydanticSerializationError:
+        return to_json(all_encodable(model.model_dump(**options))).decode()

@@ -102,9 +102,9 @@ async def stream(call: ModelCall, emit: Emit) -> Reply:
         assembly.add(chunk)
         reasoning = getattr(chunk, "reasoning_content", "")
         if reasoning:
-            emit("reasoning", reasoning)
+            emit("reasoning", encodable(reasoning))
         if chunk.delta:
-            emit("text", chunk.delta)
+            emit("text", encodable(chunk.delta))
     return reply_of(assembly.response())
 
 

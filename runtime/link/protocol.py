@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from orbiter._internal.encodable import json_of
 from runtime.record.events import GrantAdded, IncidentOpened, utc_now
 from runtime.record.state import Summary
 
@@ -38,7 +39,7 @@ class Message(BaseModel):
 
     def line(self) -> bytes:
         """One line of JSON, without its line feed."""
-        return self.model_dump_json(by_alias=True).encode()
+        return json_of(self, by_alias=True).encode()
 
 
 class Inboxed(BaseModel):

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from orbiter._internal.encodable import json_of
 from runtime.record import events as ev
 from runtime.record import sqlite_doctor
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
@@ -119,9 +120,7 @@ class SqliteJournal:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
         drafts = [encode(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().do(
-            Create(event.run_id, drafts, summary.model_dump_json(exclude_defaults=True))
-        )
+        result: bool = await self._write().do(Create(event.run_id, drafts, json_of(summary, exclude_defaults=True)))
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
@@ -142,7 +141,7 @@ class SqliteJournal:
     async def append(
         self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
     ) -> Sequence[ev.Record]:
-        text = summary.model_dump_json(exclude_defaults=True) if summary is not None else None
+        text = json_of(summary, exclude_defaults=True) if summary is not None else None
         drafts = [encode(event) for event in events]
         result: Sequence[ev.Record] = await self._write().do(
             Append(lease, drafts, text, lease.seq if seen is None else seen)

@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic_core import PydanticSerializationError, ValidationError, to_json
+from pydantic_core import PydanticSerializationError, ValidationError
 
-from orbiter._internal.encodable import all_encodable
+from orbiter._internal.encodable import json_of
 from runtime.record import events as ev
 from runtime.record.journal import JournalError
 
@@ -35,14 +35,8 @@ def encode(event: ev.Record) -> Draft:
     kind: str = getattr(event, "type", "")
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
     fresh = event.seq == 0 and not event.run_id and event.v == ev.VERSION and type(event) is not ev.UnknownEvent
-    left_out = None if fresh else _IN_COLUMNS
     try:
-        try:
-            body = event.model_dump_json(exclude_defaults=True, by_alias=True, exclude=left_out)
-        except PydanticSerializationError:
-            # A text that is no UTF-8, wherever it came from, must not keep a run from being written.
-            dumped = event.model_dump(exclude_defaults=True, by_alias=True, exclude=left_out)
-            body = to_json(all_encodable(dumped)).decode()
+        body = json_of(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
     except (PydanticSerializationError, ValueError) as exc:
         raise JournalError(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
     # The version is left out where it is 1, not where it is the default: defaults rise.
