@@ -27,9 +27,11 @@ async def begin(
     frozen = await _told(journal, ref)
     summary = fold([created, frozen] if frozen is not None else [created]).summary()
     new = await journal.create(created, summary, frozen=frozen)
+    # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
     if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
-        # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
         await journal.post(run_id, frozen)
+    elif new and frozen is not None and await _told(journal, ref) is None:
+        await journal.post(run_id, ev.RunThawed(by=by))
     return run_id
 
 

@@ -244,6 +244,22 @@ async def test_a_freeze_that_is_said_while_a_run_is_being_created_reaches_it(
     assert (await bench.state(await bench.start("plain"))).phase == "frozen"
 
 
+async def test_a_thaw_that_is_said_while_a_run_is_being_created_reaches_it(
+    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = bench.journal.create
+    await controls.freeze(by=ME)
+
+    async def thaw_first(*args: Any, **more: Any) -> bool:
+        await controls.thaw(by=ME)  # the run is not listed yet
+        return await create(*args, **more)
+
+    monkeypatch.setattr(bench.journal, "create", thaw_first)
+    run = await bench.start("plain")
+    async with bench.driving():
+        assert (await bench.ended(run)).phase == "completed"
+
+
 async def test_what_stands_is_read_once(bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
     await controls.freeze(ref="other.py:swarm", by=ME)
     asked: list[int] = []
