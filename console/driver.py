@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -52,13 +53,18 @@ class TimedFile:
 
 
 class GovernedDriver(LinuxDriver):
-    """Tells the app's `governor` of every write; puts the title of the terminal back at the end."""
+    """Tells the app's `governor` of every write; puts the title of the terminal back at the end.
+
+    Textual paints on stderr; where that is a file (`2>errors.txt`), the terminal is stdout.
+    """
 
     def __init__(self, app: Any, **given: Any) -> None:
         send_changed_cells_only()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
-        self._file: Any = TimedFile(self._file, app.governor, self._gone)
+        painted = sys.__stderr__ if sys.__stderr__ is not None and sys.__stderr__.isatty() else sys.__stdout__
+        assert painted is not None  # nothing opens the console without a terminal to write to
+        self._file: Any = TimedFile(painted, app.governor, self._gone)
 
     def _gone(self) -> None:
         """The terminal is not there any more, as a thread of ours has just found: end as after a hang-up."""

@@ -264,3 +264,14 @@ def test_a_broken_mouse_report_is_dropped(program: Program, report: bytes) -> No
         terminal.until("No runs yet")
         terminal.press("q")
         assert terminal.ended() == 0
+
+
+def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program) -> None:
+    log = program.directory / "errors.txt"
+    start = f"import os, sys; os.dup2(os.open({str(log)!r}, os.O_WRONLY | os.O_CREAT), 2); "
+    start += "os.execv(sys.executable, [sys.executable, '-m', 'console', '--embedded'])"
+    with Terminal("-c", start, cwd=program.directory) as terminal:
+        terminal.until("inbox")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert log.read_text() == ""
