@@ -22,6 +22,7 @@ from runtime.record.journal import JournalError
 NAME = "runtime.lock"
 RUN = "orbiter-console run"
 """The program of a holder that serves nobody: a `run` that drives by itself, in its terminal."""
+_WAY_OUT = "attach to it, or stop it (orbiter-console stop)"
 _PATIENCE_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
 
@@ -45,7 +46,8 @@ class Locked(JournalError):
     """Another process drives this workspace; `holder` says which."""
 
     def __init__(self, path: Path, holder: Holder) -> None:
-        super().__init__(f"{path.parent} is in use by {holder}: attach to it, or stop it (orbiter-console stop)")
+        way_out = "end it in its terminal, with ctrl+c" if holder.program == RUN else _WAY_OUT
+        super().__init__(f"{path.parent} is in use by {holder}: {way_out}")
         self.holder = holder
 
 

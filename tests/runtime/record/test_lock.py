@@ -121,3 +121,11 @@ def test_nobody_and_nowhere(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="--state"):
         lock.acquire(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("program", "way_out"), [("orbiter-console 1.0", "orbiter-console stop"), (lock.RUN, "ctrl\\+c")]
+)
+def test_who_is_kept_out_is_told_the_way_that_works(tmp_path: Path, program: str, way_out: str) -> None:
+    with lock.acquire(tmp_path, program=program), pytest.raises(lock.Locked, match=way_out):
+        lock.acquire(tmp_path)
