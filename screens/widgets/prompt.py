@@ -241,7 +241,8 @@ class Prompt(Vertical):
         keys["esc"] = "goes back"
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = view.asked_for(opened, choice, self._session.looks())
-        return joined((span(f"{choice.label}:", "ink-strong"), span(kind, "ink-accent"), joined(hints, ", ")), " ")
+        # The keys stand before what may be long: how it is sent and left must not be cut off.
+        return joined((span(f"{choice.label}:", "ink-strong"), joined(hints, ", "), span(kind, "ink-accent")), "  ")
 
     def _fit(self) -> None:
         """As high as needed, but never more than about half of the screen."""

@@ -326,6 +326,15 @@ async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> Non
         assert desk.said[0][1]["params"] == {"value": "4"}
 
 
+async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() -> None:
+    colours = [f"colour number {number}" for number in range(9)]
+    async with opened(asks({"type": "array", "items": {"enum": colours}})) as (pilot, _desk):
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i")
+        await until(pilot, lambda: shown(pilot, "enter sends, esc goes back  several"))
+
+
 async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
     async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, desk):
         await until(pilot, lambda: prompt_of(pilot).armed)

@@ -15,6 +15,7 @@ from runtime.record import events as ev
 from runtime.record import sqlite_schema
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import Summary
 from tests.runtime.record.journal_samples import created, started, summary, texts, warned
 
 
@@ -128,12 +129,16 @@ async def test_a_line_that_is_no_event_is_named(journal: SqliteJournal) -> None:
         await journal.read("r1")
 
 
-@pytest.mark.parametrize("text", ["\ud800", "ok\udfff"])
-async def test_text_that_is_no_text_is_refused(journal: SqliteJournal, text: str) -> None:
+@pytest.mark.parametrize(("text", "kept"), [("\ud800", "\ufffd"), ("ok\udfff", "ok\ufffd")])
+async def test_text_that_is_no_text_is_replaced_and_breaks_no_run(journal: SqliteJournal, text: str, kept: str) -> None:
     lease = await started(journal)
-    with pytest.raises(JournalError, match="cannot be written"):
-        await journal.append(lease, [ev.StepEnded(attempt=1, result=text)])
-    await journal.append(lease, [warned("fine")])
+    await journal.append(lease, [ev.StepEnded(attempt=1, result=text)], summary=Summary(id="r1", title=text))
+    written = (await journal.read("r1"))[-1]
+    assert isinstance(written, ev.StepEnded)
+    assert written.result == kept
+    found = await journal.summary("r1")
+    assert found is not None
+    assert found.title == kept
 
 
 async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
