@@ -170,9 +170,16 @@ EXCEPTIONS: tuple[Rule, ...] = (
         cause=Cause.CONTEXT_OVERFLOW,
     ),
     Rule(
+        # A tool's own bug, more often than not, and the stack is whole again: no reason to end the others' work.
         id="py.too-deep",
         source=_PY,
-        exception=("RecursionError", "MemoryError"),
+        exception=("RecursionError",),
+        cause=Cause.INTERNAL,
+    ),
+    Rule(
+        id="py.memory",
+        source=_PY,
+        exception=("MemoryError",),
         cause=Cause.INTERNAL,
         impact=Impact.PROCESS,
     ),

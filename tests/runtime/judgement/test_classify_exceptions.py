@@ -424,3 +424,13 @@ def test_no_record_makes_it_raise(record: dict[str, Any]) -> None:
 def test_a_record_that_is_no_mapping_is_unknown() -> None:
     nonsense: Any = ["not", "a", "record"]
     assert classify_record(nonsense).cause is Cause.UNKNOWN
+
+
+def test_a_recursion_without_end_is_one_nodes_trouble_and_no_memory_is_the_programs() -> None:
+    def tool() -> None:
+        tool()
+
+    with pytest.raises(RecursionError) as raised:
+        tool()
+    assert classify(raised.value, now=NOW).impact is not Impact.PROCESS
+    assert classify(MemoryError(), now=NOW).impact is Impact.PROCESS
