@@ -42,6 +42,13 @@ class Editor(TextArea):
         self.single = True
         self.cursor_blink = False  # nothing moves on the screen while nothing happens
 
+    def on_unmount(self) -> None:
+        """Be forgotten: Textual 8.2.8 lets the app hold whoever watches its theme for as long as it lives, and with a
+        text area its whole screen (`textual.reactive._watch`).
+        """
+        watchers = getattr(self.app, "__watchers", {}).get("theme", [])
+        watchers[:] = [watcher for watcher in watchers if watcher[0] is not self]
+
     def begin(self, text: str, *, single: bool) -> None:
         """Start from `text`."""
         self.single = single
