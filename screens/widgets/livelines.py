@@ -187,9 +187,14 @@ class LiveLines(LineView, can_focus=True):
         if self.cursor_key:
             self.post_message(self.Chosen(self, self.cursor_key))
 
+    def line_under(self, event: events.MouseEvent) -> int:
+        """The line that the mouse points at, in sight or not; -1 on a border, which is no line."""
+        at = event.get_content_offset(self)
+        return -1 if at is None else at.y + self.scroll_offset.y
+
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor; one on the cursor's line chooses it. The click that brings the focus only moves."""
-        index = event.y + self.scroll_offset.y
+        index = self.line_under(event)
         if not self.selectable(index):
             return
         if index == self._cursor and event.chain > 1:

@@ -110,7 +110,7 @@ class LiveList(LiveLines):
 
     def on_click(self, event: events.Click) -> None:
         """A click on the sign of folding folds."""
-        index = event.y + self.scroll_offset.y
+        index = self.line_under(event)
         row = self._rows.get(self.keys[index]) if 0 <= index < len(self.keys) else None
         if row is not None and row.fold is not None and event.x in (1, 2):
             event.prevent_default()

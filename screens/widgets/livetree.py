@@ -132,7 +132,7 @@ class LiveTree(LiveLines):
 
     def on_click(self, event: events.Click) -> None:
         """A click on the sign of folding folds."""
-        index = event.y + self.scroll_offset.y
+        index = self.line_under(event)
         if 0 <= index < len(self.keys):
             line = self._lines[self.keys[index]]
             sign = 1 + width_of((Span(line.rails),))

@@ -329,6 +329,19 @@ async def test_a_click_on_the_sign_folds() -> None:
         assert list(shown.keys) == ["root", "a", "b", "b1"]
 
 
+async def test_below_a_border_a_click_means_the_line_that_it_points_at() -> None:
+    shown = LiveTree(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 8)) as pilot:
+        shown.styles.border_top = ("solid", "red")
+        await tree_stage(pilot, shown, forest())
+        await pilot.click(shown, offset=(8, 3))
+        assert screen_text(pilot.app)[3].split()[-2] == shown.cursor_key == shown.keys[2]
+        await pilot.click(shown, offset=(8, 0))
+        assert shown.cursor_key == shown.keys[2]
+        await pilot.click(shown, offset=(3, 2))
+        assert list(shown.keys) == ["root", "a", "b", "b1"]
+
+
 # -- the page --------------------------------------------------------------------------------------------------
 
 
