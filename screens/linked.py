@@ -149,7 +149,10 @@ class LinkedScreen(TakenScreen):
     def _draw(self) -> None:
         if not self.is_mounted or not self.is_active:
             return
-        self.query_one("#crumbs", Bar).show(self.crumbs(), self._link_words())
+        crumbs = self.query_one_optional("#crumbs", Bar)
+        if crumbs is None:  # the screen is being taken down
+            return
+        crumbs.show(self.crumbs(), self._link_words())
         self._draw_lost()
         try:
             self.draw()

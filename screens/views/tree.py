@@ -74,11 +74,15 @@ class RunTree:
         return (state.id, state.lives, len(state.nodes), len(state.incidents), counts, self.only)
 
     def fresh(self, key: str) -> bool:
-        opened = self.state.nodes[key].opened_at
+        node = self.state.nodes.get(key)
+        opened = node.opened_at if node is not None else None
         return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH)
 
     def row(self, key: str) -> Row:
-        node = self.state.nodes[key]
+        """Empty for a node that a rewind dropped since the lines were worked out: the state does not wait for a look."""
+        node = self.state.nodes.get(key)
+        if node is None:
+            return Row(key, ((),) * len(COLUMNS))
         return Row(
             key,
             (

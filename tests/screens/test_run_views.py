@@ -234,6 +234,14 @@ def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first
     assert not RunTree(story.state, at(story.wait(30)), None, since).fresh(new)
 
 
+def test_a_node_that_a_rewind_dropped_since_the_last_look_is_an_empty_line() -> None:
+    story = digest()
+    tree = RunTree(story.state, at(story), None, START)
+    assert not any(plain(cell) for cell in tree.row("gone").cells)
+    assert len(tree.row("gone").cells) == len(tree.row(story.state.roots[0]).cells)
+    assert not tree.fresh("gone")
+
+
 # -- waits, status ---------------------------------------------------------------------------------------------
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from console.workspace import Workspace
 from tests.screens.pictures import PICTURES
 from tests.screens.test_livewidgets import screen_text
 
@@ -26,6 +28,8 @@ def somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"TZ": "UTC", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
         monkeypatch.setenv(name, value)
     time.tzset()
+    elsewhere = Path("/home/op/survey")
+    monkeypatch.setattr("console.settings.workspace", lambda: Workspace(elsewhere, elsewhere / ".orbiter"))
 
 
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")])
