@@ -79,7 +79,7 @@ class RunTree:
         return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH)
 
     def row(self, key: str) -> Row:
-        """Empty for a node that a rewind dropped since the lines were worked out: the state does not wait for a look."""
+        """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
         node = self.state.nodes.get(key)
         if node is None:
             return Row(key, ((),) * len(COLUMNS))
