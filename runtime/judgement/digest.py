@@ -34,7 +34,8 @@ class Digest(BaseModel):
 
     @property
     def empty(self) -> bool:
-        return not self.runs and not self.grants and not self.revoked
+        """Whether there is nothing to say. Steps alone, of runs that go on, are no news."""
+        return not self.sentences()
 
     def sentences(self) -> list[str]:
         """The digest in words, one line for each kind of thing."""

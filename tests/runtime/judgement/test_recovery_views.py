@@ -155,6 +155,15 @@ def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
     assert digest.digest([run], None).answered_by == {"ada": 1}
 
 
+def test_steps_of_a_run_that_goes_on_are_nothing_to_tell() -> None:
+    run: list[ev.Record] = [
+        ev.RunCreated(run_id="r1", ref="x:y", ts=at(0)),
+        ev.NodeOpened(run_id="r1", kind="agent", name="a", ts=at(50)),
+    ]
+    made = digest.digest([run], at(40))
+    assert (made.runs, made.sentences(), made.empty) == (("r1",), [], True)
+
+
 # -- notices -----------------------------------------------------------------------------------------------------------
 
 
