@@ -7,7 +7,7 @@ unless both names lead to the same workspace, and then it is the same run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from runtime.link import protocol as p
@@ -16,8 +16,9 @@ from runtime.link.view import StreamedText
 from runtime.record.events import GrantAdded
 from runtime.record.state import RunState, Summary
 
-ALL = frozenset({"freeze", "thaw", "looked", "ledger", "audit", "digest", "grants", "runs"})
-"""Verbs that, where they name nothing, are meant for every host."""
+ACTS = frozenset({"freeze", "thaw", "looked"})
+ALL = ACTS | {"ledger", "audit", "digest", "grants", "runs"}
+"""Verbs that, where they name nothing, are meant for every host; those of `ACTS` for every host that lets us act."""
 
 
 _WORST: tuple[Phase, ...] = ("lost", "connecting", "connected", "closed")
@@ -123,7 +124,8 @@ class SeveralClients:
         come by host.
 
         Raises:
-            LinkError: no host is named, and nothing says which is meant.
+            LinkError: no host is named, and nothing says which is meant; or some of those that were asked said no:
+                which, why, and where it was done.
             CommandRefused: a runtime said no.
             LinkLost: there is no runtime to ask.
         """
@@ -135,7 +137,9 @@ class SeveralClients:
         asked = {name: each for name, each in self.clients.items() if each.status.phase == "connected"}
         if not asked:
             raise LinkLost(self.status.reason or "no host is connected")
-        answers = await asyncio.gather(*(each.command(verb, **args) for each in asked.values()))
+        if verb in ACTS:
+            asked = {name: each for name, each in asked.items() if each.role == "operator"} or asked
+        answers = await _all_of({name: each.command(verb, **args) for name, each in asked.items()})
         if all(isinstance(answer, list) for answer in answers):
             return [row for answer in answers for row in answer]
         return dict(zip(asked, answers, strict=True))
@@ -217,3 +221,21 @@ class SeveralClients:
         if named:
             raise LinkError(f"no host here tells of {named}")
         return next(iter(self.clients.values())) if len(self.clients) == 1 else None
+
+
+async def _all_of(asked: Mapping[str, Awaitable[Any]]) -> list[Any]:
+    """What every host answered; when all have, for what one refuses another has done. Raises `LinkError`."""
+    answers = await asyncio.gather(*asked.values(), return_exceptions=True)
+    refusals: list[LinkError] = []
+    words: list[str] = []
+    for name, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, LinkError):
+            refusals.append(answer)
+            words.append(f"{name}: {answer}")
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            words.append(f"{name}: done")
+    if refusals:
+        raise refusals[0] if len(asked) == 1 else LinkError("; ".join(words)) from refusals[0]
+    return list(answers)

@@ -64,10 +64,12 @@ class SshProcess:
     def last_words(self) -> str:
         """The last line that ssh or the far shell said, cleaned by nobody: it goes through the gate where it is shown.
 
-        ssh's own words come last, except for what it says of the end of a connection that had been there.
+        ssh's own words come last, except for what it says of the end of a connection that had been there, or of one
+        over a jump host, which has said why it ended before.
         """
         lines = [line for line in self._said if line and not line.startswith("Connection to ")]
-        return lines[-1][:300] if lines else ""
+        causes = [line for line in lines if "UNKNOWN port" not in line and not line.startswith("kex_exchange_")]
+        return (causes or lines)[-1][:300] if lines else ""
 
     def end(self) -> None:
         """Hang up, wait for it, kill it if it stays."""

@@ -136,6 +136,13 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
     await denied.until(lambda: denied.status.phase == "lost")
     assert denied.status.reason == "ssh: far: Permission denied (publickey): a login is needed"
     assert denied.asks
+    (tmp_path / "refuse").write_text(  # as OpenSSH 9.2 says it where the jump host wants a login
+        "anna@jump: Permission denied (publickey).\nkex_exchange_identification: Connection closed by remote host\n"
+        "Connection closed by UNKNOWN port 65535\n"
+    )
+    jumping = _console(consoles, ssh, tmp_path)
+    await jumping.until(lambda: jumping.status.phase == "lost")
+    assert jumping.status.reason == "ssh: anna@jump: Permission denied (publickey): a login is needed"
     (tmp_path / "refuse").write_text("ssh: connect to host far port 22: Network is unreachable\n")
     away = _console(consoles, ssh, tmp_path)
     await away.until(lambda: "Network is unreachable" in away.status.reason)

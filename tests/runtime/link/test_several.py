@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import LinkClient, LinkError, LinkLost
+from runtime.link.client import CommandRefused, LinkClient, LinkError, LinkLost
 from runtime.link.several import SeveralClients
 from runtime.link.transport import UnixTransport
 from runtime.record import events as ev
@@ -111,3 +111,25 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     with pytest.raises(LinkLost):
         await two.clients.command("runs")
     assert not two.clients.asks
+
+
+async def test_what_is_meant_for_all_goes_where_one_may_act_and_what_one_host_refuses_is_said_with_the_rest(
+    two: Two,
+) -> None:
+    left = two.clients.clients["left"]
+    two.clients.clients["right"] = looking = LinkClient(UnixTransport(two.right.state_dir, role="viewer"))
+    looking.start()
+    await two.until_connected()
+    assert two.clients.role == "operator"
+    assert set(await two.clients.command("freeze", reason="for lunch")) == {"left"}
+    with pytest.raises(CommandRefused, match="viewer"):
+        await two.clients.command("freeze", where="right")
+    two.clients.clients = {"right": looking}
+    with pytest.raises(CommandRefused, match="viewer"):
+        await two.clients.command("freeze")
+    two.clients.clients = {"left": left, "right": looking}
+    looking.hello = looking.hello and looking.hello.model_copy(update={"role": "operator"})  # as one that changed
+    with pytest.raises(LinkError, match=r"^left: done; right: a viewer may look, not act$"):
+        await two.clients.command("freeze")
+    with pytest.raises(LinkError, match=r"^left: runs: no_such: .*; right: runs: no_such: "):
+        await two.clients.command("runs", no_such="argument")
