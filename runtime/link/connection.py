@@ -84,6 +84,7 @@ class Connection:
                 self._take(line)
 
     def _take(self, line: bytes) -> None:
+        first, self._heard = not self._heard, True  # also one that is refused: what a pump says must not be said anew
         try:
             message = p.from_console(line)
             if isinstance(message, p.Part):
@@ -94,7 +95,6 @@ class Connection:
         except p.BadMessage as exc:
             self.refuse(exc.error, str(exc))
             return
-        first, self._heard = not self._heard, True
         match message:
             case p.As():
                 self._call(message.name, first=first)

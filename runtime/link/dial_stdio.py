@@ -44,7 +44,8 @@ def dial_stdio(
         return REFUSED
     with sock:
         if name:
-            sock.sendall(json.dumps({"t": "as", "name": name[:100]}).encode() + b"\n")
+            shown = name.encode(errors="replace").decode()  # an argument need not be UTF-8, a message must
+            sock.sendall(json.dumps({"t": "as", "name": shown[:100]}).encode() + b"\n")
         threading.Thread(target=_up, args=(sock,), daemon=True).start()
         _down(sock)
     return 0

@@ -483,6 +483,18 @@ async def test_who_is_at_the_far_end_of_a_pump(bench: Bench) -> None:
     await raw.end()
 
 
+async def test_a_name_that_is_refused_leaves_room_for_no_other(bench: Bench) -> None:
+    """What a pump says comes first; whoever dials through it says what follows."""
+    await bench.started()
+    await bench.serve()
+    raw = await Raw.dial(bench)
+    await raw.hear()
+    raw.say(b'{"t":"as","name":""}\n' + p.As(name="eve").line() + b"\n")
+    said = [await raw.hear(), await raw.hear()]
+    assert [each.error for each in said if isinstance(each, p.Refused)] == ["bad_message", "too_late"]
+    await raw.end()
+
+
 async def test_a_stale_revision_is_refused(bench: Bench) -> None:
     driver = await bench.started()
     await driver.incident("i-1", revision=2)

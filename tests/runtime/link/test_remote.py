@@ -127,6 +127,27 @@ async def test_a_viewers_key_can_only_look_and_a_name_is_set_by_the_forced_comma
     assert by[0].startswith("anna (")
 
 
+@pytest.mark.parametrize(("name", "called"), [(b"Zo\xeb", "Zo?"), ("Zoë".encode(), "Zoë"), (b"z" * 101, "z" * 100)])
+async def test_any_name_of_a_forced_command_is_the_one_that_counts(bench: Bench, name: bytes, called: str) -> None:
+    await bench.started()
+    await bench.serve()
+    process = await asyncio.create_subprocess_exec(
+        *shlex.split(REMOTE), "dial-stdio", "--as", name,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=bench.workspace, env={**os.environ, "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    said = b'{"t":"as","name":"eve"}\n{"t":"command","id":"x","verb":"abort","args":{"run_id":"run-1"}}\n'
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(said)
+    lines = [json.loads(await process.stdout.readline()) for _ in range(3)]
+    assert [line["t"] for line in lines] == ["hello", "refused", "reply"]
+    process.stdin.close()
+    assert await process.wait() == 0
+    journal = await bench.open()
+    (by,) = [event.by.name for event in await journal.read("run-1") if event.type == "run.abort_requested"]  # type: ignore[attr-defined]
+    assert by.startswith(f"{called} (")
+
+
 async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
     console = _console(consoles, ssh, tmp_path)
     await console.until(lambda: console.status.phase == "lost")
