@@ -7,6 +7,7 @@ terminal already shows something; so does the runtime itself, where one has to b
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from screens.linked import LinkedScreen
     from screens.messages import ChooseTheme, GoStep, OpenHome, OpenPlace, OpenRun
     from screens.views.settings import Setting
+
+log = logging.getLogger(__name__)
 
 TICK = 1.0
 LAST_WORD_S = 1.0
@@ -102,6 +105,8 @@ class OrbiterApp(TakingApp):
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
+        self._stood: History | None = None
+        """The history when the screen that stands was opened."""
         self._places: dict[str, LinkedScreen] = {}
 
     def compose(self) -> ComposeResult:
@@ -277,7 +282,16 @@ class OrbiterApp(TakingApp):
         """Show what the history says. A place stays as it was left; a run is looked at anew."""
         here, above = self.history.here, self.history.above()
         assert here is not None
-        screen = self._screen_of(here, incident_id)
+        try:
+            screen = self._screen_of(here, incident_id)
+        except Exception as exc:  # a place that is broken must not take the others away from whoever decides
+            if self._stood is None:
+                raise
+            self.history = self._stood
+            log.exception("a screen could not be opened")
+            self._tell(f"This cannot be opened, please report it: {type(exc).__name__}: {exc}", "error")
+            return
+        self._stood = replace(self.history)
         screen.came_from = (self._title_of(above),) if above is not None else ()
         if len(self.screen_stack) > 1:
             self.switch_screen(screen)

@@ -354,8 +354,7 @@ class Prompt(Vertical):
             self._hint()
         elif self.mode == "lifetime":
             self._lifetime, self._matched = choice.option, ""
-            self._to("confirm")
-            self._paint(afresh=True)
+            self._turn("confirm")
             if self.opened is not None:
                 self.post_message(self.Proposed(self.opened.incident_id, choice.option))
         elif self.mode == "confirm":
@@ -366,8 +365,7 @@ class Prompt(Vertical):
             self._hint()
         elif choice.need == "lifetime":
             self._choice = choice
-            self._to("lifetime")
-            self._paint(afresh=True)
+            self._turn("lifetime")
         elif choice.need:
             self._type(choice)
         else:
@@ -377,8 +375,15 @@ class Prompt(Vertical):
         if self.mode == "choose":
             self.post_message(self.Left())
         else:
-            self._to("choose")
-            self._paint(afresh=True)
+            self._turn("choose")
+
+    def _turn(self, mode: Mode) -> None:
+        """Offer other choices: a letter means something else there (`a` is "always", then "abort"), so keys that were
+        on their way decide nothing.
+        """
+        self._to(mode)
+        self._paint(afresh=True)
+        self._disarm()
 
     def _type(self, choice: Choice) -> None:
         assert self.opened is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ from screens.help import HelpScreen
 from screens.home import FIRST_USE, HomeScreen
 from screens.layout import plain
 from screens.link import Session
+from screens.places import PLACES
 from screens.run import RunScreen
+from screens.settings import SettingsScreen
 from screens.widgets.bar import Bar
 from screens.widgets.choices import Choices
 from screens.widgets.livelist import LiveList
@@ -86,6 +89,14 @@ async def armed(pilot: Pilot[None]) -> Prompt:
     prompt = prompt_of(pilot)
     await until(pilot, lambda: prompt.armed and prompt.has_class("-shown"))
     return prompt
+
+
+async def pressed(pilot: Pilot[None], *keys: str) -> None:
+    """Each of them when the prompt takes it: it arms anew whenever it offers other choices."""
+    for key in keys:
+        await armed(pilot)
+        await pilot.press(key)
+    await armed(pilot)
 
 
 def answers(desk: Desk) -> list[tuple[str, dict[str, Any]]]:
@@ -188,6 +199,23 @@ async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
         assert len(set(seen)) == 3
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+
+
+async def test_a_place_that_cannot_be_opened_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console(Story("run-1", "ask", START)) as (pilot, _):
+        with monkeypatch.context() as broken:
+            broken.setitem(PLACES, "settings", PLACES["settings"]._replace(module="screens.nowhere"))
+            await pilot.press("6")
+            await settled(pilot)
+            assert isinstance(pilot.app.screen, HomeScreen)
+            assert "This cannot be opened" in text_of(pilot)
+            assert "screens.nowhere" in text_of(pilot)
+        await pilot.press("6")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, SettingsScreen)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, HomeScreen)
 
 
 async def test_n_says_that_nothing_waits() -> None:
@@ -392,21 +420,30 @@ async def test_a_standing_grant_takes_the_capital_letter_a_lifetime_and_a_confir
         await armed(pilot)
         await pilot.press("G")
         assert "in every run of this workspace" in text_of(pilot)
-        await pilot.press("enter")
-        await pilot.press("G", "s")
+        await pressed(pilot, "enter", "G", "s")
         assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
         await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
-        await pilot.press("enter", "G", "s", "down", "enter")
+        await pressed(pilot, "enter", "G", "s", "down", "enter")
         assert desk.said == []
         await pilot.press("y")
         await until(pilot, lambda: bool(desk.said))
         assert answers(desk) == [("grant", {"for": "swarm"})]
 
 
+async def test_a_letter_that_was_on_its_way_does_not_mean_another_choice() -> None:
+    """`a` is "in every run" among the lifetimes, and "abort" among the options that stand there a moment later."""
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        prompt = await armed(pilot)
+        prompt._session = replace(prompt._session, arm_after=NEVER)
+        await pilot.press("G", "a", "escape", "a", "g")
+        assert (prompt.mode, prompt.armed, desk.said) == ("choose", False, [])
+        assert "ignored 3 keys typed before" in text_of(pilot)
+
+
 async def test_escape_leads_back_from_a_standing_grant() -> None:
     async with console(digest(), run_id="run-1") as (pilot, desk):
         prompt = await armed(pilot)
-        await pilot.press("G", "r", "escape")
+        await pressed(pilot, "G", "r", "escape")
         assert prompt.mode == "choose"
         assert desk.said == []
 

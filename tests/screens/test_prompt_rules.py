@@ -25,6 +25,7 @@ from tests.console.test_app import (
     asks_for_input,
     broken,
     console,
+    pressed,
     prompt_of,
     text_of,
     until,
@@ -60,7 +61,7 @@ async def test_rule_3_the_focus_is_on_the_harmless_choice_and_enter_grants_nothi
         assert choices(incident_of(desk.stories["run-1"]), Looks(START))[0].option == LATER
         await pilot.press("down", "enter")
         assert "enter does not grant" in text_of(pilot)
-        await pilot.press("G", "a", "enter")
+        await pressed(pilot, "G", "a", "enter")
         assert prompt_of(pilot).mode == "choose"  # enter took "Back", on which the cursor was
         assert desk.said == []
 
@@ -99,7 +100,7 @@ def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
 async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_would_have_matched() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
         await armed(pilot)
-        await pilot.press("G", "s")
+        await pressed(pilot, "G", "s")
         await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
         assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
 
