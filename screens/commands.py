@@ -110,7 +110,8 @@ def _orders(screen: LinkedScreen) -> Iterator[Command]:
         yield Command("freeze", "Freeze this run: no new step begins", partial(order, screen, "freeze", here))
         yield Command("thaw", "Let this run go on", partial(order, screen, "thaw", here))
         yield Command("abort", "End this run now; asks first", partial(order, screen, "abort", here))
-    why_not = "" if screen.link.status.phase == "connected" else "there is no runtime"
+    reached = screen.link.status.phase == "connected" or any(screen.link.host_names)
+    why_not = "" if reached else "there is no runtime"
     for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
         yield Command(f"{verb} everything", words, partial(order, screen, verb, None), why_not=why_not)
     for found in reversed(going):
@@ -132,7 +133,7 @@ _DONE: Final = {
 def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
     """Say a verb of a run, or of all; what ends something, or all at once, is asked about first."""
     looks = screen.session.looks()
-    what = "every run" if run is None else f"the run {title_of(run, looks)}"
+    what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
     question = ""
     if verb == "abort":
         question = f"Abort {what}? Steps under way are cancelled, nothing is done again."
@@ -145,6 +146,13 @@ def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
 
     page = BatchScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
     screen.app.push_screen(page)
+
+
+def _out_of_reach(screen: LinkedScreen) -> str:
+    """What an order to all does not reach: of several hosts, one that is lost must not keep it from the others."""
+    looks = screen.session.looks()
+    away = [looks.line(found.host, 40) for found in screen.link.qualities if found.host and found.phase != "connected"]
+    return f" (but not on {', '.join(away)}: out of reach)" if away else ""
 
 
 # -- looks and runs ------------------------------------------------------------------------------------------------

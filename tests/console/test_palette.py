@@ -11,6 +11,7 @@ from textual.widgets import Input
 from console.app import OrbiterApp
 from console.keymap import keymap
 from console.preferences import Preferences
+from runtime.link.client import Quality
 from screens.commands import commands
 from screens.home import HomeScreen
 from screens.keymap import actions
@@ -165,6 +166,21 @@ async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
         assert len(names) == len(set(names))
         assert {"inbox", "next decision", "quit", "freeze everything", "theme orbiter-dark"} <= set(names)
         assert not {"grant", "deny", "retry"} & set(names)
+
+
+async def test_a_host_that_is_lost_keeps_an_order_to_all_from_no_other_and_is_named() -> None:
+    async with console(going(), size=(130, 36)) as (pilot, desk):
+        desk.lose("two: gone")
+        (found,) = (each for each in commands(here(pilot)) if each.name == "freeze everything")
+        assert found.why_not == "there is no runtime"
+        desk.host_names = ("one",)
+        desk.qualities = (Quality("one", "connected"), Quality("two", "lost"))
+        await asked(pilot, "freeze every")
+        await pilot.press("enter")
+        await until(pilot, lambda: "y does it" in text_of(pilot))
+        assert "every run (but not on two: out of reach)" in text_of(pilot)
+        await pilot.press("y")
+        await until(pilot, lambda: desk.said == [("freeze", {})])
 
 
 async def test_hostile_titles_are_shown_as_they_are() -> None:
