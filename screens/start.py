@@ -117,7 +117,8 @@ class StartScreen(ModalScreen[str]):
         editor = self.query_one("#input", Editor)
         editor.single = False  # `enter` makes a new line here
         self._fill(self._ref)
-        self.run_worker(self._look(), group="look", exit_on_error=False)
+        if not self._lost():
+            self.run_worker(self._look(), group="look", exit_on_error=False)
 
     async def _look(self) -> None:
         """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
@@ -220,7 +221,7 @@ class StartScreen(ModalScreen[str]):
     # -- starting --------------------------------------------------------------------------------------------
 
     def action_start(self) -> None:
-        if self._busy:
+        if self._busy or self._lost():
             return
         ref = self._value("ref")
         if not ref:
@@ -240,6 +241,13 @@ class StartScreen(ModalScreen[str]):
         }
         self._busy = True
         self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
+
+    def _lost(self) -> bool:
+        """Whether there is no runtime that could start something; then it is said."""
+        status = self._session.link.status
+        if status.phase == "lost":
+            self._say(f"No runtime: {status.reason}; leave this form to bring it back", "error")
+        return status.phase == "lost"
 
     async def _start(self, ref: str, args: dict[str, Any]) -> None:
         link = self._session.link

@@ -11,6 +11,7 @@ from textual import events
 from textual.widget import Widget
 
 from console.app import OrbiterApp
+from runtime.link.client import Status
 from runtime.record import events as ev
 from runtime.record.state import Summary
 from screens.glyphs import ASCII, UNICODE
@@ -384,6 +385,17 @@ async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
         await pilot.press("ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
         assert next(args["ref"] for verb, args in desk.said if verb == "start") == "new.py:team"
+
+
+async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.status = Status("lost", "the runtime went away")
+        await pilot.press("s")
+        await until(pilot, lambda: "No runtime: the runtime went away" in text_of(pilot))
+        await pilot.press(*"typo.py:x", "ctrl+s")
+        await pilot.pause()
+        assert "typo.py:x" in text_of(pilot)
+        assert not desk.said
 
 
 async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_in_sight() -> None:
