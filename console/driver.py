@@ -11,6 +11,7 @@ from rich.traceback import Traceback
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.cropped import send_changed_cells_only
+from console.forgetting import forget_closed_screens
 from console.terminal import RESTORE_TITLE, SAVE_TITLE
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class GovernedDriver(LinuxDriver):
 
     def __init__(self, app: Any, **given: Any) -> None:
         send_changed_cells_only()
+        forget_closed_screens()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
         painted = sys.__stderr__ if sys.__stderr__ is not None and sys.__stderr__.isatty() else sys.__stdout__
