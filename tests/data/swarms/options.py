@@ -50,8 +50,8 @@ async def ask(question: str) -> str:
 
 
 def endless(outputs: list[object]) -> str:
-    """An aggregate that never comes back."""
-    raise RecursionError("maximum recursion depth exceeded")
+    """An aggregate that needs more memory than there is."""
+    raise MemoryError("no memory for so much")
 
 
 script("options/locked", [[NO_KEY] * 9])

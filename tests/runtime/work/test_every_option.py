@@ -41,7 +41,7 @@ CASES: list[Case] = [
     ("pingpong", "accept", {}, "degraded", "ping"),
     ("reacher", "extend", {"amount": 5}, "completed", "then: up answers"),
     ("broken", "reset", {}, "completed", "the breaker let it"),
-    ("hopeless", "acknowledge", {}, "failed", "maximum recursion depth exceeded"),
+    ("hopeless", "acknowledge", {}, "failed", "no memory for so much"),
     ("reacher", "abort", {"value": "enough"}, "aborted", "enough"),
     ("reacher", "abort", {"reach": "agent"}, "failed", "tester ended this branch"),
 ]
