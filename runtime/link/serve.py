@@ -84,6 +84,7 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
     called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
+    begun = await asyncio.to_thread(installed)  # before anybody is told that it works: what comes after is a change
     stopped = False  # also while the runs are being let go of for another program
     async with Runtime(state_dir, given) as runtime:
         ending = [signal.SIGINT, signal.SIGTERM] + ([] if outlive else [signal.SIGHUP])
@@ -101,7 +102,7 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
         for number in ending:
             loop.add_signal_handler(number, stop)
         ready()
-        changing = await _until_changed(runtime)
+        changing = await _until_changed(runtime, begun)
     if changing and not stopped:
         return True
     if runtime.left_behind:
@@ -109,9 +110,9 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
     return False
 
 
-async def _until_changed(runtime: Runtime) -> bool:
+async def _until_changed(runtime: Runtime, begun: str) -> bool:
     """True once the program has changed, False when the runtime is to end. Raises as `Runtime.ended`."""
-    ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed())
+    ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed(begun))
     try:
         await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)
         if changed.done() and (failed := changed.exception()) is not None:
@@ -129,11 +130,11 @@ async def _until_changed(runtime: Runtime) -> bool:
         await asyncio.gather(ended, changed, return_exceptions=True)
 
 
-async def program_changed(every_s: float = LOOK_S) -> None:
-    """Return when another program is installed in place of this one. One that is not all there yet is waited for, one
+async def program_changed(begun: str, every_s: float = LOOK_S) -> None:
+    """Return when another program than `begun` is installed. One that is not all there yet is waited for, one
     that cannot be loaded is named and left alone.
     """
-    begun = seen = await asyncio.to_thread(installed)
+    seen = begun
     while True:
         await asyncio.sleep(every_s)
         found = await asyncio.to_thread(installed)
