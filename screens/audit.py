@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.asking import Asker
+from screens.askinglist import AskingListScreen
 from screens.layout import Row, Spans
 from screens.link import Session
-from screens.listscreen import ListScreen
 from screens.messages import OpenRun
 from screens.views.audit import COLUMNS, DECISION, audit_rows, entry_lines
 from screens.widgets.livelines import LiveLines
@@ -21,7 +20,7 @@ LATEST: Final = 500
 """Decisions that are asked for; the command line lists them all."""
 
 
-class AuditScreen(ListScreen):
+class AuditScreen(AskingListScreen):
     """Its rows are made when an answer comes: nothing in them changes by itself."""
 
     CSS_PATH = "audit.tcss"
@@ -36,22 +35,11 @@ class AuditScreen(ListScreen):
         super().__init__(session)
         self._entries: list[tuple[str, Mapping[str, Any]]] = []
         self._rows: Sequence[Row] = ()
-        self._asker = Asker(self, self._ask)
 
     def beside(self) -> ComposeResult:
         yield LivePage(id="detail")
 
-    def on_mount(self) -> None:
-        self._stop = self.link.subscribe(self._asker.follow)
-        self._asker.follow()
-
-    def on_unmount(self) -> None:
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        self._asker.resume()
-
-    async def _ask(self) -> None:
+    async def ask(self) -> None:
         found: list[tuple[str, Mapping[str, Any]]] = []
         for host in self.link.host_names:
             found += [(host, entry) for entry in await self.link.command("audit", where=host, limit=LATEST)]
@@ -60,17 +48,11 @@ class AuditScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("audit")
 
-    @property
-    def ready(self) -> bool:
-        return self._asker.answered
-
     def all_rows(self) -> Sequence[Row]:
         return self._rows
 
     def draw(self) -> None:
         super().draw()
-        if news := self._asker.news():
-            self.say(news, "error")
         self._draw_detail()
 
     @property

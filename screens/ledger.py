@@ -12,10 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from screens.asking import Asker
+from screens.askinglist import AskingListScreen
 from screens.batch import BatchScreen
 from screens.layout import Row, Spans
 from screens.link import Session
-from screens.listscreen import ListScreen
 from screens.messages import OpenPlace, OpenRun
 from screens.views.batch import Came, Item
 from screens.views.ledger import COLUMNS, GRANT, USE, USES, Known, grant_lines, held_by, ledger_rows, use_rows, words_of
@@ -28,7 +28,7 @@ PAUSE: Final = 0.1
 """Seconds between two questions for a grant's uses: the cursor may go down the list quickly."""
 
 
-class LedgerScreen(ListScreen):
+class LedgerScreen(AskingListScreen):
     """Grants in force come from the link's picture: one that was taken back goes when its event is there. How often
     each was used, and the rules, are asked for when something changed.
     """
@@ -49,7 +49,6 @@ class LedgerScreen(ListScreen):
         self._versions: dict[str, int] = {}
         self._uses: dict[str, Mapping[str, Any]] = {}
         self._asked: dict[str, int] = {}
-        self._asker = Asker(self, self._ask)
         self._uses_asker = Asker(self, self._ask_for_uses, pause=PAUSE)
 
     def beside(self) -> ComposeResult:
@@ -58,17 +57,7 @@ class LedgerScreen(ListScreen):
             yield Bar(id="origin", ellipsis=self.session.glyphs.ellipsis)
             yield LiveList(USES, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
 
-    def on_mount(self) -> None:
-        self._stop = self.link.subscribe(self._asker.follow)
-        self._asker.follow()
-
-    def on_unmount(self) -> None:
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        self._asker.resume()
-
-    async def _ask(self) -> None:
+    async def ask(self) -> None:
         for host in self.link.host_names:
             answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
             if "grants" in answer:
@@ -91,10 +80,6 @@ class LedgerScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("permissions")
 
-    @property
-    def ready(self) -> bool:
-        return self._asker.answered
-
     def all_rows(self) -> Sequence[Row]:
         return ledger_rows(self.link.grants, self._known.values(), self.session.looks())
 
@@ -103,10 +88,11 @@ class LedgerScreen(ListScreen):
         key = self.list.cursor_key
         return key.removeprefix(GRANT) if key.startswith(GRANT) else ""
 
+    def news(self) -> str:
+        return super().news() or self._uses_asker.news()
+
     def draw(self) -> None:
         super().draw()
-        if news := self._asker.news() or self._uses_asker.news():
-            self.say(news, "error")
         self._draw_detail()
 
     def _draw_detail(self) -> None:

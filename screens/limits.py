@@ -8,11 +8,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.asking import Asker
+from screens.askinglist import AskingListScreen
 from screens.batch import BatchScreen
 from screens.layout import Row, Spans
 from screens.link import Session
-from screens.listscreen import ListScreen
 from screens.messages import OpenRun
 from screens.views.batch import Came, Item
 from screens.views.limits import BREAKER, COLUMNS, LIMIT, Told, kind_and_name, limit_rows, workspace_words
@@ -21,7 +20,7 @@ from screens.widgets.livelines import LiveLines
 from screens.words import plural
 
 
-class LimitsScreen(ListScreen):
+class LimitsScreen(AskingListScreen):
     """What it shows is asked for when something changed; only what counts down goes on by itself."""
 
     CSS_PATH = "limits.tcss"
@@ -38,23 +37,12 @@ class LimitsScreen(ListScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: dict[str, Told] = {}
-        self._asker = Asker(self, self._ask)
 
     def body(self) -> ComposeResult:
         yield Bar(id="workspace", ellipsis=self.session.glyphs.ellipsis)
         yield from super().body()
 
-    def on_mount(self) -> None:
-        self._stop = self.link.subscribe(self._asker.follow)
-        self._asker.follow()
-
-    def on_unmount(self) -> None:
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        self._asker.resume()
-
-    async def _ask(self) -> None:
+    async def ask(self) -> None:
         for host in self.link.host_names:
             breakers = await self.link.command("breakers", where=host, every=True)
             budgets = await self.link.command("budgets", where=host)
@@ -65,18 +53,12 @@ class LimitsScreen(ListScreen):
     def crumbs(self) -> Spans:
         return self.trail("breakers and budgets")
 
-    @property
-    def ready(self) -> bool:
-        return self._asker.answered
-
     def all_rows(self) -> Sequence[Row]:
         told, link = self._told.values(), self.link
         return limit_rows(told, link.summaries, link.incidents.values(), self.session.looks())
 
     def draw(self) -> None:
         super().draw()
-        if news := self._asker.news():
-            self.say(news, "error")
         words = workspace_words(self.link.summaries, self._told.values(), self.session.looks())
         self.query_one("#workspace", Bar).show(words)
 
