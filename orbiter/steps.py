@@ -10,8 +10,8 @@ code is the same under both. Nothing here knows of journals, and nothing in a ru
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
+from asyncio import sleep
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -247,6 +247,11 @@ class Scope(ABC):
         return None
 
 
+async def back_off(attempt: int) -> None:
+    """Waits after the `attempt`-th failed attempt, of 1, without a runtime: 1, 2, 4 … seconds."""
+    await sleep(2.0 ** (attempt - 1))
+
+
 class DirectScope(Scope):
     """The scope of plain `run`: no record, nobody to wait for. There is one, `DIRECT`, and it is its own child."""
 
@@ -276,7 +281,7 @@ class DirectScope(Scope):
                     break
                 if attempt >= step.tries or (step.hopeless is not None and step.hopeless(exc)):
                     raise
-            await asyncio.sleep(2.0 ** (attempt - 1))
+            await back_off(attempt)
             attempt += 1
         if step.after is not None:
             await step.after(arguments, result)

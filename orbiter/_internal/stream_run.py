@@ -224,7 +224,7 @@ class StreamedRun(AgentRun):
     async def _next_try(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
         """Wait before the next attempt, or ask the next model, or raise: what was said cannot be unsaid."""
         if not said and call.attempts < self.tries and not is_hopeless(exc):
-            await asyncio.sleep(2.0 ** (call.attempts - 1))
+            await steps.back_off(call.attempts)
             return call
         failure = self.models.failed(exc, call.attempts)
         if not said and not is_context_length_error(exc):

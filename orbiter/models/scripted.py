@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import sleep
 from collections.abc import AsyncGenerator, Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -141,11 +141,11 @@ class ScriptedProvider(ModelProvider):
                 yield chunk
             return
         if said.delay:
-            await asyncio.sleep(said.delay)
+            await sleep(said.delay)
         first = True
         for chunk in self._chunks(said, position):
             if said.pace and not first:
-                await asyncio.sleep(said.pace)
+                await sleep(said.pace)
             first = False
             yield chunk
         yield StreamChunk(
@@ -192,7 +192,7 @@ class ScriptedProvider(ModelProvider):
         seconds = fault.seconds
         if seconds is None:
             seconds = self._deadlines.silence if got else self._deadlines.first_token
-        await asyncio.sleep(seconds)
+        await sleep(seconds)
         raise self._call.silent(
             "content" if got else "first token",
             seconds,

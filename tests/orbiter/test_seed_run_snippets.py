@@ -48,7 +48,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     async def sleep(seconds: float) -> None:
         await really(0)
 
-    monkeypatch.setattr("orbiter.steps.asyncio.sleep", sleep)
+    monkeypatch.setattr("orbiter.steps.sleep", sleep)
     return script.replies
 
 

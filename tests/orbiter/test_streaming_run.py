@@ -46,7 +46,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seen.append(seconds)
         await really(0)
 
-    monkeypatch.setattr("orbiter.steps.asyncio.sleep", sleep)
+    monkeypatch.setattr("orbiter.steps.sleep", sleep)
     return seen
 
 

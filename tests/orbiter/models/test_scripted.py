@@ -276,6 +276,6 @@ async def test_a_reply_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("orbiter.models.scripted.asyncio.sleep", sleep)
+    monkeypatch.setattr("orbiter.models.scripted.sleep", sleep)
     await ScriptedProvider([Reply("one two three", delay=2.0, pace=0.5)]).complete(HELLO)
     assert waited == [2.0, 0.5, 0.5]
