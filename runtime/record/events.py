@@ -439,6 +439,8 @@ class AnalysisAdded(Record):
 
     type: Literal["incident.analysed"] = "incident.analysed"
     incident_id: str
+    fingerprint: str = ""
+    """The incident's: equal ones get the same, also after a restart."""
     text: str
     model: str = ""
     fallback: bool = False

@@ -1,7 +1,8 @@
 """The analyst: asks a model about every incident, beside the run and never in its way.
 
-It holds no lease and opens no incident; what a restart lost is asked again. The structured report is there before it
-begins. A model that fails, is silent or cannot be had leaves seed 002's fixed sentence.
+It holds no lease and opens no incident; what a restart lost is asked again, and what the journal holds is not. The
+structured report is there before it begins. Where a model fails the next one is asked in the time that is left; where
+none answers, seed 002's fixed sentence stands.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from runtime.record.state import fold
 from runtime.record.taxonomy import Cause, Effect, Impact, Origin
 from runtime.work.breakers import breakers_of
 from runtime.work.conditions import Deltas
+from runtime.work.histories import sifted
 from runtime.work.secrets import VAULT
 
 log = logging.getLogger("runtime.analysis")
@@ -51,17 +53,23 @@ Models that answer at once: one that reasons first spends the few tokens of an a
 AT_ONCE = 4
 """Incidents that a model is asked about at the same time."""
 
+FIRST_SHARE = 0.6
+"""Of the time that is left, how much a model gets where another one could still be asked after it."""
+
+_MARKS = ('{"type":"incident.analysed"',)
+
 
 def models_to_ask(configured: str, failing_provider: str) -> tuple[str, ...]:
-    """Who could be asked, best first: with `auto`, whose key is there, and the provider that failed last. `configured`
-    is a model string, `auto`, or `off`.
+    """Who could be asked, best first, the provider that failed last. `configured` is `auto` (all whose key is there),
+    model strings with commas between them (these and no other), or `off`.
     """
     if configured == "off":
         return ()
-    if configured not in ("", "auto"):
-        return (configured,)
-    able = [(name, model) for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
-    return tuple(model for _, model in sorted(able, key=lambda each: each[0] == failing_provider))
+    if configured in ("", "auto"):
+        able = [model for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
+    else:
+        able = [model.strip() for model in configured.split(",") if model.strip()]
+    return tuple(sorted(able, key=lambda model: model.partition(":")[0] == failing_provider))
 
 
 def worth_analysing(opened: ev.IncidentOpened) -> bool:
@@ -97,6 +105,8 @@ class Analyst:
         self._breaker = breaker or BreakerPolicy()
         self._deltas = deltas
         self._known: dict[str, ev.AnalysisAdded] = {}
+        self._read_to = 0
+        self._reading = asyncio.Lock()
         self._asking: dict[str, asyncio.Lock] = {}
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._at_work: set[asyncio.Task[None]] = set()
@@ -142,50 +152,81 @@ class Analyst:
             "parent_id": opened.parent_id,
             "incident_id": opened.incident_id,
         }
-        known = self._known.get(opened.fingerprint)
+        known = await self._recalled(opened.fingerprint)
         if known is not None:
             # What it points to are events of the run that it was made of.
             own = known.run_id == found.run_id and known.node_id == opened.node_id
             text = known.text if own else without_references(known.text)
             return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
-        model = await self._choice(opened)
-        if not model:
-            return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
+        async with self._at_once:
+            end = asyncio.get_running_loop().time() + self._timeout_s
+            for number, (model, share) in enumerate(await self._usable(opened), 1):
+                analysis = await self._asked(found, model, at, end=end, share=share, number=number)
+                if analysis is not None:
+                    return analysis
+        return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
+
+    async def _recalled(self, fingerprint: str) -> ev.AnalysisAdded | None:
+        """What a model said of an equal incident, in this life or an earlier one. Read from the journal, each time only
+        what was written since the last: a restart asks nobody again.
+        """
+        if not fingerprint:
+            return None
+        async with self._reading:
+            end = await self._journal.position()
+            async for event in sifted(self._journal, _MARKS, after=self._read_to, end=end):
+                if isinstance(event, ev.AnalysisAdded) and event.fingerprint and not event.fallback:
+                    self._known.setdefault(event.fingerprint, event)
+            self._read_to = end
+        return self._known.get(fingerprint)
+
+    async def _usable(self, opened: ev.IncidentOpened) -> list[tuple[str, float]]:
+        """Who can be asked now, best first, each with its share of the time that is left by then."""
+        models = [
+            model
+            for model in models_to_ask(self._model, opened.fault.provider)
+            if (await breakers_of(self._journal).look(*self._breaker_at(model), opened.incident_id)).allowed
+        ]
+        return [(model, 1.0 if model is models[-1] else FIRST_SHARE) for model in models]
+
+    def _breaker_at(self, model: str) -> tuple[str, BreakerPolicy, float]:
+        """The breaker that the runs' own calls go by, too, and now."""
+        return f"model:{model}", self._breaker, ev.utc_now().timestamp()
+
+    async def _asked(
+        self, found: OpenIncident, model: str, at: dict[str, Any], *, end: float, share: float, number: int
+    ) -> ev.AnalysisAdded | None:
+        """What one model says, the `number`th that is asked; None where it fails or takes longer than its share."""
+        opened = found.opened
+        breakers = breakers_of(self._journal)
+        _, verdict = await breakers.admit(*self._breaker_at(model), opened.incident_id)
+        if not verdict.allowed:
+            return None
         try:
-            async with self._at_once, asyncio.timeout(self._timeout_s):
+            left = end - asyncio.get_running_loop().time()
+            async with asyncio.timeout(left * share):
                 await self._journal.post(found.run_id, ev.AnalysisStarted(**at, model=model))
-                reply = await self._reply(found, model)
+                reply = await self._reply(found, model, number)
             text, fallback = analysis_text(reply.content)
             cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None
         except Exception as exc:
-            log.warning("incident %s: %s could not be asked: %s", opened.incident_id, model, exc)
+            log.warning("incident %s: %s could not be asked: %r", opened.incident_id, model, exc)
             await self._failed(model, opened, exc)
-            return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
+            return None
         except asyncio.CancelledError:
-            await asyncio.shield(breakers_of(self._journal).released(f"model:{model}", opened.incident_id))
+            await asyncio.shield(breakers.released(f"model:{model}", opened.incident_id))
             raise
-        await breakers_of(self._journal).succeeded(f"model:{model}", opened.incident_id)
-        analysis = ev.AnalysisAdded(**at, text=text, model=model, fallback=fallback, cost_usd=cost)
-        if not fallback and opened.fingerprint:
-            self._known[opened.fingerprint] = analysis.model_copy(update={"run_id": found.run_id})
-        return analysis
-
-    async def _choice(self, opened: ev.IncidentOpened) -> str:
-        """The first that may be asked whose breaker, the one that the runs' own calls go by, lets the call through."""
-        breakers = breakers_of(self._journal)
-        for model in models_to_ask(self._model, opened.fault.provider):
-            now = ev.utc_now().timestamp()
-            _, verdict = await breakers.admit(f"model:{model}", self._breaker, now, opened.incident_id)
-            if verdict.allowed:
-                return model
-        return ""
+        await breakers.succeeded(f"model:{model}", opened.incident_id)
+        return ev.AnalysisAdded(
+            **at, fingerprint=opened.fingerprint, text=text, model=model, fallback=fallback, cost_usd=cost
+        )
 
     async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
         fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
-        now = ev.utc_now().timestamp()
-        await breakers_of(self._journal).failed(f"model:{model}", fault, self._breaker, now, opened.incident_id)
+        key, policy, now = self._breaker_at(model)
+        await breakers_of(self._journal).failed(key, fault, policy, now, opened.incident_id)
 
-    async def _reply(self, found: OpenIncident, model: str) -> Any:
+    async def _reply(self, found: OpenIncident, model: str, number: int) -> Any:
         events = await self._journal.read(found.run_id)
         state = fold(events)
         report = reports.build(state, found.opened)
@@ -198,20 +239,24 @@ class Analyst:
         try:
             streams = getattr(type(provider), "streams", False) is True
             if streams and self._deltas is not None and self._deltas.wants(found.run_id):
-                return await self._streamed(found, provider, messages, self._deltas)
+                return await self._streamed(found, provider, messages, self._deltas, number)
             return await provider.complete(messages, tools=None, max_tokens=MAX_TOKENS)
         finally:
             await provider.aclose()
 
-    async def _streamed(self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas) -> Any:
-        """The reply, its pieces on the way to the consoles that watch the run: under the incident's id."""
+    async def _streamed(
+        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas, number: int
+    ) -> Any:
+        """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its
+        `number`th text, so that what a second model says is not put behind the first's half sentence.
+        """
         assembly = StreamAssembly()
         left = LONGEST + 1
         async with aclosing(provider.stream(messages, tools=None, max_tokens=MAX_TOKENS)) as chunks:
             async for chunk in chunks:
                 assembly.add(chunk)
                 if piece := (chunk.delta or "")[:left]:
-                    deltas.put(found.run_id, found.opened.incident_id, 1, "text", piece)
+                    deltas.put(found.run_id, found.opened.incident_id, number, "text", piece)
                     left -= len(piece)
                 if not left:  # one that does not keep to the limit of tokens is listened to no longer
                     break

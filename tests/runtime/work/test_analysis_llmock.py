@@ -29,13 +29,13 @@ class Watching:
     """A console that watches every run."""
 
     def __init__(self) -> None:
-        self.pieces: list[tuple[str, str, str]] = []
+        self.pieces: list[tuple[str, int, str]] = []
 
     def wants(self, run_id: str) -> bool:
         return True
 
     def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None:
-        self.pieces.append((run_id, node_id, text))
+        self.pieces.append((node_id, attempt, text))
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def test_a_report_gets_its_analysis_within_500_tokens_counted_and_streamed
     assert bool(body.get("stream")) == watched
     if deltas is not None:
         assert "".join(text for _, _, text in deltas.pieces) == SAID
-        assert {node for _, node, _ in deltas.pieces} == {incident.opened.incident_id}
+        assert {node for node, _, _ in deltas.pieces} == {incident.opened.incident_id}
 
 
 def slow(llmock: LLMock) -> None:
@@ -200,20 +200,57 @@ async def test_a_failing_run_cannot_instruct_the_analyst_and_its_secrets_stay(be
     assert len(user["content"]) <= 12_000
 
 
-async def test_the_failing_provider_is_passed_over_and_one_whose_breaker_is_open_too(
+async def test_where_a_model_fails_the_next_is_asked_and_one_whose_breaker_is_open_is_not(
     bench: Bench, llmock: LLMock
 ) -> None:
     llmock.outage(provider="anthropic")
+    for _ in range(6):
+        llmock.reply("by the other", provider="openai")
     async with analysing(bench, "auto"):
         for name in ("reacher", "dead", "saver", "throttled", "down"):
-            await analysed(bench, name)
-        asked = [each.provider for each in llmock.requests]
-        assert asked == ["anthropic"] * 5
-        llmock.reply("by the other")
-        # Five failures in a row: the breaker is open, and the next best is asked.
+            incident, _ = await analysed(bench, name)
+            assert shown(incident) == ("by the other", False)
+        assert [each.provider for each in llmock.requests] == ["anthropic", "openai"] * 5
+        # Five failures in a row: the breaker is open, and the next best is asked at once.
         incident, _ = await analysed(bench, "fetcher")
     assert shown(incident) == ("by the other", False)
-    assert [each.provider for each in llmock.requests][5:] == ["openai"]
+    assert incident.analysis is not None
+    assert incident.analysis.model == "openai:gpt-4.1-mini"
+    assert [each.provider for each in llmock.requests][10:] == ["openai"]
+
+
+async def test_where_a_model_is_slow_the_next_is_asked_in_the_time_that_is_left_and_begins_its_text_anew(
+    bench: Bench, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runtime.work.analysis.FIRST_SHARE", 0.02)
+    llmock.delay(10, provider="anthropic")
+    llmock.reply("by the other", provider="openai")
+    deltas = Watching()
+    async with analysing(bench, ", ".join(reversed(MODELS)), deltas=deltas):
+        incident, state = await analysed(bench)
+        begun = [e.model for e in await bench.journal.read(state.id) if isinstance(e, ev.AnalysisStarted)]
+    assert shown(incident) == ("by the other", False)
+    assert begun == list(reversed(MODELS))
+    assert "".join(text for _, number, text in deltas.pieces if number == 2) == "by the other"
+
+
+async def test_where_every_model_fails_the_seeds_sentence_stands(bench: Bench, llmock: LLMock) -> None:
+    llmock.outage()
+    async with analysing(bench, "auto"):
+        incident, _ = await analysed(bench)
+    assert shown(incident) == (NO_ANALYSIS, True)
+    assert [each.provider for each in llmock.requests] == ["anthropic", "openai"]
+
+
+async def test_a_runtime_that_was_restarted_asks_nobody_about_what_it_knows(bench: Bench, llmock: LLMock) -> None:
+    llmock.reply(SAID)
+    async with analysing(bench, MODELS[0]):
+        first, _ = await analysed(bench)
+    async with analysing(bench, MODELS[0]):  # another life: another analyst, the same journal
+        second, _ = await analysed(bench)
+    assert shown(first) == (SAID, False)
+    assert shown(second) == (SAID.replace(" [#6]", ""), False)
+    assert len(llmock.requests) == 1
 
 
 async def test_equal_incidents_are_asked_about_once_and_off_asks_nobody(bench: Bench, llmock: LLMock) -> None:
