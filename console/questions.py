@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtime.judgement.inputs import is_secret
+from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
 
@@ -47,7 +47,7 @@ async def params_for(opened: IncidentOpened, option: Option, ask: Ask) -> dict[s
     if option.id == "grant":
         return await _grant(opened, ask)
     if option.id == "input" and is_secret(opened.answer_schema):
-        return {"value": await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)}
+        return {"value": await _secret(ask)}
     if option.id == "input":
         return {"value": await _typed(ask, opened.answer_schema)}
     if option.id == "result":
@@ -85,6 +85,13 @@ async def _line(ask: Ask, question: str, *, secret: bool = False) -> str:
     if not line:
         raise Back
     return line
+
+
+async def _secret(ask: Ask) -> str:
+    found = await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)
+    if warning := secret_warning(found):
+        await _said(ask, f"it is {warning}. Send it all the same? (Enter: yes, {BACK}: back):")
+    return found
 
 
 async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> dict[str, Any]:

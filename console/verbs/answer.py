@@ -16,7 +16,7 @@ from console.verbs.frame import Refusal, incident_named, json_object, operator, 
 from console.verbs.preview import preview
 from console.workspace import workspace
 from runtime.judgement.audit import shown
-from runtime.judgement.inputs import is_secret
+from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.judgement.options import words_of
 from runtime.record.events import IncidentOpened
 from runtime.record.journal import Journal, Refused
@@ -93,6 +93,8 @@ async def answer(  # noqa: PLR0917 - one option each
         _, opened, _ = await incident_named(journal, incident)
         if (value := _value(opened, option, values, path)) is not None:
             params["value"] = value
+            if option == "input" and is_secret(opened.answer_schema) and (warning := secret_warning(str(value))):
+                note(f"warning: this secret is {warning}")
         desk = Desk(journal, place.root)
         if dry_run and option != "grant":
             raise Refusal("--dry-run is for grant: it says what the permission would have matched")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from urllib.parse import quote
 
 MARK = "[redacted]"
 MAX_BODY = 16 * 1024
@@ -50,11 +53,51 @@ REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-r
 """Where providers name a request, most telling first (Anthropic, OpenAI and most others, Azure, Bedrock, a proxy)."""
 
 
+ANYWHERE = 6
+"""Characters from which on a secret is masked wherever it occurs; a shorter one only where it stands by itself: not as
+a piece of a word or number, or it would be found all over a report.
+"""
+SHORTEST = 4
+"""Characters from which on a secret is masked at all: a PIN has four. A shorter one is a word or number of any text."""
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """`text` with `secrets` masked, as they are and as JSON and URLs write them; the longest first, for one may be a
+    piece of another.
+    """
+    pattern = _pattern_of(tuple(secrets))
+    return pattern.sub(MARK, text) if pattern is not None else text
+
+
+@lru_cache(maxsize=8)
+def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
+    forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
+    found = "|".join(_standing(form) for form in sorted(forms, key=len, reverse=True))
+    return re.compile(found) if found else None
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(secret, safe="", errors="replace")
+
+
+def _standing(secret: str) -> str:
+    """A pattern for a secret: anywhere if it is long, else where no letter or digit goes on at either end."""
+    if len(secret) >= ANYWHERE:
+        return re.escape(secret)
+    before, after = r"(?<!\w)" if _is_word(secret[0]) else "", r"(?!\w)" if _is_word(secret[-1]) else ""
+    return f"{before}{re.escape(secret)}{after}"
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """`text` without anything that looks like a key, and without any of `secrets` (the keys known to be in use)."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, MARK)
+    text = without(text, secrets)
     text = _LABELLED.sub(lambda found: found.group(1) + MARK, text)
     text = _KEY_SHAPES.sub(MARK, text)
     return _URL_PASSWORD.sub(lambda found: f"{found.group(1)}{MARK}@", text)

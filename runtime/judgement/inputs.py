@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orbiter._internal.json_schema import problems
+from orbiter.models.redact import ANYWHERE, SHORTEST
 
 
 class BadInput(ValueError):
@@ -29,6 +30,17 @@ def is_secret(schema: Any) -> bool:
         own = schema.get("format") == "password" or schema.get("writeOnly") is True
         return own or any(map(is_secret, schema.values()))
     return isinstance(schema, list) and any(map(is_secret, schema))
+
+
+def secret_warning(text: str) -> str:
+    """What an operator should know of a secret of this length before it is sent; empty where there is nothing to know
+    (see `orbiter.models.redact`).
+    """
+    if len(text) >= ANYWHERE:
+        return ""
+    if len(text) >= SHORTEST:
+        return f"shorter than {ANYWHERE} characters: masked only where it stands by itself"
+    return f"shorter than {SHORTEST} characters: not masked where a tool or a model says it again"
 
 
 def typed(schema: Mapping[str, Any] | None, value: Any) -> Any:

@@ -41,7 +41,7 @@ class Conditions:
     permissions: PermissionPolicy = field(default_factory=PermissionPolicy)
     """What steps may do without being asked about, and what they may not do at all."""
     analysis: str = "off"
-    """Who is asked about incidents: a model string, `auto` (see `runtime.work.analysis`), or `off`."""
+    """Who is asked about incidents: model strings, `auto`, or `off` (see `runtime.work.analysis.models_to_ask`)."""
     notices: NoticeRules | None = None
     """Which channels are told of what; None: as `errors` says (seed 003's `notification_channels`)."""
     redact: tuple[str, ...] = ()

@@ -7,14 +7,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orbiter.models.redact import MARK
+from orbiter.models.redact import ANYWHERE, MARK, SHORTEST, without
 from runtime.judgement.sealed import CannotOpen, KeyPair, unseal
 from runtime.record import events as ev
-
-_WORTH_MASKING = 4
-"""Characters from which on a secret is looked for in texts: a shorter one is found everywhere."""
-_WORTH_KEEPING_OUT = 6
-"""Characters from which on it is kept out of what a tool or a model said, which a later life goes on with."""
 
 
 class Vault:
@@ -36,7 +31,7 @@ class Vault:
             found = unseal(self._keys(), sealed)
         except CannotOpen:
             return None
-        self._known.update(dict.fromkeys(each for each in _texts(json.loads(found)) if len(each) >= _WORTH_MASKING))
+        self._known.update(dict.fromkeys(each for each in _texts(json.loads(found)) if len(each) >= SHORTEST))
         return found
 
     def known(self) -> tuple[str, ...]:
@@ -56,8 +51,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         for each in value:
             yield from _texts(each)
-    elif isinstance(value, str):
-        yield value
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield str(value)
 
 
 VAULT = Vault()
@@ -77,7 +72,7 @@ def kept_out(event: ev.Record) -> ev.Record:
     """The event without any secret that was opened here: one may come back in a result, an error, a call's arguments,
     and none is ever journaled in clear.
     """
-    secrets = [each for each in VAULT.known() if len(each) >= _WORTH_KEEPING_OUT]
+    secrets = VAULT.known()
     if not secrets:
         return event
     fields = type(event).model_fields
@@ -89,13 +84,15 @@ def kept_out(event: ev.Record) -> ev.Record:
     return event.model_copy(update=update)
 
 
-def _masked(value: Any, secrets: list[str]) -> Any:
+def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, MARK)
-        return value
+        return without(value, secrets)
     if isinstance(value, Mapping):
-        return {_masked(key, secrets): _masked(each, secrets) for key, each in value.items()}
+        # A short one that is the name of a field would take the field away.
+        in_keys = tuple(each for each in secrets if len(each) >= ANYWHERE)
+        return {_masked(key, in_keys): _masked(each, secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_masked(each, secrets) for each in value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return MARK if str(value) in secrets else value
     return value

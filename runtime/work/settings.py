@@ -16,7 +16,7 @@ from runtime.work.toml_lines import Path
 
 
 class AnalysisSettings(BaseModel):
-    """`model`: who is asked about incidents: a model string, ``auto`` (a provider whose key is there), or ``off``."""
+    """`model`: who is asked about incidents: model strings with commas, ``auto`` (whose key is there), or ``off``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     model: str = "auto"

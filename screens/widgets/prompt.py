@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
-from runtime.judgement.inputs import is_secret
+from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
@@ -241,8 +241,10 @@ class Prompt(Vertical):
         keys["esc"] = "goes back"
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = view.asked_for(opened, choice, self._session.looks())
+        warning = secret_warning(text) if (text := self.query_one(Secret).value) else ""
+        told = (span(kind, "ink-accent"), span(warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
-        return joined((span(f"{choice.label}:", "ink-strong"), joined(hints, ", "), span(kind, "ink-accent")), "  ")
+        return joined((span(f"{choice.label}:", "ink-strong"), joined(hints, ", "), *told), "  ")
 
     def _fit(self) -> None:
         """As high as needed, but never more than about half of the screen."""
@@ -411,6 +413,11 @@ class Prompt(Vertical):
         message.stop()
         if self._choice is not None:
             self._send(self._choice, message.text)
+
+    def on_input_changed(self, message: Secret.Changed) -> None:
+        message.stop()
+        if self.mode == "type":
+            self._hint()
 
     def on_form_sent(self, message: Form.Sent) -> None:
         message.stop()

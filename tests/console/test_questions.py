@@ -129,6 +129,16 @@ async def test_a_secret_is_not_shown_and_stands_for_no_file() -> None:
     assert terminal.hidden == [True]
 
 
+@pytest.mark.parametrize(("secret", "said"), [("4711", "only where it stands by itself"), ("471", "not masked")])
+async def test_whoever_types_a_short_secret_is_told_what_that_means_and_may_go_back(secret: str, said: str) -> None:
+    asked = asked_of(answer_schema={"type": "string", "format": "password"})
+    terminal = Terminal(secret, "")
+    assert await params_for(asked, option("input"), terminal) == {"value": secret}
+    assert said in terminal.questions[1]
+    with pytest.raises(Back):
+        await params_for(asked, option("input"), Terminal(secret, "."))
+
+
 async def test_the_question_shows_what_there_is_to_choose_and_to_change() -> None:
     terminal = Terminal("1")
     await params_for(asked_of(answer_schema=PICKS), option("input"), terminal)

@@ -338,7 +338,10 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
 async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
     async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, desk):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i", *"hunter2")
+        await pilot.press("i", *"hunt")
+        await until(pilot, lambda: shown(pilot, "masked only where it stands by itself"))
+        await pilot.press(*"er2")
+        await until(pilot, lambda: not shown(pilot, "masked only"))
         secret = pilot.app.screen.query_one(Secret)
         assert secret.value == "hunter2"
         assert not shown(pilot, "hunter2")

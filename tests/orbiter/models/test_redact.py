@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.models.redact import MARK, MAX_BODY, redact, redacted_body, request_id_of, telling_headers
+from orbiter.models.redact import MARK, MAX_BODY, redact, redacted_body, request_id_of, telling_headers, without
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,34 @@ def test_only_telling_headers_are_kept() -> None:
     assert request_id_of(kept) == "req_1"
     assert request_id_of({"cf-ray": "9", "x-request-id": "7"}) == "7"
     assert request_id_of({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "clean"),
+    [
+        ("PIN 4711 is wrong", ("4711",), f"PIN {MARK} is wrong"),
+        ("order 147110, 4711ms, x_4711", ("4711",), "order 147110, 4711ms, x_4711"),
+        ('{"pin": "0930", "n": 10930}', ("0930",), f'{{"pin": "{MARK}", "n": 10930}}'),
+        ("a9!, yes: a9!", ("a9!",), "a9!, yes: a9!"),
+        ("xq$89!y", ("$89!",), f"xq{MARK}y"),
+        ("naïveté", ("veté",), "naïveté"),
+        ("prehunter2post", ("hunter2",), f"pre{MARK}post"),
+        ("abcd-ef-ghi", ("abcd", "abcd-ef-ghi"), MARK),
+        ("db://u:p%40ss%2Fw@h", ("p@ss/w",), f"db://u:{MARK}@h"),
+        (r'{"sent": "say \"so\" é"}', ('say "so" é',), f'{{"sent": "{MARK}"}}'),
+        (r'{"sent": "say \"so\" \u00e9"}', ('say "so" é',), f'{{"sent": "{MARK}"}}'),
+    ],
+)
+def test_a_short_secret_is_masked_where_it_stands_by_itself_a_long_one_anywhere(
+    text: str, secrets: tuple[str, ...], clean: str
+) -> None:
+    assert without(text, secrets) == clean
+
+
+_SOME = st.text('019é&"/', max_size=12)
+
+
+@given(_SOME, _SOME.filter(lambda text: len(text) >= 6), _SOME)
+def test_nothing_is_left_of_a_long_secret_and_no_text_changes_without_one(before: str, secret: str, after: str) -> None:
+    assert secret not in without(f"{before}{secret}{after}", (secret,))
+    assert without(before, (f"{before}{secret}",)) == before

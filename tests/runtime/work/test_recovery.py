@@ -177,21 +177,23 @@ async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
     assert state.anomalies == 0
 
 
-async def test_a_secret_that_comes_back_in_a_result_or_an_error_is_in_no_file(bench: Bench) -> None:
+@pytest.mark.parametrize(("secret", "piece"), [("Tr0ub4dor&3 é", "Tr0ub4dor"), ("x7-Q", "x7-Q")])
+async def test_a_secret_that_comes_back_in_a_result_or_an_error_is_in_no_file(
+    bench: Bench, secret: str, piece: str
+) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("leaker")
         for number in (1, 2):
             await bench.until(run, lambda s: len(s.incidents) >= number)  # noqa: B023 - awaited here
             (incident, *_) = await bench.journal.incidents(run)
-            await bench.answer(incident, "input", value="Tr0ub4dor&3 é")
+            await bench.answer(incident, "input", value=secret)
         state = await bench.ended(run)
         for path in bench.root.iterdir():
             if path.is_file() and path != bench.effects_file:
-                raw = path.read_bytes()
-                assert not [each for each in ("Tr0ub4dor&3", "Tr0ub4dor") if each.encode() in raw], path
+                assert piece.encode() not in path.read_bytes(), path
     assert state.phase == "completed"
     assert state.anomalies == 0
-    assert "Tr0ub4dor" not in state.output
+    assert piece not in state.output
     recorded = [node.result for node in state.nodes.values() if node.name == "leak"]
     assert "[redacted]" in json.dumps(recorded)
 
