@@ -8,11 +8,12 @@ in Google, NumPy and Sphinx style by docstring-parser. Simple types give the sim
 from __future__ import annotations
 
 import inspect
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
-from types import FrameType
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints, is_typeddict
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType, NoneType
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 from pydantic import ValidationError as PydanticValidationError
@@ -21,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from orbiter._internal.schema_form import simplified, with_current_typed_dicts
 
-__all__ = ["Signature", "described_errors", "json_schema", "signature_of"]
+__all__ = ["Signature", "described_errors", "json_schema", "misfit", "result_schema", "signature_of"]
 
 _Parameter = tuple[Any, FieldInfo]
 
@@ -45,7 +46,7 @@ class Signature:
     context: str | None
     positional: tuple[str, ...]
     returns: Any = None
-    """The return type, where it is one of named fields (a model, dataclass, `TypedDict`); else None."""
+    """The return type, of an awaitable that of its value; None where it says nothing (`Any`, ``None``, unreadable)."""
 
     def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values as the function's parameters, those not given left out.
@@ -87,7 +88,6 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
                 positional.append(name)
     arguments = _arguments_model(fn, fields, open_ended)
     names = tuple((f"p{index}", name) for index, name in enumerate(fields))
-    returns = hints.get("return")
     return Signature(
         summary,
         _parameters(arguments),
@@ -96,17 +96,63 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
         open_ended,
         context,
         tuple(positional),
-        returns if _has_fields(returns) else None,
+        _returned(hints.get("return")),
     )
 
 
-def _has_fields(kind: Any) -> bool:
-    return isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind))
+def _returned(kind: Any) -> Any:
+    if get_origin(kind) in (Awaitable, Coroutine):
+        kind = get_args(kind)[-1]
+    return None if kind in (Any, object, NoneType, _STRING) else kind
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON schema of a type, without titles."""
     return simplified(TypeAdapter(kind).json_schema())
+
+
+def result_schema(kind: Any) -> dict[str, Any] | None:
+    """The JSON schema of what a function of this return type gives; None where the type has none. What may be null
+    stays so: `json_schema` says ``Optional[X]`` as X, since a model leaves an argument out.
+    """
+    try:
+        return simplified(_with_null(TypeAdapter(_readable(kind)).json_schema()))
+    except (PydanticUserError, TypeError):
+        return None
+
+
+def _with_null(node: Any) -> Any:
+    """A schema whose null is said in a form that `simplified` leaves alone."""
+    if isinstance(node, list):
+        return [_with_null(item) for item in node]
+    if node == {"type": "null"}:
+        return {"type": ["null"]}
+    return {key: _with_null(value) for key, value in node.items()} if isinstance(node, dict) else node
+
+
+def misfit(kind: Any, value: Any) -> str:
+    """In what `value`, which is JSON, is none of type `kind`; empty if it is one, or the type cannot be checked (None).
+
+    Asks pydantic itself: a validator of the type's own knows more than its schema says.
+    """
+    if kind is None:
+        return ""
+    try:
+        TypeAdapter(_readable(kind)).validate_json(json.dumps(value))
+    except PydanticValidationError as exc:
+        return described_errors(exc)
+    except (PydanticUserError, TypeError):
+        return ""
+    return ""
+
+
+def _readable(kind: Any) -> Any:
+    """The type in a form that pydantic can read, if there is one."""
+    try:
+        TypeAdapter(kind)
+    except (PydanticUserError, TypeError):
+        return with_current_typed_dicts(kind)
+    return kind
 
 
 def described_errors(error: PydanticValidationError) -> str:
@@ -120,9 +166,10 @@ def _described(detail: Any) -> str:
         return f"'{where}' is required"
     if detail["type"] == "extra_forbidden":
         return f"'{where}' is not a parameter"
+    at = f"'{where}': " if where else ""
     given = repr(detail["input"])
     message = detail["msg"][:1].lower() + detail["msg"][1:]
-    return f"'{where}': {message} (got {given if len(given) <= 80 else given[:77] + '…'})"
+    return f"{at}{message} (got {given if len(given) <= 80 else given[:77] + '…'})"
 
 
 # --- reading a function ---------------------------------------------------------------------------------------------

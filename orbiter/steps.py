@@ -71,7 +71,7 @@ class Traits:
     schema: Mapping[str, Any] | None = None
     """JSON schema of a tool's arguments, for the form with which an operator edits them."""
     result_type: Any = None
-    """What a result given by hand must fit: an agent's output type, a tool's structured return type."""
+    """What a result given by hand must fit: an agent's output type, a tool's return type."""
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
     retry_policy: Callable[[], Mapping[str, Any]] | None = None
 

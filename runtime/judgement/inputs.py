@@ -63,6 +63,9 @@ def typed(schema: Mapping[str, Any] | None, value: Any) -> Any:
 def _read(schema: Mapping[str, Any], text: str) -> Any:
     if not problems(schema, text):
         return text
+    for alternative in schema.get("anyOf", ()):
+        if isinstance(alternative, Mapping) and not problems(schema, read := _read(alternative, text)):
+            return read
     kinds = schema.get("type", ())
     kinds = {kinds} if isinstance(kinds, str) else set(kinds)
     if "boolean" in kinds and text.strip().lower() in _WORDS:

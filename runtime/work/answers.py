@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from orbiter.ask import InputDeclined
+from orbiter.schema import misfit
 from orbiter.steps import Aborted, Skipped
 from orbiter.types import ToolResult
 from runtime.judgement.sealed import is_sealed
@@ -19,7 +20,9 @@ from runtime.work import gate
 from runtime.work.breakers import breakers_of
 from runtime.work.budgets import ended_by_budget, ending_of, release_others
 from runtime.work.carried import Carried, Given
+from runtime.work.incidents import Trouble
 from runtime.work.secrets import VAULT
+from runtime.work.troubles import unfit
 
 
 def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
@@ -30,8 +33,8 @@ def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
     return c.life.state.incidents[node.incidents[-1]].answer
 
 
-async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> Given | None:
-    """Do what the answer says. None: go on with the attempts."""
+async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> Given | Trouble | None:
+    """Do what the answer says. None: go on with the attempts. Trouble: it cannot be done, and has to be asked again."""
     take_up(c, answer, changes)
     if answer.option == "extend":
         await release_others(c, answer)
@@ -45,6 +48,8 @@ async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any])
         value = answer.params.get("value", "")
         if is_sealed(value):
             return await _secret(c, answer, value)
+        if answer.option == "result" and (wrong := misfit(c.step.traits.result_type, value)):
+            return unfit(c, answer, wrong)
         result = codec.by_hand(arguments, value)
     elif answer.option == "deny":
         said = str(answer.params.get("message") or answer.reason or "The operator denied this.")

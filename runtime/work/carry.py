@@ -23,6 +23,7 @@ from runtime.work.answers import (
 )
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
+from runtime.work.incidents import Trouble
 from runtime.work.life import spread
 from runtime.work.recall import difference
 from runtime.work.remedies import made_smaller, stood_in
@@ -47,12 +48,13 @@ async def carry(c: Carried) -> Any:
         take_up(c, await incidents.park(c.life, c.element, c.node_id, differs(changed)), {})
     changes = changes_so_far(c)
     stood_in(c, changes)
-    if (answer := unused_answer(c)) is not None and (given := await take(c, answer, changes)) is not None:
-        return given.result
+    taken = await take(c, answer, changes) if (answer := unused_answer(c)) is not None else None
+    if isinstance(taken, Given):
+        return taken.result
     await _before(c)
     made_smaller(c, changes)
     await _rest_of_wait(c)
-    return await _attempts(c, changes)
+    return await _attempts(c, changes, taken or doubt(c))
 
 
 async def _recalled(c: Carried, node: Node) -> Any:
@@ -102,9 +104,10 @@ async def _rest_of_wait(c: Carried) -> None:
     await c.life.until(until, c.element, at_most=retry.delay_s)
 
 
-async def _attempts(c: Carried, changes: dict[str, Any]) -> Any:
-    """Try until there is a result: an incident between two rounds of attempts, an answer between two incidents."""
-    trouble = doubt(c)
+async def _attempts(c: Carried, changes: dict[str, Any], trouble: Trouble | None) -> Any:
+    """Try until there is a result: an incident between two rounds of attempts, an answer between two incidents. With
+    `trouble` it begins with an incident.
+    """
     while True:
         outcome = trouble or await attempt_once(c, changes)
         trouble = None
@@ -114,5 +117,7 @@ async def _attempts(c: Carried, changes: dict[str, Any]) -> Any:
             continue
         c.make_known()
         answer = await incidents.park(c.life, c.element, c.node_id, outcome)
-        if (given := await take(c, answer, changes)) is not None:
-            return given.result
+        taken = await take(c, answer, changes)
+        if isinstance(taken, Given):
+            return taken.result
+        trouble = taken

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pydantic.errors import PydanticUserError
-
 from orbiter.ask import NeedsInput
 from orbiter.models.redact import redact
-from orbiter.schema import json_schema
+from orbiter.schema import result_schema
 from runtime.judgement import fingerprint, options
 from runtime.judgement.inputs import is_secret
 from runtime.record import events as ev
@@ -58,14 +56,14 @@ async def park(life: Life, element: Element, node_id: str, trouble: Trouble) -> 
     """Open an incident at a node and wait for its answer. One that an earlier life opened there is waited for again."""
     opened = _waiting_at(life, node_id)
     if opened is None:
-        opened = _describe(life, node_id, trouble)
+        opened = describe(life, node_id, trouble)
         await life.record(*([trouble.ended] if trouble.ended is not None else []), opened)
     return await life.answer_to(opened.incident_id, element)
 
 
 async def tell(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
     """Open an incident at a node that does not wait for its answer."""
-    opened = _describe(life, node_id, trouble)
+    opened = describe(life, node_id, trouble)
     await life.record(opened)
     return opened
 
@@ -80,7 +78,8 @@ def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
     return None
 
 
-def _describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+    """The incident that puts a trouble before a person. Writes nothing."""
     question = trouble.error if isinstance(trouble.error, NeedsInput) else None
     offered, safe = options.options_for(
         trouble.fault,
@@ -142,10 +141,7 @@ def _form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | 
 def _result_form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
     if trouble.result_type is None or all(found.id != "result" for found in offered):
         return None
-    try:
-        return json_schema(trouble.result_type)
-    except (PydanticUserError, TypeError):  # a type that has no JSON form: its own check comes when it is used
-        return None
+    return result_schema(trouble.result_type)
 
 
 def chain_of(error: BaseException | None) -> list[str]:

@@ -67,6 +67,22 @@ def doubt(c: Carried) -> Trouble | None:
     return Trouble(fault=fault, where="tool", message=message, action=c.action({}), in_doubt=True, result_type=expected)
 
 
+def unfit(c: Carried, answer: ev.IncidentAnswered, wrong: str) -> Trouble:
+    """A result given by hand is none of the step's: what was asked before is asked again, with what is wrong."""
+    opened = c.life.state.incidents[answer.incident_id].opened
+    before = opened.fault.technical or opened.fault.user_message
+    return Trouble(
+        fault=opened.fault,
+        where=c.step.kind,
+        message=f"the result that {answer.by.name or 'somebody'} gave does not fit: {wrong}; before: {before}",
+        action=dict(opened.action),
+        need=str(opened.action.get("permission", "")),
+        in_doubt=opened.in_doubt,
+        arguments_schema=opened.arguments_schema,
+        result_type=c.step.traits.result_type,
+    )
+
+
 def config_fault(exc: Exception) -> Classification:
     return Classification(
         origin=Origin.TOOL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal, Optional, TypedDict, Union
@@ -10,10 +11,10 @@ from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from orbiter._internal.json_schema import problems
-from orbiter.schema import json_schema, signature_of
+from orbiter.schema import json_schema, misfit, result_schema, signature_of
 from orbiter.tool import FunctionTool, ToolCallError, _generate_schema
 
 
@@ -290,3 +291,66 @@ json_values = st.recursive(
 @given(st.dictionaries(st.text(max_size=6), json_values, max_size=4), json_values)
 def test_a_schema_of_any_words_never_breaks_the_check(schema: dict[str, Any], value: Any) -> None:
     assert problems({"words": schema, "properties": {}}, value) == []
+
+
+# -- return types ----------------------------------------------------------------------------------------------------
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("an even number is wanted")
+    return number
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (int, 4, "four"),
+        (bool, True, "perhaps"),
+        (str, "", ["a"]),
+        (list[str], ["a"], [1]),
+        (Literal["up", "down"], "up", "left"),
+        (int | None, None, "x"),
+        (list[int | None], [1, None], ["x"]),
+        (Colour, "red", "green"),
+        (Point, {"x": 1}, {"y": 1}),
+        (Box, {"width": 1.5}, {"width": "wide"}),
+        (Movie, {"title": "M"}, {"year": "M"}),
+        (Node, {"name": "a", "children": [{"name": "b"}]}, {"name": "a", "children": [{}]}),
+        (Node | None, None, "x"),
+        (dict[str, int], {"a": 1}, {"a": "b"}),
+        (tuple[int, str], [1, "a"], [1]),
+        (Annotated[int, Field(ge=0)], 0, -1),
+        (Awaitable[int], 4, "four"),
+    ],
+)
+def test_a_result_is_checked_for_every_return_type_that_json_can_say(kind: Any, good: Any, bad: Any) -> None:
+    def given() -> Any: ...
+
+    given.__annotations__["return"] = kind
+    returns = signature_of(given).returns
+    schema = result_schema(returns)
+    assert schema is not None
+    assert problems(schema, good) == []
+    assert misfit(returns, good) == ""
+    assert problems(schema, bad)
+    assert misfit(returns, bad)
+
+
+@pytest.mark.parametrize("kind", [None, Any, object, "NoSuchName"])
+def test_a_return_type_that_says_nothing_asks_nothing(kind: Any) -> None:
+    def given() -> Any: ...
+
+    given.__annotations__["return"] = kind
+    assert signature_of(given).returns is None
+    assert signature_of(lambda: 1).returns is None
+    assert misfit(None, "anything") == ""
+
+
+def test_a_type_that_json_does_not_know_is_not_checked_and_one_that_knows_more_than_its_schema_is() -> None:
+    assert result_schema(Opaque) is None
+    assert misfit(Opaque, "anything") == ""
+    even = Annotated[int, AfterValidator(_even)]
+    assert problems(result_schema(even) or {}, 3) == []
+    assert misfit(even, 3) == "value error, an even number is wanted (got 3)"
+    assert misfit(date, "tomorrow").startswith("input should be a valid date")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,17 @@ async def elsewhere(*, arguments: dict[str, Any], **_: Any) -> None:
 
 hooked = agent("hooked", "saver", save)
 hooked.hook_manager.add(HookPoint.PRE_TOOL_CALL, elsewhere)
+
+
+@tool(failure="fail")
+def dates() -> list[date]:
+    """Days on which somebody is free, in vain."""
+    effect("dates")
+    raise ConnectionRefusedError(111, "connection to the calendar refused")
+
+
+script("zoo/dater", [Reply(calls=[Call("dates", {})]), "free on ${result}"])
+dater = agent("dater", "", dates)
 
 
 class Count(BaseModel):

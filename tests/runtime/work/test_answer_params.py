@@ -144,3 +144,26 @@ def test_a_secret_step_is_done_until_somebody_needs_it_again() -> None:
     state = fold(events)
     assert (state.nodes["ask~0"].phase, state.anomalies) == ("running", 0)
     assert {name: count for name, count in state.counts.items() if count} == {"running": 1}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "4", 4),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "null", None),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "4", "4"),
+        ({"anyOf": [{"type": "boolean"}, {"type": ["null"]}]}, "yes", True),
+        ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, "1, 2", [1, 2]),
+    ],
+)
+def test_what_is_typed_is_read_as_the_alternative_that_it_fits(
+    schema: dict[str, object], text: str, value: object
+) -> None:
+    given = checked(opened(result_schema=schema), "result", {"value": text})
+    assert (given["value"], type(given["value"])) == (value, type(value))
+
+
+def test_what_fits_no_alternative_is_refused() -> None:
+    schema = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    with pytest.raises(BadCommand, match=r"'result'.*four"):
+        checked(opened(result_schema=schema), "result", {"value": "four"})

@@ -373,6 +373,30 @@ async def test_a_result_by_hand_fits_what_is_expected_or_is_refused_by_field(
     assert len(state.incidents) == 1
 
 
+async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_again_and_says_why(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("dater")
+        first = await only(bench, run)
+        with pytest.raises(BadCommand, match="should be of type array"):
+            await bench.desk.answer(first.opened.incident_id, "result", {"value": 7}, by=ME)
+        await bench.answer(first, "result", value="2026-11-21, tomorrow")
+        state = await bench.until(run, lambda s: len(s.incidents) == 2)
+        second = await only(bench, run)
+        assert "does not fit: '[1]': input should be a valid date" in second.opened.message
+        assert "refused" in second.opened.message
+        assert offered(second) == offered(first)
+        assert second.opened.result_schema == first.opened.result_schema
+        assert state.anomalies == 0
+    await bench.answer(second, "result", value="neither is one")
+    async with bench.driving():  # nobody carried the step when that was said
+        await bench.until(run, lambda s: len(s.incidents) == 3)
+        await bench.answer(await only(bench, run), "result", value='["2026-11-21"]')
+        state = await bench.ended(run)
+    assert (state.phase, state.output) == ("completed", 'free on ["2026-11-21"]')
+    assert bench.effects == ["dates"]
+    assert state.anomalies == 0
+
+
 @pytest.mark.parametrize(("option", "more"), [("retry", {}), ("input", {"value": "look elsewhere"})])
 async def test_a_loop_goes_on_when_somebody_says_so(bench: Bench, option: str, more: dict[str, str]) -> None:
     async with bench.driving():
