@@ -193,5 +193,5 @@ def _result_of_foreign(
 def _arguments(text: str) -> Any:
     try:
         return json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -22,6 +22,10 @@ __all__ = [
     "parse_tool_call",
 ]
 
+DEEPEST = 100
+"""How deeply the arguments of a call may be nested: what carries them further, and writes them down, has limits of its
+own (pydantic reads 200 levels), and no tool needs more.
+"""
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
@@ -39,7 +43,7 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
     """One call with its arguments parsed; blank arguments are none.
 
     Raises:
-        OutputParseError: The arguments are not JSON, or not a JSON object.
+        OutputParseError: The arguments are not JSON, not a JSON object, or nested deeper than anybody reads.
     """
     text = call.arguments
     if not text or text.isspace():
@@ -51,7 +55,19 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
     if not isinstance(arguments, dict):
         kind = type(arguments).__name__
         raise OutputParseError(f"Tool '{call.name}' arguments must be a JSON object, got {kind}", raw=text)
+    if too_deep(text, arguments):
+        raise OutputParseError(f"Tool '{call.name}' arguments are nested deeper than {DEEPEST} levels", raw=text)
     return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=all_encodable(arguments))
+
+
+def too_deep(text: str, arguments: Any) -> bool:
+    """Whether arguments, and the text that they were, are nested beyond `DEEPEST`."""
+    return text.count("{") + text.count("[") > DEEPEST and _deeper(arguments, DEEPEST)
+
+
+def _deeper(value: Any, left: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not left or any(_deeper(each, left - 1) for each in inner)
 
 
 def parse_tool_arguments(tool_calls: Sequence[ToolCall]) -> list[ActionModel]:

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from orbiter._internal.composite import call_composite
 from orbiter._internal.concurrent import side_by_side
 from orbiter._internal.notices import only_under_a_runtime
-from orbiter._internal.output_parser import OutputParseError, parse_tool_call
+from orbiter._internal.output_parser import OutputParseError, parse_tool_call, too_deep
 from orbiter._internal.tool_step import REFUSED_TRAITS, TOOL_CODEC, ToolInvocation, invoke, traits_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import DIRECT, Place, Scope, Step, Traits
@@ -50,7 +50,7 @@ class ToolCalls:
             arguments = from_json(call.arguments)
         except ValueError:
             arguments = None
-        if type(arguments) is not dict:
+        if type(arguments) is not dict or too_deep(call.arguments, arguments):
             # Slower, and with the words of seed 000 for what is wrong.
             try:
                 arguments = parse_tool_call(call).arguments

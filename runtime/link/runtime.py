@@ -148,6 +148,10 @@ class Runtime:
             "consoles": self._server.consoles if self._server is not None else 0,
             "driving": self._host.alive,
             "stopping": self._stopping.is_set(),
+            "held_up": [
+                {"run_id": each.run_id, "reason": each.reason, "since": each.since.isoformat(), "times": each.times}
+                for each in self._host.held_up
+            ],
             "keys": list(provider_keys()),
         }
 

@@ -29,6 +29,10 @@ class JournalError(OrbiterError):
     """The journal cannot do what was asked: disk full, read-only, corrupt, newer than this program."""
 
 
+class Unrecordable(JournalError):
+    """An event of one run cannot be written, or read, however healthy the store is: that run is at fault alone."""
+
+
 class Fenced(JournalError):
     """The lease is another's by now; nothing was written."""
 

@@ -11,13 +11,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic_core import PydanticSerializationError, ValidationError
+from pydantic_core import PydanticSerializationError, ValidationError, from_json
 
 from orbiter._internal.encodable import json_of
 from runtime.record import events as ev
-from runtime.record.journal import JournalError
+from runtime.record.journal import Unrecordable
 
 _IN_COLUMNS = {"v", "seq", "run_id", "type"}
+_DEEP = 128
+"""Only a text with more brackets than this can be nested too deeply."""
+_ROOM = 20
+"""Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
+LONGEST = 500_000_000
+"""Of one event's JSON, in bytes. SQLite's own limit, a billion, is for a whole row."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,14 +37,21 @@ class Draft:
 
 
 def encode(event: ev.Record) -> Draft:
-    """Raises `JournalError` naming the event, if it holds what JSON cannot. Lone surrogates are replaced."""
+    """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that nobody could read
+    it back, or is far too long. Lone surrogates are replaced.
+    """
     kind: str = getattr(event, "type", "")
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
     fresh = event.seq == 0 and not event.run_id and event.v == ev.VERSION and type(event) is not ev.UnknownEvent
     try:
         body = json_of(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
-    except (PydanticSerializationError, ValueError) as exc:
-        raise JournalError(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
+        if body.count("{") + body.count("[") > _DEEP:
+            # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
+            from_json(f"{'[' * _ROOM}{body}{']' * _ROOM}", cache_strings=False)
+        if len(body) > LONGEST:
+            raise ValueError(f"{len(body):,} characters")
+    except (PydanticSerializationError, RecursionError, ValueError) as exc:
+        raise Unrecordable(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
     # The version is left out where it is 1, not where it is the default: defaults rise.
     head = f'"type":{json.dumps(kind)}' if event.v == 1 else f'"v":{event.v},"type":{json.dumps(kind)}'
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
@@ -73,7 +86,7 @@ def decode(
     """The event of a row. `values` holds the blobs that it names.
 
     Raises:
-        JournalError: the row is no event, or a blob of it is missing.
+        Unrecordable: the row is no event, or a blob of it is missing.
     """
     head = f'{{"run_id":{json.dumps(run_id)},"seq":{seq},'
     if not body.startswith('{"v":'):
@@ -81,11 +94,11 @@ def decode(
     if blobs is not None:
         for name, digest in json.loads(blobs).items():
             if values is None or digest not in values:
-                raise JournalError(
+                raise Unrecordable(
                     f"event {seq} of run {run_id}: its value {name!r} ({digest[:12]}…) is missing from the journal"
                 )
             head += f"{json.dumps(name)}:{values[digest]},"
     try:
         return ev.load(head + body[1:])
     except ValidationError as exc:
-        raise JournalError(f"event {seq} of run {run_id} cannot be read: {exc}") from exc
+        raise Unrecordable(f"event {seq} of run {run_id} cannot be read: {exc}") from exc

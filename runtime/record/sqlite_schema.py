@@ -17,7 +17,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record.events import WORKSPACE
-from runtime.record.journal import JournalError
+from runtime.record.journal import JournalError, Unrecordable
 from runtime.record.sqlite_hop import Hop
 
 SCHEMA_VERSION = 1
@@ -62,9 +62,13 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {}
 
 @contextmanager
 def translated(doing: str, path: Path) -> Iterator[None]:
-    """Failures of SQLite as `JournalError`, saying what was being done, where, and what to do about it."""
+    """Failures of SQLite as `JournalError`, saying what was being done, where, and what to do about it. Those that are
+    a row's own (too big, or in the place of another) are `Unrecordable`.
+    """
     try:
         yield
+    except (sqlite3.DataError, sqlite3.IntegrityError) as exc:
+        raise Unrecordable(f"{doing} in {path}: {exc}") from exc
     except sqlite3.Error as exc:
         name = getattr(exc, "sqlite_errorname", "") or ""
         advice = next((text for start, text in _ADVICE if name.startswith(start)), "")

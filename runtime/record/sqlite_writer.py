@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import aiosqlite
 
-from runtime.record.journal import JournalError
+from runtime.record.journal import JournalError, Unrecordable
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import Op
@@ -145,6 +145,10 @@ class Writer:
                 ops = [op for op, _ in taken]
                 results, written = await self._hop.carry_out(lambda connection: self._transact(connection, ops))
         except Exception as exc:
+            if isinstance(exc, Unrecordable) and len(taken) > 1:
+                for each in taken:  # one of them is at fault, and fails alone
+                    await self._batch([each])
+                return
             self._fail(taken, exc)
             return
         except BaseException:
@@ -191,7 +195,8 @@ class Writer:
             if future.done():
                 continue
             # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
-            error = JournalError(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
+            kind = Unrecordable if isinstance(cause, Unrecordable) else JournalError
+            error = kind(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
             future.set_exception(error)
 

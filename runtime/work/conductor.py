@@ -24,7 +24,7 @@ from runtime.record import events as ev
 from runtime.record.rewind import place
 from runtime.record.state import Incident, Node
 from runtime.record.taxonomy import Classification, Effect, Impact, Origin
-from runtime.work import incidents
+from runtime.work import incidents, stranded
 from runtime.work.answers import ended_by
 from runtime.work.breakpoints import breakpoint_fault, stops_at, was_stopped
 from runtime.work.carried import Carried
@@ -228,6 +228,11 @@ class RunScope(steps.Scope):
             raise
         finally:
             self._life.leave(element)
+
+    async def freed(self) -> None:
+        """Wait while the run is stranded (`runtime.work.stranded`)."""
+        if self._element is not None:
+            await stranded.freed(self._life, self._element)
 
     # -- turn ----------------------------------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
-from runtime.record.journal import Fenced, Journal, JournalError, Lease
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, Unrecordable
 from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
-from runtime.work import loader
+from runtime.work import loader, stranded
 from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
 from runtime.work.fork import copied
@@ -26,7 +26,7 @@ from runtime.work.stalls import watch_progress
 
 log = logging.getLogger("runtime.drive")
 
-Driven = Literal["finished", "parked", "busy", "fenced", "broken"]
+Driven = Literal["finished", "parked", "busy", "fenced", "stranded"]
 LEASE_S = 10.0
 """How long a run stays with a process that no longer renews. Three renewals fit in."""
 _PATIENCE_S = 5.0
@@ -41,6 +41,10 @@ class CancelledItself(ExecutionError):
             f"{ref} raised CancelledError though nobody cancelled it",
             hint="Do not let a cancellation of your own tasks leave a tool or a hook; catch it where you await them.",
         )
+
+
+class Unclaimed(JournalError):
+    """The journal cannot be written now, so nobody can take the run up; nothing was begun."""
 
 
 class OfNewerProgram(ExecutionError):
@@ -62,26 +66,26 @@ async def drive(
     clock: Callable[[], datetime] = ev.utc_now,
     lease_s: float = LEASE_S,
     stopping: asyncio.Event | None = None,
+    failed: Exception | None = None,
 ) -> Driven:
-    """Carry a run on from where it is.
+    """Carry a run on from where it is; with `failed`, the reason why it cannot be, set it aside instead.
 
     Returns `busy` if it is another's or not runnable, `parked` if it waits (or `stopping` was set), `fenced` if
-    another took it over, `broken` if the journal cannot be written any more; nothing is lost in any of these.
+    another took it over, `stranded` if the run is at fault itself (see `runtime.work.stranded`).
+
+    Raises:
+        JournalError: the journal cannot be used now. The run stays as it was last written; its lease runs out.
     """
     try:
         lease = await journal.claim(run_id, owner, lease_s)
     except JournalError as exc:
-        log.error("run %s: its journal cannot be written, so nobody can take it up: %s", run_id, exc)  # noqa: TRY400
-        return "broken"
+        raise Unclaimed(str(exc)) from exc
     if lease is None:
         return "busy"
     try:
-        driven = await _from_where_it_is(journal, lease, conditions, clock, stopping)
+        driven = await _to_its_end(journal, lease, conditions, clock, stopping, failed)
     except Fenced:
         return "fenced"
-    except JournalError:
-        log.exception("run %s: its journal cannot be written; it stays as it was last written", run_id)
-        return "broken"
     except asyncio.CancelledError:
         with suppress(JournalError):
             await journal.release(lease)
@@ -89,6 +93,24 @@ async def drive(
     # Where something went wrong the lease is kept instead, and runs out: what fails at once is not tried at once again.
     with suppress(JournalError):
         await journal.release(lease)
+    return driven
+
+
+async def _to_its_end(  # noqa: PLR0917 - of one caller
+    journal: Journal,
+    lease: Lease,
+    conditions: Conditions,
+    clock: Callable[[], datetime],
+    stopping: asyncio.Event | None,
+    failed: Exception | None,
+) -> Driven:
+    if failed is None:
+        try:
+            return await _from_where_it_is(journal, lease, conditions, clock, stopping)
+        except Unrecordable as exc:
+            failed = exc
+    driven = await stranded.strand(journal, lease, conditions, clock, failed)
+    log.error("run %s: it cannot be carried on and is set aside", lease.run_id, exc_info=failed)
     return driven
 
 
@@ -135,7 +157,7 @@ async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Drive
     ]
     if stopping is not None:
         attendants.append(asyncio.create_task(_stop(life, stopping)))
-    if life.state.abort is not None:
+    if life.state.abort is not None or stranded.aborted(life.state):
         life.end("abort")
     elif life.state.rewind is not None:
         life.end("rewind")
@@ -212,7 +234,8 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
         await life.close(*_rewound(life), ev.RunParked(ts=life.clock(), reason="stop"))
         return "parked"
     if root.cancelled() or not root.done():
-        reason: Literal["waiting", "stop"] = "stop" if life.ending == "stop" else "waiting"
+        # Only what was seen to be idle has somebody or something to wait for; else it is to be taken up again.
+        reason: Literal["waiting", "stop"] = "waiting" if life.ending == "park" else "stop"
         at = life.clock()  # before the look: a clock set back after it leaves the park in the future, where it is found
         for moved in life.set_back():
             life.note(moved)
@@ -245,6 +268,8 @@ def _rewound(life: Life) -> list[ev.Record]:
         return []
     dropped = dropped_by(life.state, asked.node_id)
     gone = [found.opened for found in life.state.open_incidents if found.opened.node_id in dropped]
+    if (aside := stranded.open_at(life.state)) is not None:
+        gone.append(aside.opened)  # another way was found
     closed: list[ev.Record] = [
         ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason="the run was rewound")
         for opened in gone
@@ -265,6 +290,7 @@ def _wake_at(life: Life) -> datetime | None:
 async def _root(life: Life) -> ev.RunFinished:
     """The swarm itself, under the root scope. A fault that nothing inside took up parks here."""
     async with RunScope(life, "", "root", life.state.ref) as root:
+        await root.freed()
         while True:
             try:
                 with entered(root):

@@ -17,7 +17,7 @@ from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.work.conditions import Conditions
 from runtime.work.owner import has_died
-from runtime.work.supervisor import Supervisor
+from runtime.work.supervisor import HeldUp, Supervisor
 from runtime.work.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,11 @@ class Host:
         self._thread = None
         if self._failed is not None:
             raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
+
+    @property
+    def held_up(self) -> list[HeldUp]:
+        """Runs that cannot be carried on now, and why. From any thread."""
+        return self._supervisor.held_up if self._supervisor is not None else []
 
     @property
     def alive(self) -> bool:

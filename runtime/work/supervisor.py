@@ -10,18 +10,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
 from runtime.record.events import utc_now
-from runtime.record.journal import Journal, JournalError
+from runtime.record.journal import Journal, JournalError, Unrecordable
 from runtime.work.analysis import Analyst
 from runtime.work.conditions import Conditions
-from runtime.work.drive import LEASE_S, Driven, drive
+from runtime.work.drive import LEASE_S, Driven, Unclaimed, drive
 from runtime.work.notifier import Notifier
 from runtime.work.owner import owner_name
 
@@ -35,7 +34,27 @@ PERIOD_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint."""
 
 
-Drive = Callable[[str], Awaitable[Driven]]
+TRIES = 3
+"""How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
+_LONGEST = 30.0
+"""The longest pause between two tries of a run that cannot be carried on, in lengths of a lease."""
+
+Outcome = Driven | Literal["held up"]
+Drive = Callable[[str], Awaitable[Outcome]]
+
+
+@dataclass(slots=True, frozen=True)
+class HeldUp:
+    """A run that cannot be carried on now, and whose incident could not be written either. It is tried again."""
+
+    run_id: str
+    reason: str
+    since: datetime
+    times: int
+    again_at: float
+    """By `time.monotonic`."""
+    failed: Exception | None = None
+    """Where the journal is not to blame."""
 
 
 class Engine(Protocol):
@@ -137,6 +156,7 @@ class Supervisor:
         self._period_s = period_s
         self._gap_s = gap_s
         self._drives = 0
+        self._held_up: dict[str, HeldUp] = {}
         self._stopping = asyncio.Event()
         self._hint = asyncio.Event()
         self._engine = engine(self._carry_on)
@@ -145,6 +165,12 @@ class Supervisor:
     def driving(self) -> list[str]:
         """Ids of the runs that are driven here now."""
         return self._engine.driving
+
+    @property
+    def held_up(self) -> list[HeldUp]:
+        """Runs that could not be carried on, and why, until they are taken up again. For any thread."""
+        driving = set(self._engine.driving)
+        return [each for each in list(self._held_up.values()) if each.run_id not in driving]
 
     def now(self) -> datetime:
         """The time by the clock that leases and waits are held against."""
@@ -224,7 +250,11 @@ class Supervisor:
     async def _reconcile(self) -> None:
         try:
             await self._notice_gaps()
-            taken = [self._engine.submit(run_id) for run_id in await self._journal.runnable(self._clock())]
+            ticks = time.monotonic()
+            held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
+            # What is held up must not hide what is not.
+            found = await self._journal.runnable(self._clock(), 100 + len(held))
+            taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
         except JournalError as exc:
             if (
                 str(exc) != self._trouble
@@ -238,21 +268,45 @@ class Supervisor:
         else:
             self._crowded.set()
 
-    async def _carry_on(self, run_id: str) -> Driven:
+    async def _carry_on(self, run_id: str) -> Outcome:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease
         # that one of its drives could not give back, with the disk full, runs out like anybody's.
         self._drives += 1
-        driven = await drive(
-            self._journal,
-            run_id,
-            f"{self.owner}#{self._drives}",
-            self._conditions,
-            clock=self._clock,
-            lease_s=self._lease_s,
-            stopping=self._stopping,
-        )
-        if driven == "broken":
-            # What cannot be written now (a full disk) is not tried again four times a second.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._lease_s / 3)
+        before = self._held_up.get(run_id)
+        try:
+            driven = await drive(
+                self._journal,
+                run_id,
+                f"{self.owner}#{self._drives}",
+                self._conditions,
+                clock=self._clock,
+                lease_s=self._lease_s,
+                stopping=self._stopping,
+                failed=before.failed if before is not None and before.times >= TRIES else None,
+            )
+        except Exception as exc:
+            self._hold_up(run_id, before, exc)
+            return "held up"
+        self._held_up.pop(run_id, None)
         return driven
+
+    def _hold_up(self, run_id: str, before: HeldUp | None, exc: Exception) -> None:
+        """What cannot be done now (with the disk full, say) is done again: after ever longer pauses where it had begun,
+        for each time may cost a call of a model.
+        """
+        times = before.times if before is not None else 0
+        times += not isinstance(exc, Unclaimed)
+        pause = min(self._lease_s / 3 * 2.0 ** min(max(times - 1, 0), 30), self._lease_s * _LONGEST)
+        if isinstance(exc, Unclaimed):
+            pause = self._lease_s / 3
+        own = not isinstance(exc, JournalError)
+        reason = f"{type(exc).__name__}: {exc}" if own else str(exc)
+        since = before.since if before is not None else self._clock()
+        known = before is not None and before.reason == reason
+        what = "its drive failed" if own else "its journal cannot be used; it stays as it was last written"
+        told = "run %s: %s; again in %.0f s at the earliest: %s"
+        log.error(told, run_id, what, pause, reason, exc_info=None if known else exc)
+        # Not for the journal's sake: what is tried from the third time on is to say so, and no model is asked any more.
+        mine = own or isinstance(exc, Unrecordable)
+        failed = exc if mine else before.failed if before is not None else None
+        self._held_up[run_id] = HeldUp(run_id, reason, since, times, time.monotonic() + pause, failed)
