@@ -14,17 +14,18 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.color import ColorSystem
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.timer import Timer
 
 from console.kept import keep_theme
 from console.lenient import read_leniently
+from console.mishaps import RobustApp
 from console.preferences import Preferences
-from console.taking import TakingApp
 from console.terminal import has_title
 from console.workspace import workspace
 from screens.history import History, Visit
@@ -52,10 +53,10 @@ LAST_WORD_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(TakingApp):
+class OrbiterApp(RobustApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
-    `failure` is what kept it from opening; whoever ran the app raises it.
+    `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.
     """
 
     TITLE = "Orbiter Console"
@@ -284,19 +285,21 @@ class OrbiterApp(TakingApp):
         assert here is not None
         try:
             screen = self._screen_of(here, incident_id)
+            screen.came_from = (self._title_of(above),) if above is not None else ()
+            if len(self.screen_stack) > 1:
+                self.switch_screen(screen)
+            else:
+                self.push_screen(screen)
         except Exception as exc:  # a place that is broken must not take the others away from whoever decides
             if self._stood is None:
                 raise
             self.history = self._stood
+            self._forget(self._places.get(here.place))
             log.exception("a screen could not be opened")
-            self._tell(f"This cannot be opened, please report it: {type(exc).__name__}: {exc}", "error")
+            words = f"This cannot be opened, please report it: {type(exc).__name__}: {exc}"
+            self._tell(f"{words}{self.more()}", "error")
             return
         self._stood = replace(self.history)
-        screen.came_from = (self._title_of(above),) if above is not None else ()
-        if len(self.screen_stack) > 1:
-            self.switch_screen(screen)
-        else:
-            self.push_screen(screen)
 
     def _screen_of(self, visit: Visit, incident_id: str) -> LinkedScreen:
         from screens.run import RunScreen
@@ -307,9 +310,32 @@ class OrbiterApp(TakingApp):
         if visit.run_id:
             return place.open(self.session, visit.run_id)
         if place.name not in self._places:
-            self._places[place.name] = place.open(self.session)
-            self.install_screen(self._places[place.name], place.name)
+            screen = self._places[place.name] = place.open(self.session)
+            self.install_screen(screen, f"{place.name} {id(screen)}")
         return self._places[place.name]
+
+    def _forget(self, screen: Screen[Any] | None) -> None:
+        """A place that failed is made anew when it is opened the next time."""
+        for name in [name for name, place in self._places.items() if place is screen]:
+            del self._places[name]
+        if screen is not None and screen not in self.screen_stack and self.is_screen_installed(screen):
+            self.uninstall_screen(screen)
+
+    def leave_broken(self, screen: Screen[Any], words: str) -> None:
+        """Close what is before it, and the screen itself; of a screen of ours the inbox takes the place."""
+        from screens.linked import LinkedScreen
+
+        while screen in self.screen_stack[:-1]:
+            self.pop_screen()
+        if screen is self.screen:
+            if isinstance(screen, LinkedScreen):
+                self._forget(screen)
+                self.history.go(Visit(HOME))
+                self._visit()
+                self._forget(screen)
+            else:
+                self.pop_screen()
+        self.screen.call_after_refresh(self._tell, words, "error")
 
     def _title_of(self, visit: Visit) -> str:
         if visit.place:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.traceback import Traceback
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.cropped import send_changed_cells_only
@@ -79,8 +78,8 @@ class GovernedDriver(LinuxDriver):
             self.run_input_thread()
         except (OSError, EOFError):
             self._gone()
-        except BaseException:
-            self._app.call_later(self._app.panic, Traceback())
+        except Exception as exc:
+            self._app.call_later(self._app._handle_exception, exc)
 
     def start_application_mode(self) -> None:
         """Take the terminal; its title is kept for later, if it is to be ours."""

@@ -1,4 +1,5 @@
-"""What the program logs while a verb runs: on stderr, a line each, through the gate like all foreign text.
+"""What the program logs: while a verb runs on stderr, a line each, through the gate like all foreign text; what the
+console logs in a file (`console.logfile`).
 
 Without a handler Python would write warnings to stderr as they are, and they quote models, tools and providers.
 """
@@ -11,7 +12,7 @@ import traceback
 from console.output import note
 from orbiter.models.redact import redact
 from runtime.work.secrets import VAULT
-from screens.text import clean_line
+from screens.text import clean, clean_line
 
 TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""
@@ -35,6 +36,12 @@ class Noted(logging.Handler):
             note(clean_line(f"{record.levelname.lower()}: {record.name}: {text}"))
         except Exception:
             self.handleError(record)
+
+
+def written(record: logging.LogRecord) -> str:
+    """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
+    lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
+    return clean(redact(lines, VAULT.known()))
 
 
 def through_the_gate() -> Noted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -108,6 +109,7 @@ def show(
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
     from console.app import OrbiterApp  # after the settings that Textual reads on import
+    from console.logfile import NAME, log_to
     from screens.governor import Governor
 
     preferred = preferences or Preferences()
@@ -136,9 +138,21 @@ def show(
     )
     wanted = preferred.mouse if mouse is None else mouse
     app.mouse = mouse_by_default(os.environ) if wanted is None else wanted
-    app.run(mouse=app.mouse)
+    written = log_to(workspace().state / NAME)
+    app.log_file = str(written.path)
+    try:
+        app.run(mouse=app.mouse)
+    except Exception as exc:  # the terminal is given back already, or never was taken
+        logging.getLogger(__name__).exception("the console failed")
+        app.broke = app.broke or f"{type(exc).__name__}: {exc}"
     if app.failure is not None:
         raise app.failure
+    if app.broke:
+        then = "The runs go on; orbiter-console shows them again" if goes_on else "Its runs wait for the next one"
+        note(
+            f"The console failed and had to close: {app.broke}. {then}. Please report it: {written.path} has all of it."
+        )
+        return app.return_code or 1
     if goes_on and not app.return_code:
         _say_what_goes_on(app.session)
     return app.return_code or 0

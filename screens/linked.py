@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
+from textual.worker import Worker, WorkerState
 
 from runtime.link.client import LinkLost
 from screens.help import HelpScreen, help_lines
@@ -152,22 +154,40 @@ class LinkedScreen(TakenScreen):
         crumbs = self.query_one_optional("#crumbs", Bar)
         if crumbs is None:  # the screen is being taken down
             return
-        crumbs.show(self.crumbs(), self._link_words())
-        self._draw_lost()
         try:
+            crumbs.show(self.crumbs(), self._link_words())
+            self._draw_lost()
             self.draw()
         except Exception as exc:  # one pane that fails must not take the console away from whoever decides
-            self._failed(exc)
+            self._failed(exc, "This screen could not be drawn whole")
         else:
             self._failure = ""
 
-    def _failed(self, exc: Exception) -> None:
-        """A drawing failed: logged once, said in a line; the next change is drawn again."""
+    async def _dispatch_message(self, message: Message) -> None:
+        """A handler that fails is a line: the screen stands, and the next key is taken. Not while it is being made:
+        what is made by half is closed by the app.
+        """
+        try:
+            await super()._dispatch_message(message)
+        except Exception as exc:
+            if not self.is_mounted or not self.is_running:
+                raise
+            self._failure = ""
+            self._failed(exc, "This did not work")
+
+    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
+        """What was begun in the background failed for a reason that nobody thought of."""
+        if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
+            self._failure = ""
+            self._failed(message.worker.error, "This did not work")
+
+    def _failed(self, exc: Exception, what: str) -> None:
+        """Logged once, said in a line; the next change is drawn again."""
         words = f"{type(exc).__name__}: {exc}"
         if words != self._failure:
             self._failure = words
-            log.error("a screen could not be drawn", exc_info=exc)
-            self.say(f"This screen could not be drawn whole, please report it: {words}", "error")
+            log.error("%s", what, exc_info=exc)
+            self.say(f"{what}, please report it: {words}", "error")
 
     def _draw_lost(self) -> None:
         status = self.link.status

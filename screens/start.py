@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,16 +14,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.suggester import Suggester
 from textual.widgets import Input, Label
+from textual.worker import Worker, WorkerState
 
 from runtime.link.client import LinkError
 from screens.layout import Row, span
 from screens.link import Session
-from screens.views.start import COLUMNS, BadLimits, known_refs, limits_of, suggested
-from screens.widgets.bar import Bar
+from screens.views.start import COLUMNS, BadLimits, completed, known_refs, limits_of, suggested
+from screens.widgets.bar import Sentence
 from screens.widgets.editor import Editor
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
+
+log = logging.getLogger(__name__)
 
 _FIELDS = (
     ("ref", "Swarm", "path/to/file.py:name or package.module:name"),
@@ -63,10 +68,21 @@ class Suggestions(LiveList):
         self.post_message(self.Typed(event.text.strip().partition("\n")[0]))
 
 
+class LimitNames(Suggester):
+    """Writes the name of a limit out, at `right`."""
+
+    def __init__(self) -> None:
+        super().__init__(case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return completed(value) or None
+
+
 class StartScreen(ModalScreen[str]):
     """Gives the id of the run that it started, when it is there; an empty text if it was left.
 
-    Nothing that was typed is lost by a mistake: it is said below the fields, and they stay as they are.
+    Nothing that was typed is lost: a mistake is said below the fields, which stay as they are, and what was typed when
+    the form was left stands in the next one.
     """
 
     CSS_PATH = "start.tcss"
@@ -75,20 +91,27 @@ class StartScreen(ModalScreen[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start", "Start", id="start.start"),
         Binding("escape", "leave", "Leave", key_display="esc", id="start.leave"),
-        Binding("tab", "app.focus_next", "Next field", show=False, id="start.next"),
-        Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="start.previous"),
+        # At once, whatever is still to be typed: keys that a slow link delivers together go to the field they are meant for.
+        Binding("tab", "next", "Next field", show=False, priority=True, id="start.next"),
+        Binding("shift+tab", "previous", "Previous field", show=False, priority=True, id="start.previous"),
+        Binding("ctrl+n", "empty", "Empty the form", show=False, id="start.empty"),
         Binding("ctrl+c", "leave", "Leave", show=False, id="start.leave_too"),
     ]
 
-    def __init__(self, session: Session, ref: str = "", host: str = "") -> None:
-        """`ref` and `host` stand in their fields at first."""
+    def __init__(
+        self, session: Session, ref: str = "", host: str = "", draft: MutableMapping[str, str] | None = None
+    ) -> None:
+        """`ref` and `host` stand in their fields at first, unless there are others in `draft`, where what was typed is
+        kept by the field's name until a run is started with it.
+        """
         super().__init__()
+        self._draft: MutableMapping[str, str] = {} if draft is None else draft
         self._session = session
         self._ref = ref if ref.isprintable() else ""
         self._host = host
         self._root = ""
         self._found: Sequence[str] = ()
-        self._asked_to_leave = False
+        self._complained = False
         self._busy = False
 
     # -- the fields ------------------------------------------------------------------------------------------
@@ -97,7 +120,7 @@ class StartScreen(ModalScreen[str]):
         glyphs = self._session.glyphs
         with Vertical(id="start") as box:
             box.border_title = "Start a run"
-            box.border_subtitle = "ctrl+s starts   tab next   esc leaves"
+            box.border_subtitle = "ctrl+s starts   tab next   ctrl+n empties   esc leaves"
             for name, title, hint in _FIELDS:
                 if name != "host" or len(self._session.link.host_names) > 1:
                     yield self._field(name, title, hint)
@@ -105,18 +128,23 @@ class StartScreen(ModalScreen[str]):
                     yield Suggestions(COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
                     yield Label("Input", classes="name", markup=False)
                     yield Editor(id="input")
-            yield Bar(id="said", ellipsis=glyphs.ellipsis)
+            yield Sentence(id="said", ellipsis=glyphs.ellipsis)
 
     def _field(self, name: str, title: str, hint: str) -> Horizontal:
-        value = {"ref": self._ref, "host": self._host}.get(name, "")
-        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, id=name)
+        value = self._draft.get(name) or {"ref": self._ref, "host": self._host}.get(name, "")
+        suggester = LimitNames() if name == "limits" else None
+        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
         field.cursor_blink = False
         return Horizontal(Label(title, classes="name", markup=False), field, classes="field")
 
     def on_mount(self) -> None:
         editor = self.query_one("#input", Editor)
         editor.single = False  # `enter` makes a new line here
-        self._fill(self._ref)
+        editor.load_text(self._draft.get("input", ""))
+        editor.move_cursor(editor.document.end)
+        self._fill(self._value("ref"))
+        if self._draft:
+            self._say("As you left it; ctrl+n empties the form.")
         if not self._lost():
             self.run_worker(self._look(), group="look", exit_on_error=False)
 
@@ -168,22 +196,26 @@ class StartScreen(ModalScreen[str]):
         """A reference as one types it in the workspace."""
         return ref.removeprefix(f"{self._root.rstrip('/')}/") if self._root else ref
 
-    @property
-    def _typed(self) -> bool:
-        """Whether something would be lost."""
-        changed = self._value("ref") not in ("", self._ref, self._relative(self._ref))
-        changed = changed or any(self._value(name) for name in ("title", "limits"))
-        return changed or bool(self.query_one("#input", Editor).text.strip())
+    def _typed(self) -> dict[str, str]:
+        """What a person typed, by field."""
+        typed = {name: self._value(name) for name, *_ in _FIELDS}
+        typed["input"] = self.query_one("#input", Editor).text
+        given = {"ref": (self._ref, self._relative(self._ref)), "host": (self._host,)}
+        return {name: value for name, value in typed.items() if value.strip() and value not in given.get(name, ())}
 
     # -- keys ------------------------------------------------------------------------------------------------
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        self._asked_to_leave = False
         if message.input.id in ("ref", "host"):
             self._suggest()
+        if self._complained:
+            self._judge()
+
+    def on_input_blurred(self, _message: Input.Blurred) -> None:
+        self._judge()
 
     def on_input_submitted(self, _message: Input.Submitted) -> None:
-        self.focus_next()
+        self.action_next()
 
     def on_editor_sent(self, _message: Editor.Sent) -> None:
         self.action_start()
@@ -210,13 +242,33 @@ class StartScreen(ModalScreen[str]):
             event.prevent_default()
             self.query_one("#ref").focus()
 
-    def action_leave(self) -> None:
-        """Leave; where something was typed, at the second time."""
-        if self._typed and not self._asked_to_leave:
-            self._asked_to_leave = True
-            self._say("What you typed is lost: esc again leaves.", "warning")
+    def action_next(self) -> None:
+        """To the next field. Suggestions are none: `down` leads to them, whatever the field holds by then."""
+        if self.focused is self.query_one("#ref"):
+            self.set_focus(self.query_one("#input"))
         else:
-            self.dismiss("")
+            self.focus_next()
+
+    def action_previous(self) -> None:
+        if self.focused is self.query_one("#input"):
+            self.set_focus(self.query_one("#ref"))
+        else:
+            self.focus_previous()
+
+    def action_empty(self) -> None:
+        """Start over."""
+        self._draft.clear()
+        for name in ("title", "limits", "ref"):
+            self.query_one(f"#{name}", Input).value = ""
+        self.query_one("#input", Editor).load_text("")
+        self.query_one("#ref").focus()
+        self._say("")
+
+    def action_leave(self) -> None:
+        """Leave; what was typed is kept for the next time."""
+        self._draft.clear()
+        self._draft.update(self._typed())
+        self.dismiss("")
 
     # -- starting --------------------------------------------------------------------------------------------
 
@@ -228,12 +280,11 @@ class StartScreen(ModalScreen[str]):
             self._say("Say which swarm: path/to/file.py:name or package.module:name", "error")
             self.query_one("#ref").focus()
             return
-        try:
-            limits = limits_of(self._value("limits"))
-        except BadLimits as exc:
-            self._say(str(exc), "error")
-            self.query_one("#limits").focus()
+        field = self._judge()
+        if field:
+            self.query_one(f"#{field}").focus()
             return
+        limits = limits_of(self._value("limits"))
         args: dict[str, Any] = {
             "input": self.query_one("#input", Editor).text,
             "title": self._value("title"),
@@ -241,6 +292,22 @@ class StartScreen(ModalScreen[str]):
         }
         self._busy = True
         self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
+
+    def _judge(self) -> str:
+        """Say what is wrong with what was typed, or take back what was said of it; gives the field that it is about."""
+        hosts, host, wrong = self._session.link.host_names, self._value("host"), ""
+        field = "host" if host and host not in hosts else ""
+        if field:
+            wrong = f"no host is called {host}; there are: {', '.join(hosts)}"
+        else:
+            try:
+                limits_of(self._value("limits"))
+            except BadLimits as exc:
+                field, wrong = "limits", str(exc)
+        if wrong or self._complained:
+            self._say(wrong, "error")
+        self._complained = bool(wrong)
+        return field
 
     def _lost(self) -> bool:
         """Whether there is no runtime that could start something; then it is said."""
@@ -259,6 +326,7 @@ class StartScreen(ModalScreen[str]):
         except LinkError as exc:
             self._say(str(exc), "error")
         else:
+            self._draft.clear()
             await self._there(str(started["run_id"]))
         finally:
             self._busy = False
@@ -275,6 +343,12 @@ class StartScreen(ModalScreen[str]):
             end()
         self.dismiss(run_id)
 
+    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
+        """What was begun in the background failed for a reason that nobody thought of: what was typed stays."""
+        if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
+            log.error("the form failed", exc_info=message.worker.error)
+            self._say(f"This did not work, please report it: {message.worker.error!r}", "error")
+
     def _say(self, text: str, severity: str = "info") -> None:
         looks = self._session.looks()
-        self.query_one("#said", Bar).show(span(looks.line(text, 1_000), f"severity-{severity}"))
+        self.query_one("#said", Sentence).show(span(looks.line(text, 1_000), f"severity-{severity}"))

@@ -201,6 +201,7 @@ async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
 
 
+@pytest.mark.mishaps
 async def test_a_place_that_cannot_be_opened_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(Story("run-1", "ask", START)) as (pilot, _):
         with monkeypatch.context() as broken:

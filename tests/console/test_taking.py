@@ -147,6 +147,7 @@ async def test_what_was_said_can_be_read_again() -> None:
         assert text.index("[/x] ␛[2J second") < text.index("No decision is waiting.")
 
 
+@pytest.mark.mishaps
 async def test_a_drawing_that_fails_is_said_in_a_line_and_the_console_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(digest(), finished()) as (pilot, desk):
 

@@ -121,7 +121,8 @@ class Desk:
             for run_id in [args["run_id"]] if "run_id" in args else list(self.stories):
                 self.control(verb, run_id)
             return {}
-        assert verb == "answer"
+        if verb != "answer":
+            raise LinkError(f"this desk knows no {verb}")
         self.overtaken()
         incident_id = args["incident_id"]
         for story in self.stories.values():

@@ -1,0 +1,50 @@
+"""What the console itself logs: a file beside the journal. On the screen there is no room for a traceback, and after it
+nobody wants to read one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+NAME: Final = "console.log"
+BYTES: Final = 1024 * 1024
+"""A file of this size goes aside, to `console.log.1`; the one that was there goes."""
+
+
+class ConsoleLog(logging.Handler):
+    """Errors: what a runtime tells cannot make the console write. What it takes to write them is loaded with the first: there may never be one."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.ERROR)
+        self.path = path
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A log that cannot be written must not be one more mishap: then there is none."""
+        try:
+            from console.logs import written
+
+            text = written(record)
+            with suppress(OSError):
+                self._append(f"{text}\n".encode(errors="backslashreplace"))
+        except Exception:
+            self.handleError(record)
+
+    def _append(self, line: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_size >= BYTES:
+                self.path.replace(self.path.with_name(f"{NAME}.1"))
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(line)
+
+
+def log_to(path: Path) -> ConsoleLog:
+    """Let this process log there."""
+    found = ConsoleLog(path)
+    logging.getLogger().addHandler(found)
+    return found
