@@ -9,9 +9,11 @@ import click
 from console.output import emit, note, say, speaks_unicode, table
 from console.verbs.export import opened
 from console.verbs.frame import Refusal, operator, reading, run_named, state_of, verb, writing
+from console.workspace import workspace
 from runtime.judgement.audit import shown
 from runtime.record.events import AbortRequested, utc_now
 from runtime.record.state import RUN_TERMINAL, Incident, Node, RunState, Summary
+from runtime.work import daemon
 from screens.glyphs import ASCII, UNICODE, state_word
 from screens.text import clean_line
 from screens.words import age, cost, elapsed, tokens
@@ -31,7 +33,18 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
         table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
     else:
         note("no runs")
+    for held in _held_up():
+        note(f"run {held['run_id']} cannot be carried on now: {clean_line(str(held['reason']), limit=300)}")
     return 0
+
+
+def _held_up() -> list[dict[str, Any]]:
+    """Runs that the runtime, if there is one, cannot carry on, and could not even say so in the journal."""
+    try:
+        told = daemon.status(workspace().state)
+    except OSError:  # what is wrong with the runtime is for doctor to say
+        return []
+    return list((told or {}).get("held_up") or ())
 
 
 def _row(each: Summary) -> tuple[str, ...]:

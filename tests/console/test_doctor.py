@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sqlite3
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,9 @@ from console.verbs.checks import settings, state, terminal
 from console.verbs.checks.finding import Check, Finding, Limited, World, answer_of
 from console.verbs.doctor import CHECKS
 from console.workspace import Workspace
+from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import Summary
 from runtime.work import daemon
 from tests.console.program import Program
 from tests.console.terminal import Terminal
@@ -91,6 +98,30 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
         assert hurt.returncode == 1
         assert "open to others" in hurt.stdout
         (state_dir / "run").chmod(0o700)
+    finally:
+        daemon.stop(state_dir)
+
+
+def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_and_doctor(tmp_path: Path) -> None:
+    state_dir = tmp_path / ".orbiter"
+
+    async def spoilt() -> None:
+        async with await SqliteJournal.open(state_dir / "journal.db") as journal:
+            await journal.create(ev.RunCreated(run_id="r1", ref="x.py:y"), Summary(id="r1", ref="x.py:y"))
+
+    asyncio.run(spoilt())
+    with closing(sqlite3.connect(state_dir / "journal.db", isolation_level=None)) as file:
+        # Where its next event would stand there is one already: nothing more can be written to it.
+        file.execute("INSERT INTO event (pos, run, seq, body) SELECT 999, rid, 2, '{}' FROM run WHERE id = 'r1'")
+    daemon.ensure_runtime(state_dir)
+    try:
+        while not (daemon.status(state_dir) or {}).get("held_up"):
+            time.sleep(0.05)
+        program = Program(tmp_path, {"HOME": str(tmp_path)})
+        assert "run r1 cannot be carried on now: cannot write" in program("runs").stderr
+        told = program("doctor")
+        assert told.returncode == 1
+        assert "fail held up: run r1 cannot be carried on: cannot write" in told.stdout
     finally:
         daemon.stop(state_dir)
 

@@ -17,6 +17,7 @@ from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.sqlite_schema import SCHEMA_VERSION
 from runtime.work import daemon, sockets
+from screens.text import clean_line
 
 _MIB: Final = 1024 * 1024
 _SCARCE: Final = 1024 * _MIB
@@ -90,6 +91,10 @@ def runtime(world: World) -> Iterator[Finding]:
         advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
         found = f"{theirs}, pid {told.get('pid') or (held and held.pid)}, at {where}"
         yield Finding("runtime", "ok" if same else "warn", found, advice)
+        for held in told.get("held_up") or ():
+            what = f"run {held['run_id']} cannot be carried on: {clean_line(str(held['reason']), limit=300)}"
+            advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"
+            yield Finding("held up", "fail", what, advice)
 
 
 def journal(world: World) -> Iterator[Finding]:
