@@ -140,8 +140,8 @@ class Analyst:
         try:
             # Of a storm of equal incidents the first is asked about; the others wait for what came of it.
             async with self._asking.setdefault(found.opened.fingerprint or found.opened.incident_id, asyncio.Lock()):
-                analysis = await self._ask(found)
-            await self._journal.post(found.run_id, analysis)
+                # Written before the next one looks: what it is to find stands in the journal.
+                await self._journal.post(found.run_id, await self._ask(found))
         except JournalError:
             log.exception("incident %s: its analysis could not be written", found.opened.incident_id)
 
