@@ -91,9 +91,8 @@ class StartScreen(ModalScreen[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start", "Start", id="start.start"),
         Binding("escape", "leave", "Leave", key_display="esc", id="start.leave"),
-        # At once, whatever is still to be typed: keys that a slow link delivers together go to the field they are meant for.
-        Binding("tab", "next", "Next field", show=False, priority=True, id="start.next"),
-        Binding("shift+tab", "previous", "Previous field", show=False, priority=True, id="start.previous"),
+        Binding("tab", "next", "Next field", show=False, id="start.next"),
+        Binding("shift+tab", "previous", "Previous field", show=False, id="start.previous"),
         Binding("ctrl+n", "empty", "Empty the form", show=False, id="start.empty"),
         Binding("ctrl+c", "leave", "Leave", show=False, id="start.leave_too"),
     ]

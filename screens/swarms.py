@@ -33,6 +33,7 @@ class SwarmsScreen(RunListScreen):
         super().__init__(session)
         self._memory = Memory()
         self._trends = Trends()
+        self._draft: dict[str, str] = {}  # of the form, when it was left
 
     def crumbs(self) -> Spans:
         return self.trail("swarms")
@@ -65,7 +66,7 @@ class SwarmsScreen(RunListScreen):
             return
         key, summaries = self.list.cursor_key, self.link.summaries
         host = next((self.link.where(run_id) for run_id in runs_of(key, summaries, self.link.where)), "")
-        self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host), self._started)
+        self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host, self._draft), self._started)
 
     def _started(self, run_id: str | None) -> None:
         if run_id:

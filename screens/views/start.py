@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from pydantic import ValidationError
+
+from runtime.judgement.budget import Budget
 from runtime.record.state import Summary
 from screens.layout import Column, Row, span
 from screens.views.filter import Filter
@@ -36,14 +39,18 @@ def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Loo
 
 
 class BadLimits(ValueError):
-    """A limit that is not written as a name and a number."""
+    """A limit that is none, or is not written as a name and a number."""
+
+
+LIMITS = tuple(Budget.model_fields)
+"""What a run's limits are called."""
 
 
 def limits_of(text: str) -> Mapping[str, float]:
-    """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`. Which names there are, the runtime knows.
+    """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`.
 
     Raises:
-        BadLimits: one is not written so.
+        BadLimits: one is not written so, there is none of this name, or it cannot have this value.
     """
     found: dict[str, float] = {}
     for each in text.replace(",", " ").split():
@@ -52,4 +59,17 @@ def limits_of(text: str) -> Mapping[str, float]:
             found[name] = int(number) if number.lstrip("+-").isdigit() else float(number)
         except ValueError as exc:
             raise BadLimits(f"{each}: write name=number, such as max_steps=20") from exc
+        if name not in LIMITS:
+            raise BadLimits(f"no limit is called {name}; there are: {', '.join(LIMITS)}")
+        try:
+            Budget.model_validate({name: found[name]})
+        except ValidationError as exc:
+            raise BadLimits(f"{each}: {exc.errors()[0]['msg']}") from exc
     return found
+
+
+def completed(text: str) -> str:
+    """`text` with the limit that is being typed at its end written out; empty where nothing is to be added."""
+    begun = text.replace(",", " ").rpartition(" ")[2]
+    name = next((name for name in LIMITS if begun and name.startswith(begun)), "")
+    return f"{text.removesuffix(begun)}{name}=" if name else ""

@@ -1,13 +1,14 @@
-"""One line of a screen: something on the left, something on the right."""
+"""One line of a screen: something on the left, something on the right; and a sentence, which may need some more."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from screens.layout import Span, Spans, cut, width_of
+from screens.layout import Span, Spans, cut, width_of, wrap
 from screens.widgets.inks import Inks
 
 
@@ -53,3 +54,35 @@ class Bar(Widget):
         """Perhaps the theme changed."""
         self._inks = None
         super().notify_style_update()
+
+
+class Sentence(Bar):
+    """Wrapped into as many lines as it needs, up to `MOST`: a cure that is cut off helps nobody."""
+
+    DEFAULT_CSS = """
+    Sentence { height: auto; }
+    """
+    MOST: ClassVar[int] = 4
+
+    def show(self, left: Spans, right: Spans = ()) -> None:
+        """Show `left`; there is no right side."""
+        changed = left != self._left
+        super().show(left, right)
+        if changed:
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the text needs."""
+        return min(self.MOST, max(1, len(wrap(self._left, max(1, width - 2)))))
+
+    def render_line(self, y: int) -> Strip:
+        """One of the lines; the last one has what did not fit, cut."""
+        if self._inks is None:
+            self._inks = Inks(self.app.theme_variables)
+        width = max(1, self.size.width - 2)
+        rest = wrap(self._left, width)[y:]
+        if y == self.size.height - 1 and len(rest) > 1:
+            line = cut(tuple(piece for part in rest for piece in (*part, Span(" "))), width, self._ellipsis)
+        else:
+            line = rest[0] if rest else ()
+        return self._inks.strip((Span(" "), *line), self.size.width, self.GROUND)

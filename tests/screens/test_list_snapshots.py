@@ -48,7 +48,7 @@ def test_the_form_that_starts_a_run(snap_compare: Compare, size: tuple[int, int]
         await drawn(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "report.py" in text_of(pilot))
-        await pilot.press("tab", "tab", *"Translate it.", "tab", "tab", *"max_steps=x", "ctrl+s")
+        await pilot.press("tab", *"Translate it.", "tab", "tab", *"max_steps=x", "ctrl+s")
         await until(pilot, lambda: "write name=number" in text_of(pilot))
 
     app, _ = app_of(SwarmsScreen, look)

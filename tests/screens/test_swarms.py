@@ -303,7 +303,7 @@ async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_
         await pilot.press("s")
         await until(pilot, lambda: "new.py:team" in text_of(pilot))
         assert "translate.py:swarm" in line_with(pilot, "Swarm ")
-        await pilot.press("tab", "tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
+        await pilot.press("tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
         assert isinstance(pilot.app.screen, SwarmsScreen)
         started = next(args for verb, args in desk.said if verb == "start")
@@ -347,10 +347,10 @@ async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
         assert (started["ref"], started["input"], started["options"]) == ("two.py:b", "go", {})
 
 
-async def test_tab_passes_by_suggestions_that_are_not_there() -> None:
+async def test_tab_passes_by_suggestions_whatever_is_suggested_by_then() -> None:
     async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.refs = ["new.py:swarmy"]
         await pilot.press("s", *"new.py:swarm")
-        await until(pilot, lambda: "Nothing to suggest." in text_of(pilot))
         await pilot.press("tab", *"the input", "shift+tab", "x", "tab", "ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
         started = next(args for verb, args in desk.said if verb == "start")
@@ -362,7 +362,7 @@ async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> N
         desk.refs = ["jk.py:a", "two.py:b"]
         await pilot.press("s")
         await until(pilot, lambda: "two.py:b" in text_of(pilot))
-        await pilot.press("tab", *"jk")
+        await pilot.press("down", *"jk")
         assert "jk" in line_with(pilot, "Swarm ")
         await pilot.press("down")
         pilot.app.post_message(events.Paste(".py:a\nand a second line"))
@@ -436,20 +436,45 @@ async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_los
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
 
 
-async def test_esc_leaves_at_once_where_nothing_was_typed_else_at_the_second_time() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, _):
+async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is_emptied() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
+        for keys in (["escape"], ["tab", *"some", "enter", *"text", "tab", *"mine", "escape"]):
+            await pilot.press("s")
+            await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+            await pilot.press(*keys)
+            await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
         await pilot.press("s")
-        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
-        await pilot.press("escape")
+        await until(pilot, lambda: "As you left it" in text_of(pilot))
+        assert "translate.py:swarm" in line_with(pilot, "Swarm ")
+        assert "mine" in line_with(pilot, "Title")
+        await pilot.press("ctrl+n", *"a.py:b", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"], started["title"]) == ("a.py:b", "", "")
         await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
-        await pilot.press("x", "escape")
-        await until(pilot, lambda: "esc again leaves" in text_of(pilot))
-        await pilot.press("y", "escape")
-        assert isinstance(pilot.app.screen, StartScreen), "a key in between: it is asked anew"
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        assert "As you left it" not in text_of(pilot)
+
+
+async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() -> None:
+    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, desk):
+        await pilot.press("s", *"a.py:b", "tab", "tab", "tab", *"max_stepz=3")
+        assert "no limit is called" not in text_of(pilot), "not before it is typed to its end"
+        await pilot.press("tab")
+        await until(pilot, lambda: "no limit is called max_stepz" in text_of(pilot))
+        assert "max_wall_time_s" in text_of(pilot), "the whole sentence is read"
+        await pilot.press("shift+tab", "end", *["backspace"] * len("epz=3"))
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await pilot.press("e")
+        await until(pilot, lambda: "max_steps=" in text_of(pilot))
+        await pilot.press("right", "0", "tab")
+        await until(pilot, lambda: "greater than or equal to 1" in text_of(pilot))
+        await pilot.press("shift+tab", "end", "backspace", "7")
+        await until(pilot, lambda: "greater" not in text_of(pilot))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["options"] for verb, args in desk.said if verb == "start") == {"budget": {"max_steps": 7}}
 
 
 async def test_without_an_answer_about_files_there_is_what_was_run_before() -> None:
@@ -467,7 +492,9 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
         await drawn(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "west" in line_with(pilot, "Host"))
-        await pilot.press("ctrl+s")
+        await pilot.press("tab", "tab", "x", "tab")
+        await until(pilot, lambda: "no host is called westx; there are: east, west" in text_of(pilot))
+        await pilot.press("shift+tab", "end", "backspace", "ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
         assert next(args for verb, args in desk.said if verb == "start")["where"] == "west"
 
