@@ -37,6 +37,10 @@ class Fenced(JournalError):
     """The lease is another's by now; nothing was written."""
 
 
+class Overtaken(JournalError):
+    """Somebody else's word to the run came first; nothing was written."""
+
+
 @dataclass(slots=True, frozen=True)
 class Lease:
     """The right to write a run, until it expires. `epoch` rises with every claim; `seq` is the run's last event at
@@ -143,9 +147,12 @@ class Journal(Protocol):
         """
         ...
 
-    async def post(self, run_id: str, event: Record) -> Record:
+    async def post(self, run_id: str, event: Record, *, told: int | None = None) -> Record:
         """Append one event without a lease: only the desk's kinds (`events.DESK_KINDS`, and everything in
         the workspace's stream). An abort request makes a waiting run runnable.
+
+        With `told`, compare-and-set: only if no answer and nothing else that wakes (`events.WAKING`) was written to the
+        run with a `seq` above it. Raises `Overtaken`.
         """
         ...
 

@@ -186,13 +186,13 @@ class SqliteJournal:
         reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
         return Refused("closed", reason)
 
-    async def post(self, run_id: str, event: ev.Record) -> ev.Record:
+    async def post(self, run_id: str, event: ev.Record, *, told: int | None = None) -> ev.Record:
         if run_id != ev.WORKSPACE and not isinstance(event, ev.DESK_KINDS):
             kinds = ", ".join(kind.__name__ for kind in ev.DESK_KINDS)
             raise JournalError(
                 f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
             )
-        result: ev.Record = await self._write().do(Post(run_id, encode(event)))
+        result: ev.Record = await self._write().do(Post(run_id, encode(event), told))
         return result
 
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.record import events as ev
-from runtime.record.journal import Fenced, JournalError, Lease, Refused
+from runtime.record.journal import Fenced, JournalError, Lease, Overtaken, Refused
 from runtime.record.sqlite_batch import OF_INCIDENTS, Batch, RunRow
 from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL
@@ -204,6 +204,7 @@ class Answer(Op):
 class Post(Op):
     run_id: str
     draft: Draft
+    told: int | None = None
     counted = True
 
     def __post_init__(self) -> None:
@@ -220,6 +221,8 @@ class Post(Op):
         run, event = batch.runs.get(self.run_id), self.draft.event
         if run is None:
             raise JournalError(f"there is no run {self.run_id}")
+        if self.told is not None and run.told_seq > self.told:
+            raise Overtaken(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
         if isinstance(event, ev.AbortRequested) and run.state in RUN_TERMINAL:
             raise JournalError(f"run {run.id} is {run.state} already: there is nothing to abort")
         if isinstance(event, ev.IncidentClosed):

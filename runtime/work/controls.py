@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from runtime.record import events as ev
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, Overtaken
 from runtime.record.rewind import dropped_by, repeated_effects
 from runtime.record.state import RUN_TERMINAL, Node, RunState, Summary, fold
 from runtime.work.answers import first_question
@@ -18,6 +18,8 @@ from runtime.work.desk import BadCommand
 from runtime.work.life import new_id
 
 What = Literal["tool", "agent"]
+_WORDS = (ev.IncidentAnswered, *ev.WAKING)
+"""What people say to a run that its driver must hear."""
 
 
 class BadControl(BadCommand):
@@ -46,6 +48,16 @@ def _aborted_at(state: RunState) -> set[str]:
         and incident.answer is not None
         and (incident.answer.option, incident.answer.reach) == ("abort", "run")
     }
+
+
+def _abort_under_way(state: RunState) -> ev.AbortRequested | ev.IncidentAnswered | None:
+    """The word that ends the run, where it has not ended yet."""
+    if state.terminal:
+        return None
+    turned = max((each.seq for each in state.rewound), default=0)
+    answers = (incident.answer for incident in state.incidents.values())
+    ends = (each for each in answers if each is not None and (each.option, each.reach) == ("abort", "run"))
+    return state.abort or next((each for each in ends if each.seq > turned), None)
 
 
 class Controls:
@@ -129,18 +141,30 @@ class Controls:
             BadControl: no such run or node, changes that the node cannot take, or the run was aborted at a step that
                 stays.
         """
-        state = await self._state(run_id)
+        recorded = await self._recorded(run_id)
+        state = fold(recorded)
+        told = max((event.seq for event in recorded if isinstance(event, _WORDS)), default=0)
+        if (ending := _abort_under_way(state)) is not None:
+            raise BadControl(
+                f"run {run_id} is being aborted ({ending.by.name or ending.by.channel}, {ending.ts:%H:%M:%S} UTC): "
+                "once it has ended it can be turned back"
+            )
         dropped = self._dropped(state, node_id)
         if stays := _aborted_at(state) - dropped:
             raise BadControl(
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
                 " again: turn back to that node, or to one that holds both"
             )
-        changes = changes_for(state.nodes[node_id], state, changes or {})
+        wanted, changes = changes, changes_for(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)
         if repeated and not confirm:
             raise Effects(repeated)
-        await self._journal.post(run_id, ev.RewindRequested(node_id=node_id, changes=changes, reason=reason, by=by))
+        asked = ev.RewindRequested(node_id=node_id, changes=changes, reason=reason, by=by)
+        try:
+            # Only if nobody said anything else meanwhile: an abort that came first would end the run, and this be lost.
+            await self._journal.post(run_id, asked, told=told)
+        except Overtaken:
+            return await self.rewind(run_id, node_id, changes=wanted, confirm=confirm, reason=reason, by=by)
         return dropped
 
     async def fork(self, run_id: str, node_id: str = "", *, changes: dict[str, Any] | None = None, by: ev.Actor) -> str:
@@ -201,10 +225,13 @@ class Controls:
         return [summary for summary in found if not ref or summary.ref == ref]
 
     async def _state(self, run_id: str) -> RunState:
+        return fold(await self._recorded(run_id))
+
+    async def _recorded(self, run_id: str) -> list[ev.Record]:
         recorded = await self._journal.read(run_id)
         if not recorded:
             raise BadControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
-        return fold(recorded)
+        return recorded
 
     async def _live(self, run_id: str) -> RunState:
         state = await self._state(run_id)

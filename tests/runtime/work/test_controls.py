@@ -408,3 +408,43 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
         assert await bench.state(run) == before, "nothing was asked of it"
         await controls.rewind(run, one.opened.node_id, confirm=True, by=ME)
         await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
+
+
+async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
+    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+    await bench.desk.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
+    with pytest.raises(BadControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
+        await controls.rewind(run, "asker~0", by=ME)
+    async with bench.driving(grace_s=0.0):
+        assert (await bench.ended(run)).phase == "aborted"
+        await controls.rewind(run, "asker~0", by=ME)
+        assert (await bench.until(run, lambda s: s.lives >= 3 and bool(s.open_incidents))).rewind is None
+        # One that comes between the look and the word: the word is not taken.
+        read = bench.journal.read
+
+        async def aborted_after(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+            found = await read(run_id, after, limit)
+            monkeypatch.setattr(bench.journal, "read", read)
+            await bench.desk.abort(run, reason="now", by=ME)
+            return found
+
+        monkeypatch.setattr(bench.journal, "read", aborted_after)
+        with pytest.raises(BadControl, match="is being aborted"):
+            await controls.rewind(run, "asker~0", by=ME)
+        ended = await bench.until(run, lambda s: s.terminal and s.error == "now")
+    assert (ended.phase, ended.rewind) == ("aborted", None)
+
+
+async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench, controls: Controls) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        (incident,) = await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+    await bench.answer(incident, "abort")
+    with pytest.raises(BadControl, match="is being aborted"):
+        await controls.rewind(run, "asker~0", by=ME)
