@@ -13,73 +13,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from runtime.link import protocol as p
+from runtime.link.asked import Asked, Pending
+from runtime.link.conversation import Conversation
 from runtime.link.lines import FramingError, LineReader
+from runtime.link.redial import Redial
 from runtime.link.roundtrip import BEAT_S, DEAD_BEATS, RoundTrip
 from runtime.link.session import Incompatible, Session, greeting
-from runtime.link.transport import READ_BYTES, Streams, Transport, Unreachable
+from runtime.link.signal import Signal
+from runtime.link.status import CommandRefused, LinkError, LinkLost, Phase, Quality, Status
+from runtime.link.transport import Streams, Transport, Unreachable
 from runtime.link.view import Gap, StreamedText, View, WatchedView
 from runtime.record.events import GrantAdded
 from runtime.record.state import RunState, Summary
 
+__all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "Phase", "Quality", "Status"]
+
 log = logging.getLogger(__name__)
-
-
-class LinkError(Exception):
-    """Something that was asked of the runtime did not happen."""
-
-
-class LinkLost(LinkError):
-    """There is no runtime to ask, or it went before it answered."""
-
-
-class CommandRefused(LinkError):
-    """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, where somebody was."""
-
-    def __init__(self, reply: p.Reply) -> None:
-        super().__init__(reply.message or reply.error)
-        self.error = reply.error
-        self.detail = reply.detail
-        self.repeated = reply.repeated
-
-
-Phase = Literal["connecting", "connected", "lost", "closed"]
-
-
-@dataclass(slots=True, frozen=True)
-class Status:
-    """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line."""
-
-    phase: Phase
-    reason: str = ""
-
-
-@dataclass(slots=True, frozen=True)
-class Quality:
-    """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
-    `stalled`: for how many seconds nothing has come though an answer is due.
-    """
-
-    host: str
-    phase: Phase
-    round_trip: float = 0.0
-    stalled: int = 0
-
-
-@dataclass(slots=True)
-class Pending:
-    """A command that was sent and has no reply yet."""
-
-    id: str
-    verb: str
-    args: Mapping[str, Any]
-    line: bytes
-    done: asyncio.Future[p.Reply]
 
 
 class LinkClient:
@@ -108,17 +61,15 @@ class LinkClient:
         self.round_trip = RoundTrip()
         self.status = Status("connecting")
         self.hello: p.Hello | None = None
-        self.pending: dict[str, Pending] = {}
         self._program = program
         self._channel: Literal["console", "cli"] = channel
         self._hold = hold
         self._view = View()
-        self._session: Session | None = None
+        self._asked = Asked()
+        self._conversation: Conversation | None = None
         self._watching: dict[str, int] = {}
-        self._pings: dict[int, asyncio.Future[None]] = {}
-        self._listeners: list[Callable[[], None]] = []
-        self._told = False
-        self._again = asyncio.Event()
+        self._signal = Signal()
+        self._redial = Redial(transport.backoff)
         self._task: asyncio.Task[None] | None = None
 
     # -- what screens read -------------------------------------------------------------------------------------
@@ -144,6 +95,11 @@ class LinkClient:
         trip = self.round_trip
         stalled = trip.stalled if self.status.phase == "connected" else 0
         return (Quality(self.host, self.status.phase, trip.shown, stalled),)
+
+    @property
+    def pending(self) -> Mapping[str, Pending]:
+        """Commands that were sent and have no reply yet, by their ids."""
+        return self._asked.commands
 
     @property
     def ready(self) -> bool:
@@ -174,13 +130,7 @@ class LinkClient:
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when anything changed; the result ends it."""
-        self._listeners.append(listener)
-
-        def end() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return end
+        return self._signal.subscribe(listener)
 
     def where(self, _run_id: str) -> str:
         """The host that a run is on: empty, for there is one only."""
@@ -231,32 +181,28 @@ class LinkClient:
         if self.status.phase in {"lost", "closed"}:
             raise LinkLost(self.status.reason or "the link is closed")
         command = p.Command(id=command_id or p.new_command_id(), verb=verb, args=args, channel=self._channel)
-        done: asyncio.Future[p.Reply] = asyncio.get_running_loop().create_future()
-        self.pending[command.id] = Pending(command.id, verb, args, command.line(), done)
-        self._mark()
-        if self._session is not None:
-            self._session.send(self.pending[command.id].line)
+        pending = self._asked.command(command)
+        self._signal.mark()
+        if self._conversation is not None:
+            self._conversation.session.send(pending.line)
         try:
-            reply = await done
+            reply = await pending.done
         finally:
-            self.pending.pop(command.id, None)
-            self._mark()
+            self._asked.commands.pop(command.id, None)
+            self._signal.mark()
         if not reply.ok:
             raise CommandRefused(reply)
         return reply.result
 
     async def ping(self) -> float:
         """Seconds to the runtime and back. Raises `LinkLost`."""
-        if self._session is None:
+        if self._conversation is None:
             raise LinkLost(self.status.reason or "not connected")
         loop = asyncio.get_running_loop()
-        number, began = secrets.randbits(48), loop.time()
-        self._pings[number] = loop.create_future()
-        self._session.send(p.Ping(id=number).line())
-        try:
-            await self._pings[number]
-        finally:
-            self._pings.pop(number, None)
+        began = loop.time()
+        ping, answered = self._asked.ping()
+        self._conversation.send(ping)
+        await answered
         return loop.time() - began
 
     @property
@@ -275,7 +221,7 @@ class LinkClient:
         except Unreachable as exc:
             self._lose(str(exc))
             raise LinkLost(str(exc)) from exc
-        self._again.set()
+        self._redial.now()
 
     async def revive(self) -> None:
         """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""
@@ -283,18 +229,11 @@ class LinkClient:
             await self.transport.revive()
         except Unreachable as exc:
             raise LinkLost(str(exc)) from exc
-        self._again.set()
+        self._redial.now()
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds of what is known."""
-        changed = asyncio.Event()
-        end = self.subscribe(changed.set)
-        try:
-            while not true():
-                changed.clear()
-                await changed.wait()
-        finally:
-            end()
+        await self._signal.until(true)
 
     def start(self) -> None:
         """Begin to connect."""
@@ -307,17 +246,15 @@ class LinkClient:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._fail_pending("the link was closed before the runtime answered")
+        self._asked.lost("the link was closed before the runtime answered")
         await self.transport.close()
 
     # -- the connection ----------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        failures = 0
         while True:
             try:
-                streams = await self.transport.connect()
-                failures = 0 if await self._converse(streams) else failures
+                await self._converse(await self.transport.connect())
             except (Unreachable, Incompatible) as exc:
                 if isinstance(exc, Incompatible) or exc.gone:
                     self._lose(str(exc))
@@ -329,33 +266,24 @@ class LinkClient:
             except Exception as exc:
                 log.exception("the link failed")
                 self._lose(f"the link failed: {type(exc).__name__}: {exc}")
-            self._again.clear()
-            try:
-                await asyncio.wait_for(self._again.wait(), self._pause(failures))
-            except TimeoutError:
-                failures += 1
-
-    def _pause(self, failures: int) -> float:
-        """Seconds until the next attempt."""
-        backoff = self.transport.backoff
-        return backoff[min(failures, len(backoff) - 1)]
+            await self._redial.wait()
 
     def _lose(self, reason: str) -> None:
         self._set(Status("lost", reason))
         if not self._hold:
-            self._fail_pending(reason)
+            self._asked.lost(reason)
 
-    async def _converse(self, streams: Streams) -> bool:
-        """One connection, to its end. True if the runtime spoke to us at all."""
+    async def _converse(self, streams: Streams) -> None:
+        """One connection, to its end."""
         reader, writer = streams
         reason = "the connection was cut"
-        beating: asyncio.Task[None] | None = None
+        now = asyncio.get_running_loop().time
+        began = now()
         try:
             lines = LineReader()
             hello, rest = await greeting(reader, lines, self.transport)
-            self._begin(Session(writer, hello))
-            beating = asyncio.create_task(self._beat(writer))
-            await self._listen(reader, lines, rest)
+            began = now()
+            await self._begun(Session(writer, hello)).listen(reader, lines, rest)
             if self.round_trip.dead:
                 reason = f"nothing was heard for {DEAD_BEATS * BEAT_S:.0f} seconds"
         except (ConnectionError, FramingError, p.BadMessage) as exc:
@@ -363,125 +291,28 @@ class LinkClient:
                 raise
             reason = f"the connection was cut: {exc}"
         finally:
-            if beating is not None:
-                beating.cancel()
-            self._session = None
+            if self._conversation is not None:
+                self._redial.ended(now() - began, answered=self._conversation.answered)
+            self._conversation = None
             self._view.cut()
-            for ping in self._pings.values():
-                if not ping.done():
-                    ping.set_exception(LinkLost(reason))
+            self._asked.cut(reason)
             if not writer.transport.is_closing():
                 writer.transport.abort()
         self._set(Status("connecting", reason))
-        return True
 
-    def _begin(self, session: Session) -> None:
-        self._session, self.hello = session, session.hello
+    def _begun(self, session: Session) -> Conversation:
+        self.hello = session.hello
         self.transport.settled()
-        session.send(p.Attach(epoch=self._view.epoch, position=self._view.position, program=self._program).line())
-        for run_id in self._watching:
-            session.send(p.Watch(run_id=run_id, after=self._view.last_seq(run_id)).line())
-        for pending in self.pending.values():
-            session.send(pending.line)
+        self._conversation = Conversation(session, self._view, self._asked, self.round_trip, self._signal.mark)
+        self._conversation.open(self._program, self._watching)
         self._set(Status("connected"))
-
-    async def _beat(self, writer: asyncio.StreamWriter) -> None:
-        """Measure the round trip, and give up a connection on which nothing comes any more."""
-        self.round_trip.began()
-        while not self.round_trip.dead:
-            number = self.round_trip.beat()
-            if number is not None:
-                self._send(p.Ping(id=number))
-            await asyncio.sleep(BEAT_S)
-        writer.transport.abort()
-
-    async def _listen(self, reader: asyncio.StreamReader, lines: LineReader, rest: list[bytes]) -> None:
-        session = self._session
-        assert session is not None
-        while True:
-            for line in rest:
-                self._take(session, line)
-            session.acknowledge()
-            await session.writer.drain()
-            await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
-            data = await reader.read(READ_BYTES)
-            if not data:
-                return
-            self.round_trip.heard()
-            rest = lines.feed(data)
-
-    def _take(self, session: Session, line: bytes) -> None:
-        message = session.read(line)
-        if message is None:
-            return
-        if message.t in p.STREAM:
-            self._shown(session, message)
-        else:
-            self._told_apart(message)
-        self._mark()
-
-    def _shown(self, session: Session, message: p.FromRuntime) -> None:
-        match message:
-            case p.Snapshot():
-                self._view.snapshot(message, session.hello.epoch)
-            case p.Changed():
-                self._view.changed(message)
-            case p.RunSnapshot():
-                self._view.run_snapshot(message)
-            case p.RunEvent():
-                if not self._view.event(message):
-                    log.warning("run %s has a gap and is asked for anew", message.run_id)
-                    session.send(p.Watch(run_id=message.run_id).line())
-            case p.Delta():
-                self._view.delta(message)
-
-    def _told_apart(self, message: p.FromRuntime) -> None:
-        match message:
-            case p.Reply():
-                self._replied(message)
-            case p.Refused():
-                self._refused(message)
-            case p.Pong():
-                self.round_trip.answered(message.id)
-                ping = self._pings.get(message.id)
-                if ping is not None and not ping.done():
-                    ping.set_result(None)
-
-    def _replied(self, message: p.Reply) -> None:
-        pending = self.pending.get(message.id)
-        if pending is not None and not pending.done.done():
-            pending.done.set_result(message)
-
-    def _refused(self, message: p.Refused) -> None:
-        if message.error == "proto":
-            raise Incompatible(message.message)
-        run = self._view.runs.get(message.run_id)
-        if run is not None:
-            run.problem = message.message
-        log.warning("the runtime refused: %s", message.message)
+        return self._conversation
 
     def _send(self, message: p.Message) -> None:
-        if self._session is not None:
-            self._session.send(message.line())
-
-    def _fail_pending(self, reason: str) -> None:
-        for pending in self.pending.values():
-            if not pending.done.done():
-                pending.done.set_exception(LinkLost(reason))
-
-    # -- the one signal ----------------------------------------------------------------------------------------
+        if self._conversation is not None:
+            self._conversation.send(message)
 
     def _set(self, status: Status) -> None:
         if status != self.status and self.status.phase != "closed":
             self.status = status
-            self._mark()
-
-    def _mark(self) -> None:
-        if not self._told:
-            self._told = True
-            asyncio.get_running_loop().call_soon(self._tell)
-
-    def _tell(self) -> None:
-        self._told = False
-        for listener in list(self._listeners):
-            listener()
+            self._signal.mark()

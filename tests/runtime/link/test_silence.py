@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from runtime.link import client as link
+from runtime.link import conversation
 from runtime.link import protocol as p
 from runtime.link.client import LinkClient, LinkLost
 from runtime.link.lines import LineReader
@@ -81,7 +81,7 @@ async def far() -> AsyncIterator[Far]:
 
 @pytest.fixture
 async def console(far: Far, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
-    monkeypatch.setattr(link, "BEAT_S", 0.01)
+    monkeypatch.setattr(conversation, "BEAT_S", 0.01)
     transport = PairTransport(far.adopt, where="far")
     transport.patience = 0.1
     made = LinkClient(transport, host="far")

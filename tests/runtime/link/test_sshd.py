@@ -99,6 +99,7 @@ async def test_fifty_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_ev
     driver = await bench.started()
     await bench.serve()
     way = transport(sshd, bench.workspace)
+    way.backoff = (0.1,)  # to wait longer after each of so many cuts is tried elsewhere
     client = await console(bench, way)
     client.watch("run-1")
     await client.until(lambda: client.run("run-1") is not None)

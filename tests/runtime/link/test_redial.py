@@ -1,0 +1,92 @@
+"""When a cut connection is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from runtime.link import protocol as p
+from runtime.link import redial
+from runtime.link.client import LinkClient
+from runtime.link.redial import HELD_S, Redial
+from runtime.link.ssh import BACKOFF_S
+from runtime.link.transport import PairTransport
+
+HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits that were asked for; none of them is waited for."""
+    found: list[float] = []
+
+    async def at_once(self: Redial, seconds: float) -> bool:
+        found.append(seconds)
+        await asyncio.sleep(0)
+        return False
+
+    monkeypatch.setattr(Redial, "_asked_within", at_once)
+    return found
+
+
+async def test_each_failure_in_a_row_waits_longer_and_a_connection_that_held_begins_anew(waits: list[float]) -> None:
+    again = Redial(BACKOFF_S)
+    for _ in range(8):
+        await again.wait()
+    assert waits == [*BACKOFF_S, BACKOFF_S[-1]]
+    waits.clear()
+    again.ended(HELD_S - 0.1, answered=False)
+    await again.wait()
+    assert waits == [20.0], "a first word proves nothing"
+    again.ended(0.3, answered=True)
+    await again.wait()
+    again.ended(0.3, answered=True)
+    await again.wait()
+    assert waits[1:] == [1.0, 1.0], "a link that flaps"
+    again.ended(HELD_S, answered=True)
+    await again.wait()
+    assert waits[-1] == 0.1
+
+
+async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> None:
+    again = Redial([60.0])
+    waiting = asyncio.create_task(again.wait())
+    await asyncio.sleep(0)
+    again.now()
+    await waiting
+    assert again._failures == 0
+
+
+async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(waits: list[float]) -> None:
+    async def drops(sock: socket.socket) -> None:
+        sock.sendall(HELLO)
+        sock.close()
+
+    transport = PairTransport(drops)
+    transport.backoff = BACKOFF_S
+    console = LinkClient(transport)
+    console.start()
+    try:
+        await console.until(lambda: len(waits) > len(BACKOFF_S))
+    finally:
+        await console.close()
+    assert tuple(waits[: len(BACKOFF_S)]) == BACKOFF_S
+
+
+async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_second(waits: list[float]) -> None:
+    async def answers_once(sock: socket.socket) -> None:
+        _reader, writer = await asyncio.open_unix_connection(sock=sock)
+        writer.write(HELLO + p.Pong(id=1).line() + b"\n")
+        writer.close()
+
+    transport = PairTransport(answers_once)
+    transport.backoff = BACKOFF_S
+    console = LinkClient(transport)
+    console.start()
+    try:
+        await console.until(lambda: len(waits) > len(BACKOFF_S))
+    finally:
+        await console.close()
+    assert max(waits) == redial.ANSWERED_S
