@@ -18,6 +18,7 @@ from runtime.record.state import Summary
 from runtime.work import loader
 from runtime.work.controls import Controls, What
 from screens.glyphs import state_word
+from screens.text import clean_line
 
 _LOOK_S = 1.0
 """How often, in seconds, it is looked whether somebody still drives what is waited for."""
@@ -137,9 +138,11 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
     _must_exist(run)
     async with writing() as journal:
         run_id = (await run_named(journal, run)).id
-        await Controls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=operator())
+        warning = await Controls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=operator())
         told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
-        await _tell(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear)
+        await _tell(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
+    if warning and not as_json:
+        note(f"warning: {clean_line(warning, limit=500)}")
     return 0
 
 

@@ -67,8 +67,8 @@ def run_verbs(controls: Controls, hint: Callable[[], None]) -> dict[str, Verb]:
         return {"run_ids": thawed}
 
     async def set_break(args: BreakArgs, asked: Asked) -> dict[str, Any]:
-        await controls.set_breakpoint(args.run_id, args.what, args.pattern, clear=args.clear, by=asked.by)
-        return {"run_id": args.run_id}
+        warning = await controls.set_breakpoint(args.run_id, args.what, args.pattern, clear=args.clear, by=asked.by)
+        return {"run_id": args.run_id, "warning": warning}
 
     async def inject(args: InjectArgs, asked: Asked) -> dict[str, Any]:
         return {"injection_id": await controls.inject(args.run_id, args.agent, args.text, by=asked.by)}

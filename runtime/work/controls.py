@@ -6,6 +6,8 @@ Part of the desk: each validates, appends one of the desk's events and leaves th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from runtime.record import events as ev
@@ -89,8 +91,9 @@ class Controls:
             await self._journal.post(summary.id, ev.RunThawed(by=by))
         return [summary.id for summary in chosen]
 
-    async def set_breakpoint(self, run_id: str, what: What, pattern: str, *, clear: bool = False, by: ev.Actor) -> None:
-        """Make a run wait before tools or agents whose name matches `pattern`, or no longer.
+    async def set_breakpoint(self, run_id: str, what: What, pattern: str, *, clear: bool = False, by: ev.Actor) -> str:
+        """Make a run wait before tools or agents whose name matches `pattern`, or no longer. Returns a warning where no
+        such name is known of the run, which may be right: what has not begun is not known.
 
         Raises:
             BadControl: no such run, or it has ended; no such breakpoint to clear.
@@ -101,6 +104,7 @@ class Controls:
             raise BadControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
         kind = ev.BreakpointCleared if clear else ev.BreakpointSet
         await self._journal.post(run_id, kind(what=what, pattern=pattern, by=by))
+        return "" if clear else _unknown(state, what, pattern)
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.
@@ -238,6 +242,30 @@ class Controls:
         if state.phase in RUN_TERMINAL:
             raise BadControl(f"run {run_id} has ended: it is {state.phase}")
         return state
+
+
+def _unknown(state: RunState, what: What, pattern: str) -> str:
+    """What to say of a breakpoint that matches nothing that is known of the run; empty where it does, or where nothing
+    has begun.
+    """
+    names = {
+        "agent": {node.name for node in state.nodes.values() if node.kind == "agent"}
+        | {str(name) for node in state.nodes.values() for name in node.info.get("members", ())},
+        "tool": {node.name for node in state.nodes.values() if node.kind == "tool"}
+        | {str(name) for node in state.nodes.values() if node.kind == "agent" for name in node.info.get("tools", ())},
+    }
+    if not state.nodes or any(fnmatchcase(name, pattern) for name in names[what]):
+        return ""
+    other: What = "agent" if what == "tool" else "tool"
+    if any(fnmatchcase(name, pattern) for name in names[other]):
+        hint = f"{pattern} is the name of an {other}" if other == "agent" else f"{pattern} is the name of a {other}"
+        hint = f"{hint}: {other}:{pattern} would stop there"
+    elif near := get_close_matches(pattern, sorted(names[what]), n=3):
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        listed = sorted(names[what])
+        hint = f"it has {', '.join(listed[:12])}{', …' if len(listed) > 12 else ''}" if listed else f"it has no {what}"
+    return f"no {what} of run {state.id} is known so far that matches {pattern!r}: {hint}"
 
 
 def changes_for(node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.record import events as ev
 from runtime.record.state import RunState
-from runtime.work.controls import BadControl, Controls, Effects
+from runtime.work.controls import BadControl, Controls, Effects, What
 from tests.runtime.work.bench import ME, Bench
 
 
@@ -448,3 +448,21 @@ async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench,
     await bench.answer(incident, "abort")
     with pytest.raises(BadControl, match="is being aborted"):
         await controls.rewind(run, "asker~0", by=ME)
+
+
+async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench: Bench, controls: Controls) -> None:
+    run = await bench.start("stage")
+    assert await controls.set_breakpoint(run, "tool", "anything", by=ME) == "", "nothing has begun: nobody knows"
+    async with bench.driving(grace_s=0.0):
+        await bench.incidents(run, 2)
+
+        async def warned(what: What, pattern: str) -> str:
+            return await controls.set_breakpoint(run, what, pattern, by=ME)
+
+        assert [await warned("tool", "sa*"), await warned("agent", "saver")] == ["", ""]
+        assert "that matches 'savr': did you mean saver?" in await warned("agent", "savr")
+        assert "saver is the name of an agent: agent:saver would stop there" in await warned("tool", "saver")
+        assert "it has ask, note, save" in await warned("tool", "zzz")
+        state = await bench.state(run)
+    assert ("tool", "zzz") in state.breakpoints
+    assert await controls.set_breakpoint(run, "tool", "zzz", clear=True, by=ME) == ""
