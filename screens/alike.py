@@ -90,9 +90,18 @@ class AlikeScreen(ModalScreen[None]):
             return
         box = self.query_one("#box", Vertical)
         box.set_class(self._mode == "type", "-typing")
-        keys = {"choose": "esc leaves", "type": "ctrl+s goes on   esc back", "confirm": "y answers   esc back"}
-        box.border_subtitle = keys.get(self._mode, "esc closes; it goes on")
+        box.border_subtitle = Content(self._hints())
         self.query_one(HelpPage).show(self._lines(), self._mode)
+
+    def _hints(self) -> str:
+        looks = self._session.looks()
+        leave = looks.key("alike.leave", "esc")
+        return {
+            "choose": looks.hints((leave, "leaves")),
+            "type": looks.hints((looks.key("editor.send", "ctrl+s"), "goes on"), (leave, "back")),
+            "confirm": looks.hints((looks.key("alike.confirm", "y"), "answers"), (leave, "back")),
+            "sent": looks.hints((leave, "closes; it goes on")),
+        }[self._mode]
 
     def _lines(self) -> list[Spans]:
         looks = self._session.looks()
@@ -102,7 +111,7 @@ class AlikeScreen(ModalScreen[None]):
         lines.append(())
         if self._mode == "choose":
             lines += [view.before_words(self._precedent, looks), ()]
-            lines += view.choice_lines(self._offer(), self._precedent, len(self._alike), looks)
+            lines += view.choice_lines(self._offer(), self._precedent, self._alike, looks)
         elif self._mode == "type" and self._choice is not None:
             wanted = asked_for(self._alike[0].opened, self._choice, looks) or self._choice.hint
             lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
@@ -128,7 +137,7 @@ class AlikeScreen(ModalScreen[None]):
     def _label(self) -> str:
         looks = self._session.looks()
         if self._as_before:
-            return looks.line(view.same_words(self._precedent), 40)
+            return looks.line(view.same_words(self._precedent, self._alike), 40)
         assert self._choice is not None
         given = ", ".join(looks.line(str(value), 80) for name, value in self._params.items() if name != "for")
         return f"{self._choice.label}: {given}" if given else self._choice.label
@@ -147,7 +156,7 @@ class AlikeScreen(ModalScreen[None]):
             event.stop()
             return
         key = event.character or event.key
-        if key == "B" and view.same_words(self._precedent):
+        if key == "B" and view.same_words(self._precedent, self._alike):
             self._as_before = True
             self._go("confirm")
         elif chosen := next((choice for choice in self._offer() if choice.key == key), None):

@@ -134,6 +134,17 @@ def words_of(opened: IncidentOpened, option_id: str) -> str:
     return f"{need}: {action.get('tool', '')} {arguments}" if need else ""
 
 
+def must_be_looked_at(opened: IncidentOpened, option_id: str) -> bool:
+    """Whether the option would repeat what may have happened: then whoever says so has looked at this very one, and
+    no answer to another can say it.
+    """
+    unknown = "tool" in opened.action and opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED)
+    return option_id in _REPEATS and (opened.in_doubt or unknown)
+
+
+_REPEATS = frozenset({"retry", "wait_retry", "edit"})
+
+
 def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
     ids = _ids(fault, where, in_place=in_place, partial=partial)

@@ -3,8 +3,9 @@
 An answer proved right when its step, or its run, came to its end without the same incident opening again in that run; a
 step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.
 
-A bulk answer is for once only: it makes no standing grant and reaches no further than its step. Every item's result is
-told; those that fail again stay open as new incidents.
+A bulk answer is for once only: it makes no standing grant and reaches no further than its step. What may have happened
+is repeated by no bulk answer: that it did not is known of the one that somebody looked at, and of no other. Of every
+item it is told what came of it; those that fail again stay open as new incidents.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from runtime.judgement.options import words_of
+from runtime.judgement.options import must_be_looked_at, words_of
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, OpenIncident
 from runtime.record.state import RunState
@@ -103,14 +104,19 @@ async def answer_like(
     if first.state != "went on":
         return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
     words = words_of(opened, option)
-    same = [each for each in others if words_of(each.opened, option) == words]
+    same = [
+        each for each in others if words_of(each.opened, option) == words and not must_be_looked_at(each.opened, option)
+    ]
     rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in same))
     answered_ = {item.incident_id: item for item in rest}
     return [first, *(answered_.get(each.opened.incident_id) or _left_alone(each, option) for each in others)]
 
 
 def _left_alone(other: OpenIncident, option: str) -> Item:
-    detail = f"it asks for something else: {words_of(other.opened, option)[:300]}"
+    if must_be_looked_at(other.opened, option):
+        detail = f"it may have happened already: look whether it did, then answer {option!r} at this one by itself"
+    else:
+        detail = f"it asks for something else: {words_of(other.opened, option)[:300]}"
     return Item(other.opened.incident_id, other.run_id, "held", detail)
 
 

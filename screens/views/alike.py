@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from runtime.judgement.options import words_of
+from runtime.judgement.options import must_be_looked_at, words_of
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, span
 from screens.views.batch import Came, Item
@@ -67,6 +67,8 @@ def _for_all(choice: Choice, alike: Sequence[Waiting]) -> Choice:
         refused = "one of the actions is too long to be shown here: answer it by itself"
     elif choice.option == "edit" and len({exactly(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
+    elif len(alike) > 1 and any(must_be_looked_at(found.opened, choice.option) for found in alike):
+        refused = "they may have happened: look at each, and answer it by itself"
     elif alike[0].opened.secret_key:
         refused = "a secret is given at each by itself"
     return replace(choice, refused=refused)
@@ -85,16 +87,23 @@ def before_words(precedent: Mapping[str, Any], looks: Looks) -> Spans:
     )
 
 
-def same_words(precedent: Mapping[str, Any]) -> str:
-    """The option that the rest may be answered, as one was; empty where that has not proved right."""
-    return str(precedent["option"]) if precedent.get("state") == "went on" else ""
+def same_words(precedent: Mapping[str, Any], alike: Sequence[Waiting]) -> str:
+    """The option that the rest may be answered, as one was; empty where that has not proved right, or says nothing of
+    the others.
+    """
+    if precedent.get("state") != "went on":
+        return ""
+    option = str(precedent["option"])
+    return "" if any(must_be_looked_at(found.opened, option) for found in alike) else option
 
 
-def choice_lines(offer: Sequence[Choice], precedent: Mapping[str, Any], count: int, looks: Looks) -> list[Spans]:
+def choice_lines(
+    offer: Sequence[Choice], precedent: Mapping[str, Any], alike: Sequence[Waiting], looks: Looks
+) -> list[Spans]:
     """The keys."""
     lines: list[Spans] = []
-    if same := same_words(precedent):
-        words = f"Answer {'it' if count == 1 else f'all {count}'} the same: {looks.line(same, 40)}"
+    if same := same_words(precedent, alike):
+        words = f"Answer {'it' if len(alike) == 1 else f'all {len(alike)}'} the same: {looks.line(same, 40)}"
         lines.append((Span("B      ", "ink-key", bold=True), Span(words, "ink-strong")))
     for choice in offer:
         ink = "ink-muted" if choice.refused else "ink"
@@ -159,6 +168,6 @@ def head_lines(alike: Sequence[Waiting], what: Spans, looks: Looks) -> list[Span
     count = Span(f"{len(alike)} like this", "ink-strong", bold=True)
     since = span(f"the oldest waits {age(alike[0].opened.ts, looks.now)}", "ink-muted")
     lines: list[Spans] = [joined(((count,), since), looks.glyphs.dot), what]
-    if any(found.opened.in_doubt for found in alike):
-        lines.append(span("Whether it happened is not known: look at each before you say retry.", "severity-warning"))
+    if any(must_be_looked_at(found.opened, "retry") for found in alike):
+        lines.append(span("They may have happened: look at each; retry is said at each by itself.", "severity-warning"))
     return lines

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from runtime.record.journal import OpenIncident
 from screens.alike import AlikeScreen
 from screens.batch import BatchScreen
-from screens.home import FIRST_USE, HomeScreen
+from screens.home import HomeScreen, first_use
 from screens.layout import plain
-from screens.views.alike import SHOWN, before_words, items_of, offered, plan_words, so_far
+from screens.views.alike import SHOWN, before_words, head_lines, items_of, offered, plan_words, same_words, so_far
 from screens.views.attention import blocked, in_order, weight
 from screens.views.groups import alike, members
 from screens.views.inbox import inbox_rows
@@ -234,6 +234,23 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     }
     assert "too long to be shown" in refused["grant"]
     assert not refused["deny"]
+
+
+def test_what_may_have_happened_is_not_repeated_for_several_at_once() -> None:
+    def doubtful(number: int) -> Story:
+        story = Story(f"r{number}", f"t{number}")
+        tool = story.start("tool", "pay", story.open("agent", "a", story.begin("Go.")), sum=number)
+        story.park(tool, DENIED, in_doubt=True, fingerprint="f-pay", action={"tool": "pay"})
+        return story
+
+    several, looks = waiting_of(doubtful(1), doubtful(2)), Looks(START)
+    refused = {choice.option: choice.refused for choice in offered(several, looks, KEYS)}
+    assert "look at each" in refused["retry"]
+    assert (refused["result"], refused["skip"]) == ("", "")
+    assert not {choice.option: choice.refused for choice in offered(several[:1], looks, KEYS)}["retry"]
+    retried, told = {"state": "went on", "option": "retry"}, {"state": "went on", "option": "result"}
+    assert (same_words(retried, several), same_words(told, several)) == ("", "result")
+    assert "retry is said at each by itself" in str(head_lines(several, (), looks))
 
 
 def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_shown() -> None:
@@ -489,4 +506,4 @@ async def test_a_decision_that_came_is_marked_as_new() -> None:
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 async def test_with_no_runs_the_inbox_says_how_to_start_one(size: tuple[int, int]) -> None:
     async with showing(HomeScreen, size=size) as (pilot, _):
-        assert FIRST_USE in text_of(pilot)
+        assert first_use(Looks(START)) in text_of(pilot)

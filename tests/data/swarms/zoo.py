@@ -241,6 +241,19 @@ hooked.hook_manager.add(HookPoint.PRE_TOOL_CALL, elsewhere)
 
 
 @tool(failure="fail")
+def pay() -> str:
+    """Pay; of the first three nobody hears whether the money went."""
+    effect("pay")
+    if Path(os.environ["ORBITER_TEST_EFFECTS"]).read_text(encoding="utf-8").count("pay") <= 3:
+        raise TimeoutError("the bank did not answer in time")
+    return "paid"
+
+
+script("zoo/payer", [Reply(calls=[Call("pay", {})]), "then: ${result}"])
+payer = agent("payer", "", pay)
+
+
+@tool(failure="fail")
 def dates() -> list[date]:
     """Days on which somebody is free, in vain."""
     effect("dates")

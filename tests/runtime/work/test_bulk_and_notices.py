@@ -189,6 +189,28 @@ async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> Non
     assert still.opened.question == "remove 'b.md'?"
 
 
+async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at_alone(bench: Bench) -> None:
+    async with bench.driving():
+        waiting = await several(bench, "payer", 3)
+        first = waiting[0].opened
+        assert len({found.opened.fingerprint for found in waiting}) == 1
+        assert "Verified: retry operation" in {option.label for option in first.options}
+        items = await answer_like(bench.desk, bench.journal, first.incident_id, "retry", by=ME)
+        assert [item.state for item in items] == ["went on", "held", "held"]
+        assert "look whether it did" in items[1].detail
+        # Also where that is the precedent which proved right, and the others are named one by one.
+        named = [found.opened.incident_id for found in waiting[1:]]
+        again = await answer_like(bench.desk, bench.journal, first.incident_id, "retry", only=named, by=ME)
+        assert [item.state for item in again] == ["went on", "held", "held"]
+        assert bench.effects == ["pay"] * 4
+        # What repeats nothing can be said to all.
+        done = await answer_like(bench.desk, bench.journal, named[0], "result", {"value": "paid by hand"}, by=ME)
+        for found in waiting[1:]:
+            assert (await bench.ended(found.run_id)).output == "then: paid by hand"
+    assert [item.state for item in done] == ["went on", "went on"]
+    assert bench.effects == ["pay"] * 4
+
+
 async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
     async with bench.driving():
         first, second = await several(bench, "saver", 2)
