@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import Ratio
 from benchmarks.__main__ import main, show
+from benchmarks.soak import growth
 
 
 def test_a_goal_is_the_most_that_it_should_be() -> None:
@@ -34,3 +35,32 @@ def test_a_benchmark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: 
     said = capsys.readouterr().err.replace("\n", " ")
     assert "there is no benchmark nonsense; there are: " in said
     assert "journal" in said
+
+
+@pytest.mark.parametrize(
+    ("minutes", "mib_an_hour", "steps", "verdict"),
+    [
+        (20, 0.0, {}, "flat"),
+        (20, 3.0, {12.0: 1.8}, "flat"),
+        (20, 40.0, {}, "grows"),
+        (20, 0.0, dict.fromkeys(range(6, 20), 1.0), "grows"),
+        (20, 0.0, {1.0: 30.0}, "flat"),
+        (5, 0.0, {3.0: 1.8}, "too short to tell"),
+        (5, 120.0, {}, "grows"),
+    ],
+    ids=["still", "one-step", "leak", "leak-in-steps", "warm-up", "step-in-a-short-one", "leak-in-a-short-one"],
+)
+def test_a_soak_tells_a_leak_from_a_step_of_the_allocator(
+    minutes: int, mib_an_hour: float, steps: dict[float, float], verdict: str
+) -> None:
+    looks = [at * 10.0 for at in range(minutes * 6)]
+    points = [
+        (at, 60 + mib_an_hour * at / 3600 + sum(mib for when, mib in steps.items() if at >= when * 60)) for at in looks
+    ]
+    points[len(points) * 3 // 4] = (looks[len(points) * 3 // 4], 90.0)  # one look in the middle of a collection
+    assert growth(points).verdict == verdict
+
+
+def test_a_soak_of_a_moment_is_refused() -> None:
+    with pytest.raises(ValueError, match="looks are too few"):
+        growth([(0.0, 60.0)])
