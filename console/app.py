@@ -22,6 +22,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
+from console.inorder import KeysInOrder
 from console.kept import keep_theme
 from console.lenient import read_leniently
 from console.mishaps import RobustApp
@@ -53,7 +54,7 @@ LAST_WORD_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(RobustApp):
+class OrbiterApp(KeysInOrder, RobustApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.
@@ -156,7 +157,9 @@ class OrbiterApp(RobustApp):
         from runtime.link.client import LinkClient
         from runtime.link.several import SeveralClients
 
-        self._session = replace(self.session, settings=self._settings)
+        keymap = self.preferences.keymap
+        keys = keymap.words() if keymap is not None else self.session.keys
+        self._session = replace(self.session, settings=self._settings, keys=keys)
         link = self.session.link
         self.history.go(Visit(HOME))
         if self._first_run:
