@@ -83,6 +83,8 @@ def ensure_runtime(
     found = running(state)
     if found is not None:
         return found
+    if held := _held_by_a_run(state):
+        raise DaemonError(held)
     root = Path(workspace) if workspace is not None else state.parent
     command = [str(interpreter(root, python)), "-c", _BOOT, "--state", str(state), "--workspace", str(root)]
     if env_file is not None:
@@ -155,6 +157,25 @@ def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
         if not conversation.ended():
             raise DaemonError(f"the runtime (pid {conversation.hello.get('pid')}) is not gone after {timeout:g} s")
     return True
+
+
+def _held_by_a_run(state: Path) -> str:
+    """What to say where a `run` drives the workspace in its own terminal, and serves nobody; empty where none does."""
+    try:
+        written = (state / "runtime.lock").read_bytes()
+    except OSError:
+        return ""
+    if b'"orbiter-console run"' not in written:
+        return ""
+    from runtime.record import lock  # see `_gone`
+
+    held = lock.holder(state)
+    if held is None or held.program != lock.RUN:
+        return ""  # it has ended; what it wrote there stays
+    return (
+        f"{state} is in use by {held}, which drives its runs in its own terminal and serves no console. Meanwhile "
+        "orbiter-console runs, show and inbox look and answer; when it has ended (ctrl+c there) the console opens"
+    )
 
 
 def _gone(state: Path, timeout: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import stat
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.record import lock
+from runtime.work import daemon
 from runtime.work.environment import UnusableEnvironment, interpreter, read_env_file
 from runtime.work.logfile import RotatingDescriptors, last_lines, log_path, open_log, rotate
 
@@ -129,3 +132,16 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
         os.close(write)
     assert path.with_name("runtime.log.1").read_bytes().startswith(b"a tool printed this")
     assert path.read_bytes() == b"and after the rotation this\n"
+
+
+def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:
+    with lock.acquire(tmp_path, program=lock.RUN), pytest.raises(daemon.DaemonError) as refused:
+        daemon.ensure_runtime(tmp_path)
+    said = str(refused.value)
+    assert said.startswith(f"{tmp_path} is in use by orbiter-console run (pid {os.getpid()} on ")
+    assert "serves no console" in said
+    assert "\n" not in said
+    assert not (tmp_path / "runtime.log").exists(), "none was begun"
+    # One that died left its words behind, and holds nothing.
+    (tmp_path / lock.NAME).write_text(json.dumps({"program": lock.RUN}))
+    assert not daemon._held_by_a_run(tmp_path)
