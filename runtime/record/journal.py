@@ -7,7 +7,7 @@ is tested by one suite for every implementation.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -125,10 +125,11 @@ class Journal(Protocol):
         """
         ...
 
-    async def append(
+    def append(
         self, lease: Lease, events: Sequence[Record], *, summary: Summary | None = None, seen: int | None = None
-    ) -> Sequence[Record]:
+    ) -> Awaitable[Sequence[Record]]:
         """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
+        Their order is that of the calls.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
         A park makes the run `waiting`, but `queued` in the same transaction if something that wakes (an answer,
@@ -160,10 +161,13 @@ class Journal(Protocol):
         """Events of a run in order, after `seq`."""
         ...
 
-    def tail(self, run_id: str | None = None, after: int = 0) -> AsyncIterator[list[Record]]:
+    def tail(
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[Record]] | None = None
+    ) -> AsyncIterator[list[Record]]:
         """Events from `after` on, for ever, as they are committed: pushed from this process, polled from others.
 
-        With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning).
+        With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning). With
+        `kinds`, only events of just these classes: nobody is woken for the others.
         """
         ...
 

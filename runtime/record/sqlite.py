@@ -3,7 +3,8 @@
     async with await SqliteJournal.open(path) as journal:
         ...
 
-Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads. The file is in WAL mode, so
+Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads; a third only looks
+whether the workspace's stream has anything new (`sqlite_glance`). The file is in WAL mode, so
 any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
 `lock` is for, not the database. A journal object belongs to the loop in which it was opened; another thread opens its
 own.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ from runtime.record import events as ev
 from runtime.record import sqlite_doctor
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
 from runtime.record.sqlite_exit import guard, unguard
+from runtime.record.sqlite_glance import Glance
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import (
     Answer,
@@ -57,6 +59,7 @@ class SqliteJournal:
         self._writer = writer
         self._clock = clock
         self._standing = Standing()
+        self._glance = Glance(path)
 
     @classmethod
     async def open(
@@ -109,6 +112,7 @@ class SqliteJournal:
             await self._writer.close()
             connections.append(self._writer.connection)
         self._reader.closed = True
+        self._glance.close()
         for connection in connections:
             with translated("cannot close", self.path):
                 await connection.close()
@@ -138,15 +142,18 @@ class SqliteJournal:
         expired = await asyncio.gather(*(self._write().do(Expire(lease)) for lease in held))
         return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
 
-    async def append(
+    def append(
         self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
-    ) -> Sequence[ev.Record]:
-        text = json_of(summary, exclude_defaults=True) if summary is not None else None
-        drafts = [encode(event) for event in events]
-        result: Sequence[ev.Record] = await self._write().do(
-            Append(lease, drafts, text, lease.seq if seen is None else seen)
-        )
-        return result
+    ) -> Awaitable[Sequence[ev.Record]]:
+        # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
+        try:
+            text = json_of(summary, exclude_defaults=True) if summary is not None else None
+            drafts = [encode(event) for event in events]
+            return self._write().do(Append(lease, drafts, text, lease.seq if seen is None else seen))
+        except JournalError as exc:
+            failed: asyncio.Future[Sequence[ev.Record]] = asyncio.get_running_loop().create_future()
+            failed.set_exception(exc)
+            return failed
 
     async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
         return await self._reader.runnable(now.timestamp(), limit)
@@ -210,7 +217,7 @@ class SqliteJournal:
 
     async def _now_standing(self) -> Standing:
         """The workspace's stream, folded as far as it is written; only what is new is read."""
-        for event in await self._reader.events(ev.WORKSPACE, self._standing.seq):
+        for event in await self.read(ev.WORKSPACE, self._standing.seq):
             self._standing.apply(event)
         return self._standing
 
@@ -225,10 +232,14 @@ class SqliteJournal:
     # -- events ------------------------------------------------------------------------------------------------
 
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        if run_id == ev.WORKSPACE and not self._reader.closed and self._glance.seq() == after:
+            return []
         return await self._reader.events(run_id, after, limit)
 
-    def tail(self, run_id: str | None = None, after: int = 0) -> AsyncIterator[list[ev.Record]]:
-        return self._tails.tail(run_id, after)
+    def tail(
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
+    ) -> AsyncIterator[list[ev.Record]]:
+        return self._tails.tail(run_id, after, kinds)
 
     async def latest(
         self,

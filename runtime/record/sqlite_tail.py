@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
 import aiosqlite
 
@@ -20,25 +20,36 @@ CHUNK = 1000
 _MAX_PUSHED = 4096
 """Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
 
+Kinds = Collection[type[ev.Record]] | None
 Fetch = Callable[[str | None, int, int], Awaitable[list[Written]]]
 """Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
 
 
 class Subscription:
-    """One consumer's place. `cursor` is the last `seq` (or position) that it was given."""
+    """One consumer's place. `cursor` is the last `seq` (or position) that it was given, or that it does not want:
+    `kinds` are the only classes of events that it is woken for, None: all.
+    """
 
-    __slots__ = ("cursor", "look", "pushed", "ready", "run_id")
+    __slots__ = ("cursor", "kinds", "look", "pushed", "ready", "run_id")
 
-    def __init__(self, run_id: str | None, after: int) -> None:
+    def __init__(self, run_id: str | None, after: int, kinds: Kinds = None) -> None:
         self.run_id = run_id
         self.cursor = after
+        self.kinds = kinds
         self.look = True
         self.pushed: deque[Written] = deque()
         self.ready = asyncio.Event()
 
+    def wants(self, event: ev.Record) -> bool:
+        return self.kinds is None or type(event) in self.kinds
+
     def offer(self, written: Sequence[Written]) -> None:
         """Events of this run, or of any; a place is what the cursor counts."""
-        self.pushed.extend(written)
+        for place, event in written:
+            if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
+                self.cursor = place  # nobody is woken for it
+            else:
+                self.pushed.append(Written(place, event))
         if len(self.pushed) > _MAX_PUSHED:
             self.pushed.clear()
             self.look = True
@@ -60,7 +71,8 @@ class Subscription:
             self.pushed.popleft()
             if place == self.cursor + 1:
                 self.cursor = place
-                taken.append(event)
+                if self.wants(event):
+                    taken.append(event)
         return taken
 
 
@@ -77,8 +89,8 @@ class Tails:
 
     def publish(self, written: Sequence[Written]) -> None:
         by_run: dict[str, list[Written]] = {}
-        for each in written:
-            by_run.setdefault(each.event.run_id, []).append(Written(each.event.seq, each.event))
+        for _, event in written:
+            by_run.setdefault(event.run_id, []).append(Written(event.seq, event))
         for subscription in self._subscriptions:
             if subscription.run_id is None:
                 subscription.offer(written)
@@ -90,8 +102,8 @@ class Tails:
         for subscription in self._subscriptions:
             subscription.stir()
 
-    async def tail(self, run_id: str | None, after: int) -> AsyncIterator[list[ev.Record]]:
-        subscription = Subscription(run_id, after)
+    async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.Record]]:
+        subscription = Subscription(run_id, after, kinds)
         self._subscriptions.add(subscription)
         if self._poller is None and not self._closed:
             self._poller = asyncio.create_task(self._poll(), name="journal tail poll")
@@ -125,7 +137,7 @@ class Tails:
             subscription.look = True
         if found:
             subscription.cursor = found[-1].pos
-        return [written.event for written in found]
+        return [written.event for written in found if subscription.wants(written.event)]
 
     async def _poll(self) -> None:
         """Ask cheaply, and only while somebody tails, whether another process (or another journal object) wrote."""

@@ -157,7 +157,9 @@ class RunState:
 
     def _book_time(self, e: ev.Record) -> None:
         """Begin or end the stretch in which the run works, as it now does or does not."""
-        works = self.phase == "running" and any(not self._waits_within(found) for found in self.busy)
+        works = self.phase == "running" and bool(self.busy)
+        if works and self.open_incidents:
+            works = any(not self._waits_within(found) for found in self.busy)
         if works and self.active_since is None:
             self.active_since = e.ts
         elif not works and self.active_since is not None:

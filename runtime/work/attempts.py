@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
 from typing import Any, Literal
 
@@ -95,28 +96,35 @@ async def _start(c: Carried, attempt: int, changes: dict[str, Any]) -> None:
 
 async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
     timeout = c.step.traits.timeout
-    try:
-        with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
+    with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
+        if timeout is None:
+            return await _asked(c, arguments, attempt)
+        try:
             async with asyncio.timeout(timeout) as limit:
-                deltas = c.life.conditions.deltas
-                if c.step.stream is not None and deltas is not None and deltas.wants(c.life.state.id):
-                    run_id, node_id = c.life.state.id, c.node_id
+                return await _asked(c, arguments, attempt)
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise
+            left = "" if c.repeatable else "; whether it took effect is not known"
+            raise errors.TimeoutError(
+                f"{c.step.name} did not come back within {timeout:g} s{left}",
+                operation=c.step.name,
+                timeout_seconds=timeout,
+            ) from exc
 
-                    def emit(kind: Literal["text", "reasoning"], text: str) -> None:
-                        c.life.moved()
-                        deltas.put(run_id, node_id, attempt, kind, text)
 
-                    return await c.step.stream(arguments, emit)
-                return await c.step.call(arguments)
-    except TimeoutError as exc:
-        if not limit.expired():
-            raise
-        left = "" if c.repeatable else "; whether it took effect is not known"
-        raise errors.TimeoutError(
-            f"{c.step.name} did not come back within {timeout:g} s{left}",
-            operation=c.step.name,
-            timeout_seconds=timeout,
-        ) from exc
+def _asked(c: Carried, arguments: Any, attempt: int) -> Awaitable[Any]:
+    """The call itself; with pieces of the reply on the way where somebody looks at the run."""
+    deltas = c.life.conditions.deltas
+    if c.step.stream is None or deltas is None or not deltas.wants(c.life.state.id):
+        return c.step.call(arguments)
+    run_id, node_id = c.life.state.id, c.node_id
+
+    def emit(kind: Literal["text", "reasoning"], text: str) -> None:
+        c.life.moved()
+        deltas.put(run_id, node_id, attempt, kind, text)
+
+    return c.step.stream(arguments, emit)
 
 
 async def _succeeded(  # noqa: PLR0917 - one attempt's whole story

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from contextvars import Context
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -67,8 +66,6 @@ class Breakers:
         self._known: dict[str, Breaker] = {}
         self.lately: dict[str, Last] = {}
         """What lately became of each, as far as it was read."""
-        self._reading: asyncio.Task[None] | None = None
-        self._next: asyncio.Task[None] | None = None
         # Asking and taking the probe are one: of two runs that come at the same moment one probes.
         self._turn = asyncio.Lock()
 
@@ -127,24 +124,13 @@ class Breakers:
             await self._write(breaker, breaker.reset(), "reset", by)
 
     async def _read(self, key: str) -> Breaker:
-        """A breaker as it stood in the journal at some moment after this was called. Those who ask while others are
-        being answered share the reading that comes next.
-        """
-        if self._next is None:
-            # In a context of its own: that of whoever asks would keep the asker's run in memory.
-            self._next = asyncio.create_task(self._read_after(self._reading), context=Context())
-        await asyncio.shield(self._next)
+        """A breaker as it stands in the journal now. Where nothing is new there, that is told without waiting."""
+        for event in await self._journal.read(ev.WORKSPACE, self._seq):
+            if event.seq > self._seq:  # else somebody who asked meanwhile has taken it into account
+                self._seq = event.seq
+                fold_breakers((event,), self._known)
+                fold_lately((event,), self.lately)
         return self._known.get(key) or Breaker(key=key)
-
-    async def _read_after(self, other: asyncio.Task[None] | None) -> None:
-        if other is not None:
-            await asyncio.wait({other})
-        self._reading, self._next = self._next, None  # who comes from now on is late for this one
-        events = await self._journal.read(ev.WORKSPACE, self._seq)
-        if events:
-            self._seq = events[-1].seq
-            fold_breakers(events, self._known)
-            fold_lately(events, self.lately)
 
     async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
         if after == before:

@@ -33,6 +33,8 @@ _SLEW = timedelta(seconds=1)
 """By how much a clock is corrected without that counting as having been set back."""
 SPREAD = timedelta(seconds=5)
 """Over how long what is overdue after a downtime is spread."""
+_OTHERS = frozenset[type[ev.Record]]((*ev.DESK_KINDS, ev.IncidentAnswered)) - {ev.IncidentClosed}
+"""What others write to a run that is driven. Nobody but its drive closes an incident of it."""
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
@@ -101,6 +103,8 @@ class Life:
         self.state.apply(event)
         self._pending.append(event)
         if self._linger is None:
+            # Left to itself where the event travels with another before: to set it anew at every step costs more than
+            # that one event goes a little sooner than it must.
             self._linger = asyncio.get_running_loop().call_later(_LINGER_S, self._flush_soon)
 
     async def record(self, *events: ev.Record) -> None:
@@ -119,9 +123,6 @@ class Life:
         await writing
 
     async def flush(self) -> None:
-        if self._linger is not None:
-            self._linger.cancel()
-            self._linger = None
         if self._closed:
             self._pending.clear()
             raise asyncio.CancelledError
@@ -170,6 +171,8 @@ class Life:
 
     def _flush_soon(self) -> None:
         self._linger = None
+        if not self._pending:
+            return
         task = asyncio.get_running_loop().create_task(self._flush_quietly())
         self._flushing.add(task)
         task.add_done_callback(self._flushing.discard)
@@ -184,16 +187,12 @@ class Life:
 
     async def listen(self, after: int) -> None:
         """Take in what others write to this run, until cancelled."""
-        async for batch in self.journal.tail(self.lease.run_id, after):
+        async for batch in self.journal.tail(self.lease.run_id, after, kinds=_OTHERS):
             for event in batch:
                 self._hear(event)
 
     def _hear(self, event: ev.Record) -> None:
-        self._heard = event.seq
-        if not isinstance(event, (ev.IncidentAnswered, *ev.DESK_KINDS)):
-            return
-        if isinstance(event, ev.IncidentClosed):
-            return  # this drive's own: nobody else closes an incident of a run that is driven
+        self._heard = event.seq  # what came before it is this drive's own
         self.state.apply(event)
         if isinstance(event, ev.IncidentAnswered):
             waiter = self._answers.pop(event.incident_id, None)

@@ -102,6 +102,31 @@ async def test_closing_ends_every_tail(store: Store) -> None:
     assert [events async for events in journal.tail("r1")] == []
 
 
+async def test_only_the_kinds_that_are_wanted(store: Store, journal: Journal) -> None:
+    """Whoever wrote them, and whether they were there before; what is left out makes nobody read the file again."""
+    lease = await started(journal)
+    await journal.append(lease, [opened(), warned("before")])
+    await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text="before"))
+    kinds = {ev.AnalysisAdded}
+    async with collecting(journal.tail("r1", kinds=kinds)) as of_run, collecting(journal.tail(kinds=kinds)) as of_all:
+        await of_run.upto(1)
+        await of_all.upto(1)
+        for number in range(20):
+            await journal.append(lease, [warned(str(number))] * 3)
+            if number % 7 == 0:
+                await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text=str(number)))
+        body = 'await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text="elsewhere"))'
+        process = elsewhere(store.opener, body)
+        _, errors = await asyncio.to_thread(process.communicate)
+        assert (process.returncode, errors) == (0, "")
+        for each in (of_run, of_all):
+            events = await each.upto(5)
+            assert [event.text for event in events if isinstance(event, ev.AnalysisAdded)] == [
+                "before", "0", "7", "14", "elsewhere",
+            ]  # fmt: skip
+            assert len(events) == 5
+
+
 @pytest.mark.parametrize("run_id", ["r1", None])
 async def test_own_and_foreign_writes_come_once_and_in_order(
     store: Store, journal: Journal, run_id: str | None

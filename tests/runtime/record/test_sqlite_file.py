@@ -219,6 +219,22 @@ async def test_a_damaged_file_is_reported_and_its_cause_kept(tmp_path: Path) -> 
         assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
 
 
+async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:
+    """That nothing is new there is told without the reader's thread, and never of something that is."""
+    seq = 0
+    async with await SqliteJournal.open(journal.path) as other:
+        for number in range(5):
+            assert await journal.read(ev.WORKSPACE, seq) == []
+            await (other if number % 2 else journal).post(ev.WORKSPACE, ev.FreezeSet(ref=str(number)))
+            (said,) = await journal.read(ev.WORKSPACE, seq)
+            seq = said.seq
+            assert str(number) in await journal.freezes()
+    assert len(await journal.read(ev.WORKSPACE)) == 5
+    await journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        await journal.read(ev.WORKSPACE, seq)
+
+
 async def test_a_reader_reads_and_nothing_else(journal: SqliteJournal) -> None:
     lease = await started(journal)
     async with await SqliteJournal.open(journal.path, readonly=True) as reader:
