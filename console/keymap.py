@@ -68,6 +68,10 @@ class Keymap:
             return {}
         return {name: ",".join(keys) or UNBOUND for name, keys in self.keys.items() if not name.startswith("decision.")}
 
+    def words(self) -> dict[str, str]:
+        """The first key of every action as a reader types it; empty where it has none."""
+        return {name: in_words(keys[0]) if keys else "" for name, keys in self.keys.items()}
+
     def letters(self) -> dict[str, str]:
         """The key of each decision, as the prompt reads it."""
         return {

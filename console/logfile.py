@@ -16,7 +16,9 @@ BYTES: Final = 1024 * 1024
 
 
 class ConsoleLog(logging.Handler):
-    """Errors: what a runtime tells cannot make the console write. What it takes to write them is loaded with the first: there may never be one."""
+    """Errors alone: what a runtime tells cannot make the console write. What it takes to write them is loaded with the
+    first, and there may never be one.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(logging.ERROR)

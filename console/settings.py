@@ -25,11 +25,11 @@ def settings(app: OrbiterApp) -> list[Setting]:
 
 def _looks(app: OrbiterApp) -> Iterator[Setting]:
     why = f"--theme, ${VARIABLE}, orbiter.toml console.theme, or chosen here"
+    looks = app.session.looks()
+    shows = looks.hints((looks.key("list.open", "enter"), "shows it"))
     for name in app.available_themes:
         worn = name == app.theme
-        yield Setting(
-            "Looks", name, BUILT_IN.get(name, "your own"), why if worn else "enter shows it", name, chosen=worn
-        )
+        yield Setting("Looks", name, BUILT_IN.get(name, "your own"), why if worn else shows, name, chosen=worn)
     plain = app.session.glyphs.name == "ascii"
     yield Setting("Looks", "signs", "ASCII" if plain else "Unicode", "--ascii, $ORBITER_ASCII, or the locale")
     colours = "none" if app.no_color else str(app.console.color_system)

@@ -31,6 +31,12 @@ class TakingApp(DressedApp):
         """Where files go: beside the journal of the directory that the console was opened in."""
         return workspace().state / "exports"
 
+    @property
+    def export_key(self) -> str:
+        """What to press instead of copying."""
+        keymap = self.preferences.keymap
+        return (keymap.words()["app.export"] if keymap is not None else "f2") or "export, as a command,"
+
     def on_copy_text(self, message: CopyText) -> None:
         if not message.text.strip():
             self._tell("There is nothing to copy.", "warning")
@@ -38,7 +44,10 @@ class TakingApp(DressedApp):
         sequence = copying(message.text, os.environ) if self.preferences.copy == "terminal" else None
         if sequence is not None:
             self.write_terminal(sequence)
-            self._tell(f"copied {message.what} (OSC 52); if nothing arrives, f2 writes the pane to a file", "info")
+            self._tell(
+                f"copied {message.what} (OSC 52); if nothing arrives, {self.export_key} writes the pane to a file",
+                "info",
+            )
             return
         too_long = len(message.text.encode("utf-8", "replace")) > COPY_BYTES
         why = f"more than {COPY_BYTES:,} bytes, which terminals do not take: " if too_long else ""

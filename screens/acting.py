@@ -117,16 +117,16 @@ class ActScreen(ModalScreen[Args | None]):
 
     def _hint_words(self) -> Spans:
         looks = self._session.looks()
-        leave = (Span("esc", "ink-key"), Span(" leaves it", "ink-muted"))
+        leave = (Span(looks.key("ask.leave", "esc"), "ink-key"), Span(" leaves it", "ink-muted"))
         if self._problem:
             return span(looks.line(self._problem, 200), "severity-error")
         if self._args is None:
             asks = self._act.asks
-            key = "enter" if asks is None or asks.single else "ctrl+s"
+            key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
             then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
             return (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)
         swallowed = span(f"ignored {plural(self._ignored, 'key')}", "severity-warning") if self._ignored else ()
-        ready = (Span("y", "ink-key"), Span(f": {self._act.yes}, "), *leave)
+        ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
         return joined((swallowed, ready if self._armed else span("takes keys in a moment", "ink-muted")))
 
     def _below(self) -> Spans:

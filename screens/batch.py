@@ -58,7 +58,7 @@ class BatchScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = "y does it   esc leaves it" if self._question else "esc closes"
+            box.border_subtitle = Content(self._hints())
             yield HelpPage()
 
     def on_mount(self) -> None:
@@ -76,10 +76,17 @@ class BatchScreen(ModalScreen[None]):
         if self._question and monotonic() < self._armed_at:
             return
         self._began = True
-        self.query_one("#box").border_subtitle = "esc closes"
+        self.query_one("#box").border_subtitle = Content(self._hints())
         self.refresh_bindings()
         # Of the app, not of this page: it goes on when the page is closed.
         self.app.run_worker(self._carry_out(self.app), group="batch", exit_on_error=False)
+
+    def _hints(self) -> str:
+        looks = self._session.looks()
+        close = looks.key("batch.close", "esc")
+        if self._question and not self._began:
+            return looks.hints((looks.key("batch.do", "y"), "does it"), (close, "leaves it"))
+        return looks.hints((close, "closes"))
 
     def action_close(self) -> None:
         self.dismiss()

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
 from runtime.judgement.options import LABELS
 from screens.keynames import PLACES, UNBOUND
 from screens.layout import Span, Spans, span
+from screens.views.looks import Looks
 from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
 
@@ -34,15 +36,16 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,f1", "close", "Close", key_display="esc", id="help.close"),
     ]
 
-    def __init__(self, lines: Sequence[Spans], title: str = "Keys") -> None:
+    def __init__(self, lines: Sequence[Spans], looks: Looks, title: str = "Keys") -> None:
         super().__init__()
         self._lines = lines
+        self._hint = looks.hints((looks.key("help.close", "esc"), "closes"))
         self._title = title
 
     def compose(self) -> ComposeResult:
         with Vertical(id="help") as box:
             box.border_title = self._title
-            box.border_subtitle = "esc closes"
+            box.border_subtitle = Content(self._hint)
             yield HelpPage()
 
     def on_mount(self) -> None:

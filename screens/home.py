@@ -13,12 +13,18 @@ from screens.messages import OpenRun
 from screens.runlist import RunListScreen
 from screens.views.groups import GROUP, Waiting, members
 from screens.views.inbox import inbox_rows
+from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
 from screens.views.runs import COLUMNS
 from screens.widgets.livelines import LiveLines
 
-FIRST_USE = "No runs yet: 2 then s starts one; in a shell: orbiter-console run FILE:NAME"
+
+def first_use(looks: Looks) -> str:
+    """What to do where no run was ever started."""
+    swarms, start = looks.key("app.swarms", "2"), looks.key("swarms.start", "s")
+    here = f"{swarms} then {start} starts one; in" if swarms and start else "in"
+    return f"No runs yet: {here} a shell: orbiter-console run FILE:NAME"
 
 
 class HomeScreen(RunListScreen):
@@ -35,7 +41,6 @@ class HomeScreen(RunListScreen):
         ),
     ]
     COLUMNS = COLUMNS
-    EMPTY = FIRST_USE
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -43,6 +48,9 @@ class HomeScreen(RunListScreen):
 
     def crumbs(self) -> Spans:
         return self.trail("inbox")
+
+    def nothing(self, looks: Looks) -> str:
+        return first_use(looks)
 
     def all_rows(self) -> Sequence[Row]:
         return inbox_rows(

@@ -144,6 +144,8 @@ class Session:
     """What the console works with, for the page of settings."""
     letters: Mapping[str, str] = field(default_factory=lambda: KEYS)
     """The key of each option of a decision; none where it is empty."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The key of each action in words, by its id; nothing where all are the usual ones."""
 
     order: Order = field(default_factory=Order)
     """In which decisions stand; see `decisions`."""
@@ -165,4 +167,4 @@ class Session:
 
     def looks(self) -> Looks:
         """How a view is to look now."""
-        return Looks(self.clock(), self.glyphs)
+        return Looks(self.clock(), self.glyphs, self.keys)

@@ -250,7 +250,7 @@ class LinkedScreen(TakenScreen):
         self.app.exit()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(help_lines(self, self.session.letters)))
+        self.app.push_screen(HelpScreen(help_lines(self, self.session.letters), self.session.looks()))
 
     def action_palette(self) -> None:
         """Everything that can be done here, by name."""
@@ -319,14 +319,14 @@ class LinkedScreen(TakenScreen):
             (Span(f"{said.at:%H:%M:%S}  ", "ink-muted"), Span(looks.line(said.text, 1000), f"severity-{said.severity}"))
             for said in reversed(self.session.said)
         ]
-        self.app.push_screen(HelpScreen(lines or [span("Nothing was said yet.", "ink-muted")], "Notices"))
+        self.app.push_screen(HelpScreen(lines or [span("Nothing was said yet.", "ink-muted")], looks, "Notices"))
 
     def action_digest(self) -> None:
         """What happened while the operator was away."""
         looks, away = self.session.looks(), self.session.away
         lines = [span(looks.line(text, 400)) for text in (away.line.partition(":")[0], *away.sentences) if text]
         nothing = [span("Nothing that is known of.", "ink-muted")]
-        self.app.push_screen(HelpScreen(lines or nothing, "While you were away"))
+        self.app.push_screen(HelpScreen(lines or nothing, looks, "While you were away"))
 
     async def revive(self) -> None:
         """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""

@@ -15,6 +15,7 @@ from screens.layout import Column, Row
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.listing import Listing, chosen_of
+from screens.views.looks import Looks
 from screens.views.sort import header_line
 from screens.widgets.bar import Bar
 from screens.widgets.livelines import LiveLines
@@ -22,8 +23,6 @@ from screens.widgets.livelist import LiveList
 
 if TYPE_CHECKING:
     from textual.widgets import Input
-
-NOTHING_MATCHES = "Nothing matches. esc shows all."
 
 
 class ListScreen(LinkedScreen):
@@ -76,6 +75,10 @@ class ListScreen(LinkedScreen):
         """Panes that stand below or beside the list."""
         yield from ()
 
+    def nothing(self, looks: Looks) -> str:
+        """Said where there is nothing to list; ours, not foreign text."""
+        return self.EMPTY
+
     def all_rows(self) -> Sequence[Row]:
         """All rows there are, in the order of the view."""
         raise NotImplementedError
@@ -99,7 +102,7 @@ class ListScreen(LinkedScreen):
         looks, shown = self.session.looks(), self.list
         rows = self.all_rows()
         if self.ready:
-            shown.empty = NOTHING_MATCHES if rows else self.EMPTY
+            shown.empty = looks.nothing_matches() if rows else self.nothing(looks)
         fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)

@@ -168,7 +168,7 @@ class LogScreen(LinkedScreen):
         if news := self._asker.news():
             self.say(news, "error")
         if self._asker.answered:
-            log.empty = "Nothing matches. esc shows all." if self.book.lines else self._nothing()
+            log.empty = self.session.looks().nothing_matches() if self.book.lines else self._nothing()
         self._title_log(log)
         words = self._words()
         narrowed = self.query_one("#narrowed", Bar)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -58,7 +59,10 @@ class PaletteScreen(ModalScreen[Command | None]):
         glyphs = self._session.glyphs
         with Vertical(id="palette") as box:
             box.border_title = "Commands"
-            box.border_subtitle = "enter does it   esc closes"
+            looks = self._session.looks()
+            box.border_subtitle = Content(
+                looks.hints(("enter", "does it"), (looks.key("palette.close", "esc"), "closes"))
+            )
             field = Input(self._typed, placeholder="a command, a place, a run, a theme", compact=True)
             field.cursor_blink = False  # nothing moves on the screen while nothing happens
             yield field

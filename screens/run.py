@@ -175,7 +175,7 @@ class RunScreen(Acting):
         only = narrowed(state, self.filter, faults_only=self.faults_only)
         if only != self._only:
             self._only = only
-        tree.empty = "Nothing matches. esc shows all." if self._only is not None else "Nothing has run yet"
+        tree.empty = looks.nothing_matches() if self._only is not None else "Nothing has run yet"
         title = span("Nodes", "")
         shown: Outlined = RunTree(state, looks, self._only, self._since)
         columns: tuple[Column, ...] = COLUMNS

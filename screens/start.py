@@ -12,6 +12,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.suggester import Suggester
@@ -119,7 +120,7 @@ class StartScreen(ModalScreen[str]):
         glyphs = self._session.glyphs
         with Vertical(id="start") as box:
             box.border_title = "Start a run"
-            box.border_subtitle = "ctrl+s starts   tab next   ctrl+n empties   esc leaves"
+            box.border_subtitle = Content(self._hints())
             for name, title, hint in _FIELDS:
                 if name != "host" or len(self._session.link.host_names) > 1:
                     yield self._field(name, title, hint)
@@ -128,6 +129,19 @@ class StartScreen(ModalScreen[str]):
                     yield Label("Input", classes="name", markup=False)
                     yield Editor(id="input")
             yield Sentence(id="said", ellipsis=glyphs.ellipsis)
+
+    @property
+    def _empties(self) -> str:
+        return self._session.looks().key("start.empty", "ctrl+n")
+
+    def _hints(self) -> str:
+        looks = self._session.looks()
+        return looks.hints(
+            (looks.key("start.start", "ctrl+s"), "starts"),
+            (looks.key("start.next", "tab"), "next"),
+            (self._empties, "empties"),
+            (looks.key("start.leave", "esc"), "leaves"),
+        )
 
     def _field(self, name: str, title: str, hint: str) -> Horizontal:
         value = self._draft.get(name) or {"ref": self._ref, "host": self._host}.get(name, "")
@@ -143,7 +157,7 @@ class StartScreen(ModalScreen[str]):
         editor.move_cursor(editor.document.end)
         self._fill(self._value("ref"))
         if self._draft:
-            self._say("As you left it; ctrl+n empties the form.")
+            self._say(f"As you left it; {self._empties} empties the form.")
         if not self._lost():
             self.run_worker(self._look(), group="look", exit_on_error=False)
 

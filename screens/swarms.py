@@ -12,6 +12,7 @@ from screens.link import Session
 from screens.messages import OpenRun
 from screens.runlist import RunListScreen
 from screens.start import StartScreen
+from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
 from screens.views.swarms import COLUMNS, SWARM, ref_of, runs_of, swarm_lines, swarm_rows
@@ -27,7 +28,6 @@ class SwarmsScreen(RunListScreen):
         Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
     ]
     COLUMNS = COLUMNS
-    EMPTY = "No runs yet. s starts one."
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -37,6 +37,9 @@ class SwarmsScreen(RunListScreen):
 
     def crumbs(self) -> Spans:
         return self.trail("swarms")
+
+    def nothing(self, looks: Looks) -> str:
+        return f"No runs yet. {looks.hints((looks.key('swarms.start', 's'), 'starts one.'))}".rstrip()
 
     def all_rows(self) -> Sequence[Row]:
         looks, summaries = self.session.looks(), self.link.summaries

@@ -173,7 +173,7 @@ def limit_row(
     title = _title(run, summaries, looks)
     name = str(limit["limit"])
     unpriced = int(run["spent"].get("unpriced_calls", 0)) if name == "max_total_cost_usd" else 0
-    waits = "waits for a decision: enter" if limit.get("incident_id") else ""
+    waits = f"waits for a decision: {looks.key('list.open', 'enter')}" if limit.get("incident_id") else ""
     return Row(
         f"{LIMIT}{run_id}:{limit.get('incident_id', '')}:{name}:{limit['scope']}",
         (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from screens.glyphs import UNICODE, Glyphs, state_ink, state_word
@@ -12,14 +13,29 @@ from screens.text import clean, clean_line
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too."""
+    """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too. `keys` has the key of each action in words,
+    and nothing where all are the usual ones.
+    """
 
     now: datetime
     glyphs: Glyphs = UNICODE
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ascii_only(self) -> bool:
         return self.glyphs.name == "ascii"
+
+    def key(self, action: str, usual: str) -> str:
+        """The key of an action in words, which is `usual` if nobody gave it another; empty if it has none."""
+        return self.keys.get(action, usual)
+
+    def hints(self, *hints: tuple[str, str]) -> str:
+        """`esc closes   y does it`: keys and what they do, without those that have no key."""
+        return "   ".join(f"{key} {does}" for key, does in hints if key)
+
+    def nothing_matches(self) -> str:
+        """Said where a filter leaves nothing."""
+        return f"Nothing matches. {self.hints((self.key('app.up', 'esc'), 'shows all.'))}".rstrip()
 
     def line(self, text: str, limit: int = 500) -> str:
         """Foreign text on one line, through the gate."""

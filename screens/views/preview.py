@@ -8,7 +8,7 @@ from runtime.record.state import Summary
 from screens.layout import Span, Spans, joined, span
 from screens.views.groups import GROUP, Waiting
 from screens.views.looks import Looks
-from screens.views.prompt import choices, question_lines, title_line
+from screens.views.prompt import KEYS, choices, question_lines, title_line
 from screens.views.runs import progress, title_of
 from screens.words import age, cost, elapsed, tokens
 
@@ -35,7 +35,8 @@ def preview_lines(
 def _incident_lines(found: Waiting, looks: Looks) -> list[Spans]:
     opened = found.opened
     lines: list[Spans] = [title_line(opened, looks), (), *question_lines(opened, looks)]
-    offered = choices(opened, looks)[1:]
+    letters = {option: looks.key(f"decision.{option}", usual) for option, usual in KEYS.items()}
+    offered = choices(opened, looks, letters)[1:]
     return [*lines, (), *((Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.label)) for choice in offered)]
 
 
@@ -47,7 +48,8 @@ def _group_lines(alike: Sequence[Waiting], looks: Looks) -> list[Spans]:
     """How many there are and where; then the oldest of them, as an example."""
     lines: list[Spans] = [
         (Span(f"{len(alike)} like this", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
-        (Span("enter ", "ink-key"), Span("opens the oldest", "ink-muted"), Span("   B ", "ink-key"),
+        (Span(f"{looks.key('list.open', 'enter')} ", "ink-key"), Span("opens the oldest", "ink-muted"),
+         Span(f"   {looks.key('home.answer_alike', 'B')} ", "ink-key"),
          Span("answers one, and the rest when that proved right", "ink-muted")),
         (),
     ]  # fmt: skip

@@ -17,12 +17,13 @@ from runtime.link.client import Status
 from runtime.link.view import StreamedText
 from screens.glyphs import ASCII
 from screens.help import HelpScreen
-from screens.home import FIRST_USE, HomeScreen
+from screens.home import HomeScreen, first_use
 from screens.layout import plain
 from screens.link import Session
 from screens.places import PLACES
 from screens.run import RunScreen
 from screens.settings import SettingsScreen
+from screens.views.looks import Looks
 from screens.widgets.bar import Bar
 from screens.widgets.choices import Choices
 from screens.widgets.livelist import LiveList
@@ -152,7 +153,7 @@ async def test_enter_opens_what_is_under_the_cursor() -> None:
 
 async def test_with_no_runs_the_home_says_what_to_type() -> None:
     async with console() as (pilot, _):
-        assert FIRST_USE in text_of(pilot)
+        assert first_use(Looks(START)) in text_of(pilot)
 
 
 async def test_before_anything_is_known_the_home_says_so() -> None:

@@ -1,0 +1,77 @@
+"""Every key that is named on a screen is the one that works: the usual one is that of the bindings, and one that was
+given another key is named by that.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.app import OrbiterApp
+from console.keymap import keymap
+from console.preferences import Preferences
+from screens.keymap import actions
+from screens.keynames import in_words
+from screens.link import Session
+from screens.views.looks import Looks
+from tests.console.test_app import settled, text_of, until
+from tests.screens.desk import Desk
+from tests.screens.stories import START, digest
+
+ROOT = Path(__file__).parent.parent.parent
+MOVED = {
+    "help.close": "[", "palette.close": "f8", "start.start": "f9", "start.next": "f7", "start.empty": "f6",
+    "start.leave": "f8", "ask.leave": "x", "ask.yes": "j", "app.up": "f8", "list.open": "f5",
+    "app.swarms": "f12", "swarms.start": "N", "alike.leave": [], "editor.send": "f9",
+}  # fmt: skip
+
+
+def named() -> list[tuple[str, str]]:
+    """Each `….key("action", "usual")` of the sources."""
+    sources = [*(ROOT / "screens").rglob("*.py"), *(ROOT / "console").rglob("*.py")]
+    calls = (node for path in sources for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return [
+        (str(call.args[0].value), str(call.args[1].value))
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "key" and len(call.args) == 2
+        and isinstance(call.args[0], ast.Constant) and isinstance(call.args[1], ast.Constant)
+    ]  # fmt: skip
+
+
+def test_what_is_named_as_the_usual_key_is_the_one_of_the_binding() -> None:
+    usual = {action.id: [in_words(key) for key in action.keys] for action in actions()}
+    found = named()
+    assert len(found) > 20
+    assert [(name, key) for name, key in found if usual[name][0] != key] == []
+
+
+def test_an_action_without_a_key_is_not_hinted_at() -> None:
+    looks = Looks(START, keys={"help.close": ""})
+    assert looks.hints((looks.key("help.close", "esc"), "closes"), ("y", "does it")) == "y does it"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (("question_mark",), "[ closes"),
+        (("colon",), "enter does it   f8 closes"),
+        (("f12", "N"), "f9 starts   f7 next   f6 empties   f8 leaves"),
+        (("n", "A", "enter"), "j: "),
+        (("n", "A"), ", x leaves it"),
+        (("slash", *"zzz", "enter"), "Nothing matches. f8 shows all."),
+    ],
+)
+async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[str, ...], words: str) -> None:
+    desk = Desk(digest())
+    session = Session(desk, clock=lambda: desk.now, arm_after=0.0)
+    moved = keymap(actions(), MOVED)
+    app: Any = OrbiterApp(session, preferences=Preferences(keymap=moved))
+    async with app.run_test(size=(110, 34)) as pilot:
+        await settled(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await settled(pilot)
+        await until(pilot, lambda: words in text_of(pilot))
