@@ -2,12 +2,13 @@
 
 Every attempt of a step asks whether a breaker or a freeze is new there, and hardly ever is anything. To ask the
 reader's thread costs a hop there and back; to look at one row here costs a few microseconds, and readers wait for
-nobody in WAL mode. So the question "is there anything new?" is answered in the loop's own thread, and only what there
-is gets fetched by the reader.
+nobody in WAL mode. So the question "is there anything new?" is answered in the loop's own thread, once for all who
+ask within one turn of the loop, and only what there is gets fetched by the reader.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -20,9 +21,12 @@ class Glance:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._seen: int | None = None
 
     def seq(self) -> int | None:
         """The `seq` of the workspace's last event; None where that cannot be told now: the reader says why."""
+        if self._seen is not None:
+            return self._seen
         try:
             if self._connection is None:
                 uri = f"{self._path.as_uri()}?mode=ro"
@@ -30,10 +34,16 @@ class Glance:
             ((found,),) = self._connection.execute(_LAST).fetchall()
         except (sqlite3.Error, ValueError):
             return None
-        return int(found)
+        self._seen = int(found)
+        asyncio.get_running_loop().call_soon(self._forget)
+        return self._seen
+
+    def _forget(self) -> None:
+        self._seen = None
 
     def close(self) -> None:
         """Let go of the file. The next look opens it again."""
+        self._seen = None
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
