@@ -6,15 +6,14 @@ text, and ``@path`` is what stands in that file. An empty answer and none are ne
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Awaitable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
+from screens import localfile
 
 STANDING = ("run", "swarm", "always")
 """Lifetimes of a grant that reach further than the call that is asked about."""
@@ -164,12 +163,9 @@ def _text(line: str, *, binary: bool = False) -> str:
     if not line.startswith("@"):
         return line
     try:
-        content = Path(line[1:]).expanduser().read_bytes()
-        return base64.b64encode(content).decode() if binary else content.decode()
-    except OSError as exc:
-        raise Unusable(f"{line[1:]} cannot be read: {exc.strerror or exc}") from exc
-    except UnicodeDecodeError as exc:
-        raise Unusable(f"{line[1:]} is no text in UTF-8") from exc
+        return localfile.content(line[1:], binary=binary)
+    except ValueError as exc:
+        raise Unusable(str(exc)) from exc
 
 
 async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +22,7 @@ from runtime.record.lock import holder
 from runtime.work.answer_params import checked
 from runtime.work.bulk import PROOF_S, answer_like
 from runtime.work.desk import Desk, Reach
+from screens import localfile
 
 
 @verb()
@@ -141,14 +140,11 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
 
 
 def _content(opened: IncidentOpened, path: str) -> str:
-    schema = opened.answer_schema or {}
+    binary = (opened.answer_schema or {}).get("contentEncoding") == "base64"
     try:
-        content = Path(path).read_bytes()
-        return base64.b64encode(content).decode() if schema.get("contentEncoding") == "base64" else content.decode()
-    except OSError as exc:
-        raise Refusal(f"--file {path} cannot be read: {exc.strerror or exc}") from exc
-    except UnicodeDecodeError as exc:
-        raise Refusal(f"--file {path} is no text in UTF-8, and the question does not ask for base64") from exc
+        return localfile.content(path, binary=binary, pipe=True)
+    except ValueError as exc:
+        raise Refusal(f"--file {exc}") from exc
 
 
 async def _like(  # noqa: PLR0917 - the parts of one answer

@@ -202,6 +202,8 @@ def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
     if choice.option not in ("input", "result"):
         return ""
     schema = (opened.answer_schema if choice.option == "input" else opened.result_schema) or {}
+    if schema.get("contentEncoding") == "base64":
+        return "the path of a file on this machine"
     if isinstance(values := schema.get("enum"), list):
         return "one of " + ", ".join(looks.line(json_text(value), 40) for value in values[:12])
     kind = schema.get("type", "")
@@ -240,7 +242,8 @@ def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
     if not choice.need or (value in (None, "") and choice.optional):
         return {}
     name = "message" if choice.option == "deny" else "value" if choice.need == "text" else choice.need
-    return {name: _read(choice.need, str(value))}
+    chosen = choice.need == "text" and not isinstance(value, str)  # from a list, of whatever type
+    return {name: value if chosen else _read(choice.need, str(value))}
 
 
 def _read(need: Need, text: str) -> Any:

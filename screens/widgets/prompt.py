@@ -17,9 +17,10 @@ from textual.timer import Timer
 
 from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.record.events import IncidentOpened
+from screens import localfile
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
-from screens.views import form
+from screens.views import form, picks
 from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
 from screens.views.values import json_text
@@ -29,6 +30,7 @@ from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Form
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
+from screens.widgets.picks import Picks
 from screens.words import plural
 
 Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
@@ -75,9 +77,9 @@ class Prompt(Vertical):
         &:focus-within { border-top: solid $line-focus; }
         Asked { background: $panel; height: 1; }
         Choices { height: 1; }
-        #editor, Secret, Form { display: none; }
-        &.-typing #editor, &.-secret Secret, &.-form Form { display: block; }
-        &.-secret #editor, &.-form #editor { display: none; }
+        #editor, Secret, Form, Picks { display: none; }
+        &.-typing #editor, &.-secret Secret, &.-form Form, &.-picks Picks { display: block; }
+        &.-secret #editor, &.-form #editor, &.-picks #editor { display: none; }
         &.-typing Choices { display: none; }
     }
     """
@@ -130,6 +132,7 @@ class Prompt(Vertical):
         yield Editor(id="editor")
         yield Secret()
         yield Form(ellipsis=self._session.glyphs.ellipsis)
+        yield Picks(self._session)
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -235,12 +238,15 @@ class Prompt(Vertical):
 
     def _typing_hint(self, opened: IncidentOpened, choice: Choice) -> Spans:
         """What is wanted, and how it is sent."""
-        keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {"ctrl+s": "sends"}
+        send = self._session.looks().key("editor.send", "ctrl+s")
+        keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {send: "sends"}
         if self.has_class("-form"):
             keys = {"enter": "goes on", **keys}
+        elif self.has_class("-picks") and self.query_one(Picks).several:
+            keys = {"space": "ticks", **keys}
         keys["esc"] = "goes back"
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
-        kind = view.asked_for(opened, choice, self._session.looks())
+        kind = "" if self.has_class("-picks") else view.asked_for(opened, choice, self._session.looks())
         warning = secret_warning(text) if (text := self.query_one(Secret).value) else ""
         told = (span(kind, "ink-accent"), span(warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
@@ -363,7 +369,8 @@ class Prompt(Vertical):
             assert self._choice is not None
             self._send(self._choice, self._lifetime)
         elif choice.standing and not self.query_one(Asked).seen_whole:
-            self._note = span("Read the action to its end first: page down in it.", "severity-warning")
+            key = self._session.looks().key("prompt.page_down", "pgdn")
+            self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
             self._hint()
         elif choice.need == "lifetime":
             self._choice = choice
@@ -395,19 +402,40 @@ class Prompt(Vertical):
         text = json_text(arguments) if arguments is not None else ""
         secret = choice.option == "input" and is_secret(self.opened.answer_schema)
         fields = form.entries(self.opened, self._session.looks()) if choice.need == "arguments" else []
+        offer = picks.offer_of(self.opened, choice)
         self.set_class(secret, "-secret")
+        self.set_class(offer is not None, "-picks")
         self.set_class(bool(fields), "-form")
         self.query_one("#editor", Editor).begin(text, single=choice.need != "arguments")
         if secret:
             self.query_one(Secret).begin()
         elif fields:
             self.query_one(Form).begin(fields)
+        elif offer is not None:
+            self.query_one(Picks).begin(offer)
         self._hint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
+        if self._choice is None or self.opened is None:
+            return
+        try:
+            is_file = picks.wants_file(self.opened, self._choice)
+            text = localfile.content(message.text, binary=True) if is_file else message.text
+        except ValueError as exc:
+            self._wrong(exc)
+        else:
+            self._send(self._choice, text)
+
+    def on_picks_sent(self, message: Picks.Sent) -> None:
+        message.stop()
         if self._choice is not None:
-            self._send(self._choice, message.text)
+            self._send(self._choice, message.value)
+
+    def on_picks_undecided(self, message: Picks.Undecided) -> None:
+        message.stop()
+        self._note = span("Nothing is chosen yet: down, or a digit, marks one.", "severity-warning")
+        self._hint()
 
     def on_secret_sent(self, message: Secret.Sent) -> None:
         message.stop()
@@ -426,10 +454,14 @@ class Prompt(Vertical):
         try:
             arguments = form.arguments(self.opened, message.texts)
         except ValueError as exc:
-            self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
-            self._hint()
+            self._wrong(exc)
         else:
             self._send(self._choice, json_text(arguments))
+
+    def _wrong(self, exc: ValueError) -> None:
+        """What was typed does not fit; it stays, to be mended."""
+        self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
+        self._hint()
 
     def _send(self, choice: Choice, value: Any) -> None:
         assert self.opened is not None
@@ -437,8 +469,7 @@ class Prompt(Vertical):
             params = view.answer_params(choice, value)
             view.check(self.opened, choice.option, params)
         except ValueError as exc:
-            self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
-            self._hint()
+            self._wrong(exc)
             return
         self._to("sent")
         self._hint()
@@ -451,4 +482,4 @@ class Prompt(Vertical):
         if was == "type" and mode != "type":
             self.query_one(Choices).focus()
             self.query_one(Secret).value = ""
-            self.remove_class("-secret", "-form")
+            self.remove_class("-secret", "-form", "-picks")

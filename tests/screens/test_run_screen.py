@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from textual.widgets import Input
 
 from console.app import OrbiterApp
 from runtime.record import events as ev
+from screens import localfile
 from screens.acting import ActScreen
 from screens.link import Session
 from screens.run import RunScreen
@@ -326,13 +329,77 @@ async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> Non
         assert desk.said[0][1]["params"] == {"value": "4"}
 
 
+COLOURS = ["red", "[bold]green", "blue"]
+
+
+async def test_several_answers_are_ticked_in_a_list_and_a_stray_enter_sends_none() -> None:
+    async with opened(asks({"type": "array", "items": {"enum": COLOURS}, "minItems": 1})) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i", "enter")
+        await until(pilot, lambda: shown(pilot, "Nothing is chosen yet"))
+        await pilot.press("down", "enter")  # none of them: too few
+        await until(pilot, lambda: shown(pilot, "at least 1"))
+        assert desk.said == []
+        # Letters that mean something elsewhere on the screen mean nothing here.
+        await pilot.press("down", "space", "3", "1", "1", "A", "q", "n")
+        await until(pilot, lambda: shown(pilot, "[x] [bold]green"))
+        assert shown(pilot, "[ ] red")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert [(verb, args["params"]) for verb, args in desk.said] == [("answer", {"value": ["[bold]green", "blue"]})]
+
+
+async def test_one_of_several_answers_is_marked_and_sent_with_enter_and_escape_goes_back() -> None:
+    async with opened(asks({"enum": ["low", 7, None]})) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i")
+        await until(pilot, lambda: shown(pilot, "enter sends, esc goes back"))
+        await pilot.press("down", "escape")
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        assert desk.said == []
+        await pilot.press("i", "down", "down", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["params"] == {"value": 7}
+
+
+async def test_a_file_is_named_by_its_path_and_read_where_the_console_is(tmp_path: Path) -> None:
+    picture = tmp_path / "a b.png"
+    picture.write_bytes(b"\x89PNG\x00")
+    async with opened(asks({"type": "string", "contentEncoding": "base64"})) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i")
+        await until(pilot, lambda: shown(pilot, "the path of a file on this machine"))
+        editor = prompt_of(pilot).query_one("#editor", Editor)
+        editor.load_text(str(tmp_path / "nowhere"))
+        await pilot.press("enter")
+        await until(pilot, lambda: shown(pilot, "there is no such file here"))
+        assert desk.said == []
+        editor.load_text(str(picture))
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1]["params"] == {"value": base64.b64encode(b"\x89PNG\x00").decode()}
+
+
+def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(localfile.MOST + 1)
+    for path, said in (("", "needed"), (".", "no file"), ("bytes", "no text"), ("large", "is too large")):
+        with pytest.raises(ValueError, match=said):
+            localfile.content(path and str(tmp_path / path), binary=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert localfile.content(" ~/bytes ", binary=True) == "/w=="
+
+
 async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() -> None:
-    colours = [f"colour number {number}" for number in range(9)]
+    colours = [f"colour number {number}" for number in range(30)]
     async with opened(asks({"type": "array", "items": {"enum": colours}})) as (pilot, _desk):
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "enter sends, esc goes back  several"))
+        await until(pilot, lambda: shown(pilot, "space ticks, enter sends, esc goes back"))
+        await pilot.press(*["down"] * 12)
+        await until(pilot, lambda: shown(pilot, "colour number 11") and not shown(pilot, "colour number 3"))
 
 
 async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
