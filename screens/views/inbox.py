@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from runtime.judgement.options import words_of
@@ -29,11 +29,13 @@ def inbox_rows(
     memory: Memory | None = None,
 ) -> list[Row]:
     """Three parts, each under its heading, without those that are empty. `waiting`: the decisions, the one to take next
-    first; those that are the same are under one line. `where`: the host that a run is on. With a `memory`, rows that
-    say what they said are not made anew.
+    first; those that are the same are under one line. A run in which nothing moves before somebody decides stands
+    there, and not also among those at work. `where`: the host that a run is on. With a `memory`, rows that say what
+    they said are not made anew.
     """
     memory = memory or Memory()
-    working = [found for found in summaries.values() if not is_done(found)]
+    asking = {found.run_id for found in waiting}
+    working = [found for found in summaries.values() if not is_done(found) and not _only_asks(found, asking)]
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
@@ -52,6 +54,10 @@ def inbox_rows(
             rows += found
     memory.forget(len(rows))
     return rows
+
+
+def _only_asks(found: Summary, asking: Collection[str]) -> bool:
+    return found.state == "waiting" and found.id in asking
 
 
 def _decisions(waiting: Sequence[Waiting], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:

@@ -91,6 +91,19 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
     assert [row.key for row in rows if not row.heading] == ["incident:run-1-inc-1", "run:run-1", "run:run-0"]
 
 
+def test_a_run_that_only_waits_for_decisions_stands_there_and_not_among_those_at_work_too() -> None:
+    waiting, later = digest(), Story("run-2", "later", START)
+    later.begin()
+    waiting.tell(ev.RunParked(reason="waiting"))
+    later.tell(ev.RunParked(reason="waiting", wake_at=waiting.at + timedelta(seconds=90)))
+    rows = inbox_rows(summaries(waiting, later), open_incidents(waiting, later), looks_at(waiting))
+    assert [row.key for row in rows if not row.heading] == ["incident:run-1-inc-1", "run:run-2"]
+    assert [text for text in texts(rows) if "  1" in text[-4:]] == [" Needs a decision  1", " Working  1"]
+    waiting.answer("run-1-inc-1", "deny")
+    rows = inbox_rows(summaries(waiting, later), open_incidents(waiting, later), looks_at(waiting))
+    assert {row.key for row in rows if not row.heading} == {"run:run-1", "run:run-2"}
+
+
 def test_groups_that_are_empty_have_no_heading() -> None:
     assert inbox_rows({}, [], Looks(START)) == []
     done = finished()
