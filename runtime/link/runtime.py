@@ -63,6 +63,7 @@ class Runtime:
         self._driving = driving
         self._since = utc_now()
         self._stopping = asyncio.Event()
+        self._draining = False
         self._sockets: sockets.Sockets | None = None
         self._journal: SqliteJournal | None = None
         self._server: LinkServer | None = None
@@ -93,6 +94,11 @@ class Runtime:
         """Whether, after `close`, the driving thread goes on: blocked, and with the lock."""
         return self._host.alive
 
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody has said stop."""
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Let `ended` return. For the loop's own thread."""
         self._stopping.set()
@@ -110,6 +116,24 @@ class Runtime:
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), ALIVE_S)
+
+    async def drain(self) -> None:
+        """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once somebody
+        says stop.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+        """
+        self._draining = True
+        draining = asyncio.create_task(asyncio.to_thread(self._host.stop, whole=True))
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({draining, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not draining.done():
+                self._host.hurry()
+        finally:
+            stopping.cancel()
+            await draining
 
     async def close(self) -> None:
         """Let go of the runs while the consoles still watch, then send them away.
@@ -148,6 +172,7 @@ class Runtime:
             "consoles": self._server.consoles if self._server is not None else 0,
             "driving": self._host.alive,
             "stopping": self._stopping.is_set(),
+            "draining": sorted(self._host.driving) if self._draining else [],
             "held_up": [
                 {"run_id": each.run_id, "reason": each.reason, "since": each.since.isoformat(), "times": each.times}
                 for each in self._host.held_up

@@ -103,6 +103,9 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
             loop.add_signal_handler(number, stop)
         ready()
         changing = await _until_changed(runtime, begun)
+        if changing:
+            await runtime.drain()
+        stopped = stopped or runtime.stopping
     if changing and not stopped:
         return True
     if runtime.left_behind:

@@ -59,6 +59,8 @@ class Conditions:
     """How often agents may hand on in the same circle before somebody is asked; 0: never."""
     drain_s: float = 10.0
     """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
+    change_s: float = 60.0
+    """How long a change of the program waits for every step under way, calls of models too."""
     deltas: Deltas | None = None
     program: str = ""
     crowded: asyncio.Event | None = None

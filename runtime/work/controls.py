@@ -20,7 +20,7 @@ from runtime.work.desk import BadCommand
 from runtime.work.life import new_id
 
 What = Literal["tool", "agent"]
-_WORDS = (ev.IncidentAnswered, *ev.WAKING)
+_WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING)
 """What people say to a run that its driver must hear."""
 
 

@@ -33,6 +33,16 @@ _PATIENCE_S = 5.0
 _CANCELLATIONS = 3
 
 
+class Stopping(asyncio.Event):
+    """Set when runs are to be let go of.
+
+    `whole`: not only what must not be begun twice comes to its end first, but every step under way. For a stop that
+    nobody waits for; a person who does takes it back.
+    """
+
+    whole = False
+
+
 class CancelledItself(ExecutionError):
     """A swarm's code raised `CancelledError` though nobody cancelled it."""
 
@@ -65,7 +75,7 @@ async def drive(
     *,
     clock: Callable[[], datetime] = ev.utc_now,
     lease_s: float = LEASE_S,
-    stopping: asyncio.Event | None = None,
+    stopping: Stopping | None = None,
     failed: Exception | None = None,
 ) -> Driven:
     """Carry a run on from where it is; with `failed`, the reason why it cannot be, set it aside instead.
@@ -101,7 +111,7 @@ async def _to_its_end(  # noqa: PLR0917 - of one caller
     lease: Lease,
     conditions: Conditions,
     clock: Callable[[], datetime],
-    stopping: asyncio.Event | None,
+    stopping: Stopping | None,
     failed: Exception | None,
 ) -> Driven:
     if failed is None:
@@ -119,7 +129,7 @@ async def _from_where_it_is(
     lease: Lease,
     conditions: Conditions,
     clock: Callable[[], datetime],
-    stopping: asyncio.Event | None,
+    stopping: Stopping | None,
 ) -> Driven:
     recorded = await journal.read(lease.run_id)
     state = fold(recorded)
@@ -145,7 +155,7 @@ async def _copied(life: Life) -> list[ev.Record]:
     return copied(source, str(plan["at"]), life.state.id[-4:])
 
 
-async def _live(life: Life, after: int, stopping: asyncio.Event | None) -> Driven:
+async def _live(life: Life, after: int, stopping: Stopping | None) -> Driven:
     """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
     root = asyncio.create_task(_root(life), name=f"run {life.state.id}")
     life.own(root)
@@ -195,15 +205,25 @@ async def _park(life: Life) -> None:
     life.end("park")
 
 
-async def _stop(life: Life, stopping: asyncio.Event) -> None:
+async def _stop(life: Life, stopping: Stopping) -> None:
     """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
     await stopping.wait()
     idle = life.idle()  # before everything else waits, too
     life.hold()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(life.conditions.drain_s):
-            await life.drained()
+    if under_way := _under_way(life, whole=stopping.whole):
+        log.info("run %s: waits for the end of %s", life.state.id, under_way)
+    try:
+        async with asyncio.timeout(life.conditions.change_s if stopping.whole else life.conditions.drain_s):
+            await life.drained(lambda: stopping.whole)
+    except TimeoutError:
+        log.warning("run %s: cuts off %s", life.state.id, _under_way(life, whole=stopping.whole))
     life.end("park" if idle else "stop")
+
+
+def _under_way(life: Life, *, whole: bool) -> str:
+    """The steps that a stop waits for, in words."""
+    steps = life.state.in_flight if whole or life.holding else []
+    return ", ".join(f"{node.agent}: {node.name}" for node in steps)
 
 
 async def _renew(life: Life, lease: Lease) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from orbiter.errors import OrbiterError
@@ -74,8 +76,11 @@ class Host:
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._supervisor.hint)
 
-    def stop(self) -> None:
+    def stop(self, *, whole: bool = False) -> None:
         """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
+
+        With `whole` every step under way comes to its end first, for a minute at most (`Conditions.change_s`), unless
+        somebody is in a `hurry`.
 
         A thread that does not end in time is left behind (it stays `alive`): nothing is lost, for its runs are found as
         after a crash, but the lock is held until this process ends.
@@ -86,14 +91,25 @@ class Host:
         if self._thread is None:
             return
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._supervisor.stop)
-        self._thread.join(self._conditions.drain_s + LEAVE_S)
+            self._loop.call_soon_threadsafe(partial(self._supervisor.stop, whole=whole))
+        self._thread.join((self._conditions.change_s if whole else self._conditions.drain_s) + LEAVE_S)
         if self._thread.is_alive():
             log.error("the driving thread is blocked and does not end: it is left behind")
             return
         self._thread = None
         if self._failed is not None:
             raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
+
+    def hurry(self) -> None:
+        """A stop that waits for every step shall wait no longer than any other. From any thread."""
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            with suppress(RuntimeError):  # it has ended at this very moment
+                self._loop.call_soon_threadsafe(self._supervisor.stop)
+
+    @property
+    def driving(self) -> list[str]:
+        """Ids of the runs that are driven now. From any thread."""
+        return self._supervisor.driving if self._supervisor is not None else []
 
     @property
     def held_up(self) -> list[HeldUp]:

@@ -251,9 +251,14 @@ class Life:
         self._held = True
         self._thawed.clear()
 
-    async def drained(self) -> None:
-        """Wait until no call is under way that must not be begun twice."""
-        while any(element.holds for element in self._open):  # noqa: ASYNC110 - a flag of many, asked only at a stop
+    @property
+    def holding(self) -> bool:
+        """Whether a call is under way that must not be begun twice."""
+        return any(element.holds for element in self._open)
+
+    async def drained(self, whole: Callable[[], bool]) -> None:
+        """Wait until no call is under way that must not be begun twice; while `whole` says so, until no step is."""
+        while self.holding or (whole() and self.state.in_flight):  # noqa: ASYNC110 - flags of many, asked at a stop only
             await asyncio.sleep(0.02)
 
     def idle(self) -> bool:

@@ -20,7 +20,7 @@ from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError, Unrecordable
 from runtime.work.analysis import Analyst
 from runtime.work.conditions import Conditions
-from runtime.work.drive import LEASE_S, Driven, Unclaimed, drive
+from runtime.work.drive import LEASE_S, Driven, Stopping, Unclaimed, drive
 from runtime.work.notifier import Notifier
 from runtime.work.owner import owner_name
 
@@ -157,7 +157,7 @@ class Supervisor:
         self._gap_s = gap_s
         self._drives = 0
         self._held_up: dict[str, HeldUp] = {}
-        self._stopping = asyncio.Event()
+        self._stopping = Stopping()
         self._hint = asyncio.Event()
         self._engine = engine(self._carry_on)
 
@@ -226,8 +226,9 @@ class Supervisor:
         """Something may have become runnable."""
         self._hint.set()
 
-    def stop(self) -> None:
-        """Let go of everything. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`."""
+    def stop(self, *, whole: bool = False) -> None:
+        """Let go of everything; see `Stopping`. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`."""
+        self._stopping.whole = whole
         self._stopping.set()
         self._hint.set()
 

@@ -91,6 +91,9 @@ def runtime(world: World) -> Iterator[Finding]:
         advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
         found = f"{theirs}, pid {told.get('pid') or (held and held.pid)}, at {where}"
         yield Finding("runtime", "ok" if same else "warn", found, advice)
+        if draining := told.get("draining"):
+            what = f"another program is installed; it goes on as that one when {', '.join(draining)} has been let go of"
+            yield Finding("runtime", "warn", what, "it takes a minute at most; orbiter-console stop cuts it short")
         for held in told.get("held_up") or ():
             what = f"run {held['run_id']} cannot be carried on: {clean_line(str(held['reason']), limit=300)}"
             advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"

@@ -76,3 +76,63 @@ async def test_a_run_that_only_waits_for_a_person_is_waiting_after_a_stop(bench:
     await bench.answer(incident, "input", value="x")
     async with bench.driving():
         assert (await bench.ended(run)).phase == "completed"
+
+
+THINKING = """
+import asyncio
+from pathlib import Path
+
+from orbiter import Agent
+from orbiter.models.script import Reply
+from orbiter.models.scripted import script
+
+HERE = Path(__file__).parent
+
+@script("slow/thinker")
+async def speaker(messages, tools):
+    with (HERE / "asked").open("a") as asked:
+        asked.write("asked\\n")
+    while not (HERE / "go").exists():
+        await asyncio.sleep(0.01)
+    return Reply(text="thought through")
+
+swarm = Agent(name="thinker", model="scripted:slow/thinker")
+"""
+
+
+async def _thinking(bench: Bench) -> str:
+    (bench.root / "thinking.py").write_text(THINKING)
+    run = await bench.desk.start(f"{bench.root / 'thinking.py'}:swarm", "go", by=ME)
+    async with asyncio.timeout(20):
+        while not (bench.root / "asked").exists():  # noqa: ASYNC110 - told by a file
+            await asyncio.sleep(0.01)
+    return run
+
+
+async def test_a_whole_stop_waits_for_a_call_of_a_model_too(bench: Bench) -> None:
+    async with bench.driving() as supervisor:
+        run = await _thinking(bench)
+        supervisor.stop(whole=True)
+        await asyncio.sleep(0.1)
+        assert supervisor.driving == [run], "it waits"
+        (bench.root / "go").touch()
+        async with asyncio.timeout(20):
+            while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+                await asyncio.sleep(0.01)
+    async with bench.driving():
+        assert (await bench.ended(run)).output == "thought through"
+    assert (bench.root / "asked").read_text() == "asked\n", "the model was asked once"
+
+
+async def test_a_whole_stop_waits_no_longer_than_it_may_nor_than_somebody_wants(bench: Bench) -> None:
+    async with bench.driving(change_s=0.05) as supervisor:
+        run = await _thinking(bench)
+        supervisor.stop(whole=True)
+    assert (await bench.state(run)).phase == "queued"
+    async with bench.driving() as supervisor:
+        await bench.until(run, lambda s: s.lives == 2 and bool(s.busy))
+        supervisor.stop(whole=True)
+        await asyncio.sleep(0.1)
+        assert supervisor.driving == [run]
+        supervisor.stop()
+    assert (await bench.state(run)).phase == "queued"
