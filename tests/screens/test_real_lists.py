@@ -22,7 +22,7 @@ from pathlib import Path
 from orbiter import Agent, tool
 from orbiter.models.scripted import Call, Reply, script
 
-@tool(failure="fail")
+@tool(failure="fail", idempotent=True)
 def reach(host: str) -> str:
     """Reach a host.
 
@@ -30,7 +30,7 @@ def reach(host: str) -> str:
         host: Which.
     """
     if not (Path(__file__).parent / "up").exists():
-        raise ConnectionRefusedError(111, f"connection to {host} refused")
+        raise LookupError(f"{host} is not listed")
     return f"{host} is there"
 
 script("lists/reacher", [Reply(calls=[Call("reach", {"host": "db"})]), "reached: ${result}"])
