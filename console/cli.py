@@ -66,6 +66,13 @@ class Verbs(click.Group):
         found: click.Command = getattr(import_module(module), attribute)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(_no_verb(args[0]))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(name, help_text) for name, (_, help_text) in VERBS.items()])
@@ -101,6 +108,14 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     given += ["--mouse"] if mouse is not None else []
     if given:
         raise click.UsageError(f"for the console, not for {ctx.invoked_subcommand}: {', '.join(given)}")
+
+
+def _no_verb(name: str) -> str:
+    from difflib import get_close_matches  # only where somebody mistyped
+
+    near = [verb for verb in VERBS if verb.startswith(name)] or get_close_matches(name, VERBS)
+    hint = f"did you mean {' or '.join(near)}?" if near else "--help lists them"
+    return f"there is no verb {name!r}: {hint}"
 
 
 def _check_state(path: str) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -83,10 +84,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     is the widest: an id that was cut would be none.
     """
     plain = not speaks_unicode(sys.stdout)
-    overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
     console = _console(sys.stdout)
     if not console.is_terminal:
-        console.width = 200  # whoever reads the pipe cuts by himself
+        _piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
+        return
+    overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
     cells = [[Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
     heads = [Text(heading) for heading in headings]
     natural = [max(cell.cell_len for cell in column) for column in zip(heads, *cells, strict=True)]
@@ -96,6 +98,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in cells:
         grid.add_row(*row)
     console.print(grid)
+
+
+def _piped(lines: Sequence[Sequence[str]]) -> None:
+    """Nothing is cut: whoever reads the pipe cuts by himself."""
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
+        sys.stdout.write((" " * _GAP).join(shown).rstrip() + "\n")
+    sys.stdout.flush()
 
 
 def _fitting(natural: Sequence[int], room: int) -> list[int]:

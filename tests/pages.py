@@ -66,9 +66,16 @@ COMMANDS: Final = """\
 
 What `orbiter-console --help` and the `--help` of each verb say. Without a verb the [console](console.md) opens.
 
-Results go to stdout, everything else to stderr; with `--json` a verb prints one object per line. A run or an incident
-may be named by the beginning of its id. The exit code is 0 if it is done, 1 if the run failed, 2 if the input was bad,
-3 if a person is waited for; `dial-stdio` ends with 69 where no runtime answers.
+Results go to stdout, everything else to stderr; with `--json` a verb prints one object per line. In a pipe there are no
+colours, and nothing is cut. A run or an incident may be named by the beginning of its id, a run by its end as well. The
+exit code is 0 if it is done, 1 if the run failed, 2 if the input was bad, 3 if a person is waited for; `dial-stdio`
+ends with 69 where no runtime answers.
+
+A shell completes verbs, options and ids once it is told to, for bash in `~/.bashrc`:
+
+    eval "$(_ORBITER_CONSOLE_COMPLETE=bash_source orbiter-console)"
+
+(for zsh `zsh_source`; for fish `_ORBITER_CONSOLE_COMPLETE=fish_source orbiter-console | source`).
 
 <!-- made by: python -m tests.pages -->
 """

@@ -18,10 +18,11 @@ import click
 from console.cli import BAD_INPUT, FAILED
 from console.logs import through_the_gate
 from console.output import note
+from console.verbs.completing import completed
 from console.workspace import workspace
 from orbiter.errors import OrbiterError
 from runtime.record.events import Actor, IncidentAnswered, IncidentOpened
-from runtime.record.journal import Journal, JournalError
+from runtime.record.journal import Ambiguous, Journal, JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, Summary, fold
 
@@ -53,7 +54,7 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
         found: Any = command
         for option in options:
             found = option(found)
-        return click.command()(found)
+        return completed(click.command()(found))
 
     return made
 
@@ -124,7 +125,7 @@ async def writing() -> AsyncIterator[Journal]:
 
 
 async def run_named(journal: Journal | None, name: str) -> Summary:
-    """The run with this id, or whose id is the only one to begin so.
+    """The run with this id, or whose id is the only one to begin so, or else to end so.
 
     Raises:
         Refusal: there is none, or there are several.
@@ -133,11 +134,16 @@ async def run_named(journal: Journal | None, name: str) -> Summary:
         exact = await journal.summary(name)
         if exact is not None:
             return exact
-        found = [each for each in await journal.runs(limit=10_000) if name and each.id.startswith(name)]
+        known = await journal.runs(limit=10_000) if name else []
+        begun = [each for each in known if each.id.startswith(name)]
+        found = begun or [each for each in known if each.id.endswith(name)]
         if len(found) == 1:
             return found[0]
         if found:
-            raise Refusal(f"{len(found)} runs begin with {name!r}: give more of the id (orbiter-console runs)")
+            raise Refusal(
+                f"{len(found)} runs {'begin' if begun else 'end'} with {name!r}: give more of the id"
+                " (orbiter-console runs)"
+            )
     raise Refusal(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
 
 
@@ -145,9 +151,12 @@ async def incident_named(journal: Journal | None, name: str) -> tuple[str, Incid
     """The incident with this id, or a unique beginning of it, with its run's id and its answer.
 
     Raises:
-        Refusal: there is none.
+        Refusal: there is none, or there are several.
     """
-    found = await journal.incident(name) if journal is not None else None
+    try:
+        found = await journal.incident(name) if journal is not None else None
+    except Ambiguous as exc:
+        raise Refusal(str(exc)) from exc
     if found is None:
         raise Refusal(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
     return found

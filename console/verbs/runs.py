@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -12,7 +12,7 @@ from console.verbs.frame import Refusal, operator, reading, run_named, state_of,
 from console.workspace import workspace
 from runtime.judgement.audit import shown
 from runtime.record.events import AbortRequested, utc_now
-from runtime.record.state import RUN_TERMINAL, Incident, Node, RunState, Summary
+from runtime.record.state import RUN_TERMINAL, Incident, Node, RunPhase, RunState, Summary
 from runtime.work import daemon
 from screens.glyphs import ASCII, UNICODE, state_word
 from screens.text import clean_line
@@ -21,7 +21,14 @@ from screens.words import age, cost, elapsed, tokens
 
 @verb()
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
-@click.option("--in", "states", multiple=True, metavar="STATE", help="Only runs in this state; may be repeated.")
+@click.option(
+    "--in",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    type=click.Choice(get_args(RunPhase)),
+    help="Only runs in this state; may be repeated.",
+)
 async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     """List the runs of this workspace, newest first."""
     async with reading() as journal:

@@ -29,6 +29,10 @@ class JournalError(OrbiterError):
     """The journal cannot do what was asked: disk full, read-only, corrupt, newer than this program."""
 
 
+class Ambiguous(JournalError):
+    """What was named by a beginning of its id could be several."""
+
+
 class Unrecordable(JournalError):
     """An event of one run cannot be written, or read, however healthy the store is: that run is at fault alone."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record import events as ev
-from runtime.record.journal import JournalError, Lease, OpenIncident, Placed
+from runtime.record.journal import Ambiguous, JournalError, Lease, OpenIncident, Placed
 from runtime.record.sqlite_batch import Written
 from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_rows import decode
@@ -185,7 +185,7 @@ class Reader:
             return None
         if len(rows) > 1 and rows[0][0] != incident_id:
             names = ", ".join(row[0] for row in rows)
-            raise JournalError(f"{incident_id!r} begins more than one incident ({names}): give more of the id")
+            raise Ambiguous(f"{incident_id!r} begins more than one incident ({names}): give more of the id")
         _, run_id, opened_seq, answer_seq = rows[0]
         opened = await self.event(run_id, opened_seq)
         answer = await self.event(run_id, answer_seq) if answer_seq is not None else None

@@ -199,6 +199,16 @@ def test_a_long_cell_takes_no_room_from_the_ids_before_it(monkeypatch: pytest.Mo
     assert len(shown) <= int(columns)
 
 
+def test_in_a_pipe_nothing_is_cut_and_nothing_stands_behind_the_last_word(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 5_000
+    output.table(("run", "what"), [("r-1", long), ("漢", "\x1b[2Jb\nc")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["run  what", f"r-1  {long}"]
+    assert lines[2].startswith("漢   ")
+    assert lines[2].isprintable()
+    assert all(line == line.rstrip() for line in lines)
+
+
 def test_only_harmless_text_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     output.copy('{"a": 1}\n')
     assert capsys.readouterr().out == '{"a": 1}\n'
