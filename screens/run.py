@@ -17,6 +17,7 @@ from runtime.judgement.options import LABELS
 from runtime.judgement.waits import waiters
 from runtime.link.client import LinkError
 from runtime.record.state import Incident, RunState
+from screens import canary
 from screens.acting import Acting
 from screens.layout import Column, Spans, joined, span
 from screens.link import Session
@@ -456,6 +457,7 @@ class RunScreen(Acting):
             "params": answered.params,
             "revision": answered.revision,
         }
+        asked = self.link.incidents.get(answered.incident_id)
         try:
             await self.link.command("answer", **args)
         except LinkError as exc:
@@ -466,4 +468,6 @@ class RunScreen(Acting):
             self.say(str(exc), "error")
         else:
             self.say(f"The answer is taken: {LABELS.get(answered.option, answered.option)}.")
+            if asked is not None:
+                canary.begin(self.app, self.session, asked)
         self.pace.request()
