@@ -22,11 +22,17 @@ async def begin(
     run_id: str = "",
 ) -> str:
     """Ask for a run; returns its id. Beginning a run that is there already changes nothing."""
-    run_id = run_id or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
-    created = ev.RunCreated(run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by)
-    frozen = await _told(journal, ref)
-    summary = fold([created, frozen] if frozen is not None else [created]).summary()
-    new = await journal.create(created, summary, frozen=frozen)
+    given = run_id
+    while True:
+        run_id = given or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
+        created = ev.RunCreated(
+            run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by
+        )
+        frozen = await _told(journal, ref)
+        summary = fold([created, frozen] if frozen is not None else [created]).summary()
+        new = await journal.create(created, summary, frozen=frozen)
+        if new or given:
+            break  # else another run of this second has the same id: of a thousand at once some would be lost
     # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
     if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
         await journal.post(run_id, frozen)

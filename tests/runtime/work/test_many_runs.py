@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
+from runtime.work import begin
 from runtime.work.conditions import Conditions
 from runtime.work.life import Life
 from runtime.work.supervisor import LocalEngine, Supervisor
@@ -51,6 +53,17 @@ def _multiply(path: Path, run_id: str, copies: int) -> None:
             " state, revision, opened_seq FROM incident, n WHERE run = ?1", (rid, copies),
         )  # fmt: skip
     connection.close()
+
+
+async def test_runs_of_one_second_that_draw_the_same_id_are_all_begun(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["same", "same", "same", "else"])
+    monkeypatch.setattr(begin, "new_id", lambda _length: next(drawn))
+    monkeypatch.setattr(ev, "utc_now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    runs = [await bench.start("echo", text) for text in ("one", "two")]
+    assert runs == ["260101-000000-same", "260101-000000-else"]
+    assert [(await bench.state(run)).input for run in runs] == ["one", "two"]
 
 
 async def test_ten_thousand_parked_runs_are_rows_and_nothing_else(bench: Bench) -> None:
