@@ -24,7 +24,7 @@ from runtime.record.state import RunState
 from screens.text import clean_line
 
 ARM_S = 0.4
-"""What is typed sooner than this after the question cannot have been meant for it (facts, consoles 2.1 rule 2)."""
+"""What is typed sooner than this after the question cannot have been meant for it (facts/consoles, section 2.1)."""
 
 _ABOUT_CHARS = 160
 

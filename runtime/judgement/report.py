@@ -23,7 +23,7 @@ from runtime.record.state import Node, RunState
 NO_ANALYSIS = "Error details are provided in the structured report above."
 """Seed 002's sentence where no model could be asked."""
 EMPTY_ANALYSIS = "Please see the recovery options above."
-"""Where a model was asked and said nothing (facts, error-handling 1.3: two distinct fixed sentences)."""
+"""Where a model was asked and said nothing (facts/error-handling, section 1.3: two distinct fixed sentences)."""
 
 
 class SummaryLine(BaseModel):

@@ -39,7 +39,7 @@ def asked_author(
 
 
 def with_severity(facts: Classification, said: ErrorClassification) -> Classification:
-    """What the author says, in our terms (facts/decision table of the taxonomy; severities are mostly remedies)."""
+    """What the author says, in our terms (DESIGN section 5; severities are mostly remedies)."""
     metadata = _json(said.metadata)
     changes: dict[str, Any] = dict(_BY_SEVERITY[said.severity](facts))
     changes["metadata"] = {**facts.metadata, **metadata}

@@ -1,7 +1,7 @@
 """The supervisor: finds runs that can go on and sees to it that somebody drives them.
 
 `LocalEngine` is tasks of this loop. The reconciler is one query and one submit, by a hint or twice a second: an
-enqueue may happen too often, never too rarely; `claim` is the only gate (facts, engine section 5).
+enqueue may happen too often, never too rarely; `claim` is the only gate (facts/engine, section 5).
 """
 
 from __future__ import annotations
