@@ -26,6 +26,7 @@ from screens.views.inbox import what
 from screens.views.prompt import Choice, answer_params, asked_for, check
 from screens.views.values import json_text
 from screens.widgets.editor import Editor
+from screens.widgets.linkline import LinkLine
 
 
 class AlikeScreen(ModalScreen[None]):
@@ -60,6 +61,7 @@ class AlikeScreen(ModalScreen[None]):
             box.border_title = Content(f"{len(self._alike)} like this")
             yield HelpPage()
             yield Editor(id="value")
+            yield LinkLine(self._session)
 
     def on_mount(self) -> None:
         self._armed_at = monotonic() + self._session.arm_after
@@ -206,7 +208,14 @@ class AlikeScreen(ModalScreen[None]):
         else:
             self._go("choose")
 
+    def on_link_line_back(self) -> None:
+        """Whether one of them was answered before can be asked now."""
+        self._said = ""
+        self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
+
     def action_confirm(self) -> None:
+        if self._session.link.status.phase == "lost":
+            return
         self._go("sent")
         # Of the app, not of this page: what came of it is told when the page is closed, too.
         self.app.run_worker(self._answer(self.app), group="answer", exit_on_error=False)

@@ -18,6 +18,7 @@ from screens.layout import Spans, span
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.views.batch import Came, Item, item_lines, sum_words
+from screens.widgets.linkline import LinkLine
 
 
 class BatchScreen(ModalScreen[None]):
@@ -60,6 +61,7 @@ class BatchScreen(ModalScreen[None]):
             box.border_title = Content(self._title)
             box.border_subtitle = Content(self._hints())
             yield HelpPage()
+            yield LinkLine(self._session)
 
     def on_mount(self) -> None:
         self._armed_at = monotonic() + self._session.arm_after
@@ -72,8 +74,8 @@ class BatchScreen(ModalScreen[None]):
         return not self._began if action == "do" else True
 
     def action_do(self) -> None:
-        """Begin; not with a key that was pressed before the question was there to be read."""
-        if self._question and monotonic() < self._armed_at:
+        """Begin; not with a key that was pressed before the question was there to be read, nor without a runtime."""
+        if self._question and (monotonic() < self._armed_at or self._session.link.status.phase == "lost"):
             return
         self._began = True
         self.query_one("#box").border_subtitle = Content(self._hints())

@@ -25,6 +25,7 @@ from screens.link import Session
 from screens.views.start import COLUMNS, BadLimits, completed, known_refs, limits_of, suggested
 from screens.widgets.bar import Sentence
 from screens.widgets.editor import Editor
+from screens.widgets.linkline import LinkLine
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
 
@@ -129,6 +130,7 @@ class StartScreen(ModalScreen[str]):
                     yield Label("Input", classes="name", markup=False)
                     yield Editor(id="input")
             yield Sentence(id="said", ellipsis=glyphs.ellipsis)
+            yield LinkLine(self._session)
 
     @property
     def _empties(self) -> str:
@@ -158,8 +160,12 @@ class StartScreen(ModalScreen[str]):
         self._fill(self._value("ref"))
         if self._draft:
             self._say(f"As you left it; {self._empties} empties the form.")
-        if not self._lost():
-            self.run_worker(self._look(), group="look", exit_on_error=False)
+        self.on_link_line_back()
+
+    def on_link_line_back(self) -> None:
+        """There is somebody to ask which swarms there are."""
+        if self._session.link.status.phase != "lost":
+            self.run_worker(self._look(), group="look", exclusive=True, exit_on_error=False)
 
     async def _look(self) -> None:
         """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
@@ -323,11 +329,8 @@ class StartScreen(ModalScreen[str]):
         return field
 
     def _lost(self) -> bool:
-        """Whether there is no runtime that could start something; then it is said."""
-        status = self._session.link.status
-        if status.phase == "lost":
-            self._say(f"No runtime: {status.reason}; leave this form to bring it back", "error")
-        return status.phase == "lost"
+        """Whether there is no runtime that could start something; the line below says so."""
+        return self._session.link.status.phase == "lost"
 
     async def _start(self, ref: str, args: dict[str, Any]) -> None:
         link = self._session.link
