@@ -22,6 +22,7 @@ from screens.messages import OpenRun
 from screens.views.acts import ACTS, Act
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
+from screens.widgets.linkline import LinkLine
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
 from screens.words import plural
@@ -61,6 +62,7 @@ class ActScreen(ModalScreen[Args | None]):
                 label.show(span(self._act.asks.label, "ink-accent"))
                 yield label
                 yield Editor()
+            yield LinkLine(self._session)
             yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
     def on_mount(self) -> None:
@@ -86,7 +88,7 @@ class ActScreen(ModalScreen[Args | None]):
             self._args = args
             self._problem = ""
             self._ask()
-        else:
+        elif self._session.link.status.phase != "lost":
             self.dismiss(args)
 
     def _ask(self) -> None:
@@ -146,7 +148,7 @@ class ActScreen(ModalScreen[Args | None]):
         if not self._armed:
             self._ignored += 1
             self._disarm()
-        else:
+        elif self._session.link.status.phase != "lost":
             self.dismiss(self._args)
 
     def action_leave(self) -> None:
