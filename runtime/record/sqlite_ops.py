@@ -141,7 +141,10 @@ class Append(Leased):
     counted = True
 
     def __post_init__(self) -> None:
-        self.sync = any(draft.event.durable for draft in self.drafts)
+        for draft in self.drafts:
+            if draft.event.durable:
+                self.sync = True
+                break
 
     def incident_ids(self) -> Sequence[str]:
         return [draft.event.incident_id for draft in self.drafts if type(draft.event) in OF_INCIDENTS]  # type: ignore[attr-defined]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, ValidationError, from_json
 
@@ -26,14 +28,13 @@ LONGEST = 500_000_000
 """Of one event's JSON, in bytes. SQLite's own limit, a billion, is for a whole row."""
 
 
-@dataclass(slots=True, frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """An event on its way into the journal. `blobs` maps fields to digests (JSON), `values` digests to JSON texts."""
 
     event: ev.Record
     body: str
     blobs: str | None = None
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = MappingProxyType({})
 
 
 def encode(event: ev.Record) -> Draft:
@@ -52,11 +53,16 @@ def encode(event: ev.Record) -> Draft:
             raise ValueError(f"{len(body):,} characters")
     except (PydanticSerializationError, RecursionError, ValueError) as exc:
         raise Unrecordable(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
-    # The version is left out where it is 1, not where it is the default: defaults rise.
-    head = f'"type":{json.dumps(kind)}' if event.v == 1 else f'"v":{event.v},"type":{json.dumps(kind)}'
+    head = _head(event.v, kind)
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
         return _with_blobs(event, head, body)
     return Draft(event, _object(head, body))
+
+
+@cache
+def _head(v: int, kind: str) -> str:
+    """The version is left out where it is 1, not where it is the default: defaults rise."""
+    return f'"type":{json.dumps(kind)}' if v == 1 else f'"v":{v},"type":{json.dumps(kind)}'
 
 
 def _object(head: str, body: str) -> str:
