@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import os
+import select
 import sys
 import termios
 import threading
@@ -21,6 +22,7 @@ from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
 from runtime.record.events import Actor, IncidentOpened
 from runtime.record.state import RunState
+from screens import external
 from screens.text import clean_line
 
 ARM_S = 0.4
@@ -66,9 +68,13 @@ def has_person() -> bool:
 
 
 class PersonAtTerminal:
-    """Asks on stderr, reads from stdin. Lines typed before a question are thrown away, and said to be."""
+    """Asks on stderr, reads from stdin. Lines typed before a question are thrown away, and said to be. Is what
+    `console.questions` asks by, too.
+    """
 
     def __init__(self) -> None:
+        self.editor = external.editor()
+        self._reading = threading.Lock()
         self.by = Actor(name=getpass.getuser(), channel="cli")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
@@ -80,7 +86,14 @@ class PersonAtTerminal:
     def _read(self) -> None:
         # Past sys.stdin's buffer: its lock, held by a thread that waits, is in the way of the interpreter's end.
         typed = b""
-        while piece := os.read(sys.stdin.fileno(), 4096):
+        while True:
+            select.select([sys.stdin.fileno()], [], [])
+            with self._reading:  # an editor has the terminal: what was typed there was not meant for us
+                if not select.select([sys.stdin.fileno()], [], [], 0)[0]:
+                    continue
+                piece = os.read(sys.stdin.fileno(), 4096)
+            if not piece:
+                break
             *lines, typed = (typed + piece).split(b"\n")
             for line in lines:
                 self._put(line.decode(errors="replace").strip())
@@ -109,7 +122,7 @@ class PersonAtTerminal:
                 note(f"that is none of: {', '.join(names)}")
                 continue
             try:
-                return Given(option.id, await params_for(opened, option, self._ask))
+                return Given(option.id, await params_for(opened, option, self))
             except Back:
                 note(f"nothing is decided: {opened.incident_id} still waits")
             except Unusable as exc:
@@ -130,6 +143,24 @@ class PersonAtTerminal:
     def _again(self) -> None:
         if self._standing:
             prompt(self._standing)
+
+    async def edit(self, text: str, suffix: str) -> str:
+        """What the editor makes of a text. Nothing else is done meanwhile here: no line is written into its screen.
+
+        Raises:
+            Unusable: it failed.
+        """
+        before = termios.tcgetattr(sys.stdin.fileno())
+        try:
+            with self._reading:
+                return external.edited(self.editor, text, suffix)
+        except external.EditorFailed as exc:
+            raise Unusable(str(exc)) from exc
+        finally:
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
+
+    async def __call__(self, question: str, *, secret: bool = False) -> str | None:
+        return await self._ask(question, secret=secret)
 
     async def _ask(self, question: str, *, secret: bool = False) -> str | None:
         self._forget_typed()

@@ -1,16 +1,17 @@
 """What an option needs to know, asked for line by line; of a terminal it knows nothing but `Ask`.
 
 In every answer ``.`` goes back and decides nothing, Enter alone is what the question says it is, ``""`` is an empty
-text, and ``@path`` is what stands in that file. An empty answer and none are never the same.
+text, ``@path`` is what stands in that file, and ``@`` alone is what the operator's own editor makes of it. An empty
+answer and none are never the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from runtime.judgement.inputs import is_secret, secret_warning
+from runtime.judgement.inputs import BadInput, edited, is_secret, secret_warning, typed
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
 from screens import localfile
@@ -20,6 +21,7 @@ STANDING = ("run", "swarm", "always")
 
 EMPTY = '""'
 BACK = "."
+FILE = "@"
 
 
 class Back(Exception):
@@ -34,6 +36,15 @@ class Ask(Protocol):
     """Puts a question; the line that was typed, None at the end of input. A secret one is not shown as it is typed."""
 
     def __call__(self, question: str, *, secret: bool = False) -> Awaitable[str | None]: ...
+
+    @property
+    def editor(self) -> str:
+        """The command of the operator's editor; empty where there is none."""
+        ...
+
+    def edit(self, text: str, suffix: str) -> Awaitable[str]:
+        """What the operator's editor makes of a text. Raises `Unusable` where it cannot."""
+        ...
 
 
 async def params_for(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
@@ -65,7 +76,7 @@ async def params_for(opened: IncidentOpened, option: Option, ask: Ask) -> dict[s
 
 
 _OPTIONAL = {
-    "deny": ("message", "a word to the agent, what to do instead (Enter: none, .: back):"),
+    "deny": ("message", "a word to the agent, what to do instead (Enter: none, @path: a file, .: back):"),
     "skip": ("value", f"what those after it get (Enter: nothing, {EMPTY}: an empty text, @path: a file, .: back):"),
     "abort": ("value", "the run ends; why (Enter: no reason, .: back):"),
 }
@@ -97,7 +108,28 @@ async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> d
     line = await _said(ask, question)
     if not line:
         return {}
+    if text and line == FILE and ask.editor:
+        return {name: await _in_editor(ask, "", ".txt", str)}
     return {name: _text(line) if text else line}
+
+
+async def _in_editor(ask: Ask, text: str, suffix: str, read: Callable[[str], Any]) -> Any:
+    """What `read` makes of a text from the operator's editor, which begins with `text`. What does not fit is edited on,
+    nothing is lost; what was left as it was decides nothing.
+    """
+    found = await ask.edit(text, suffix)
+    if found == text:
+        raise Back
+    while True:
+        try:
+            return read(found)
+        except (BadInput, Unusable) as exc:
+            await _said(ask, f"{exc}. Your text is kept (Enter: edit it on, {BACK}: back):")
+            found = await ask.edit(found, suffix)
+
+
+def _or_editor(ask: Ask) -> str:
+    return f", {FILE}: in {ask.editor.split()[0]}" if ask.editor else ""
 
 
 async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
@@ -115,7 +147,17 @@ async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your a
         parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY else []
         return [_chosen(part, choices) for part in parts if part]
     kind = _KINDS.get(str(schema.get("type")), "")
-    return _text(await _line(ask, f"{what}{kind} (Enter: back, {EMPTY}: an empty text, @path: a file):"))
+    ways = f"Enter: back, {EMPTY}: an empty text, @path: a file{_or_editor(ask)}"
+    line = await _line(ask, f"{what}{kind} ({ways}):")
+    if line == FILE and ask.editor:
+        return await _in_editor(ask, "", ".txt" if kind == "" else ".json", lambda text: _fitting(schema, text))
+    return _text(line)
+
+
+def _fitting(schema: Mapping[str, Any], text: str) -> str:
+    """The text, if it fits. Raises `BadInput`."""
+    typed(schema or None, text)
+    return text
 
 
 _KINDS = {
@@ -154,7 +196,7 @@ def _text(line: str, *, binary: bool = False) -> str:
     """A line as the text that it stands for.
 
     Raises:
-        Unusable: the file that it names cannot be read.
+        Unusable: the file that it names cannot be read, or it names none.
     """
     if line == EMPTY:
         return ""
@@ -170,10 +212,25 @@ def _text(line: str, *, binary: bool = False) -> str:
 
 async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
     now = opened.action.get("arguments")
+    before = now if isinstance(now, Mapping) else {}
     shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
-    line = await _line(ask, f"the arguments, a JSON object;{shown} (Enter: back, @path: from a file):")
+    ways = f"Enter: back, @path: from a file{_or_editor(ask)}"
+    line = await _line(ask, f"the arguments, a JSON object;{shown} ({ways}):")
+    if line != FILE or not ask.editor:
+        return _object(_text(line))
+
+    def read(text: str) -> dict[str, Any]:
+        found = _object(text)
+        edited(opened.arguments_schema, found, before)
+        return found
+
+    arguments: dict[str, Any] = await _in_editor(ask, json.dumps(before, ensure_ascii=False, indent=2), ".json", read)
+    return arguments
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(_text(line))
+        found = json.loads(text)
     except ValueError as exc:
         raise Unusable(f"that is no JSON: {exc}") from exc
     if not isinstance(found, dict):

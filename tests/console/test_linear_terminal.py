@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from tests.console.program import Program
@@ -77,6 +78,49 @@ def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_se
     for path in Path(program.directory / ".orbiter").rglob("*"):
         if path.is_file():
             assert b"hunter2" not in path.read_bytes(), path
+
+
+FIXED = r'''
+from orbiter import Agent, Swarm, tool
+from orbiter.models.scripted import Call, Reply, script
+
+
+@tool(failure="fail", idempotent=True)
+def take(count: int) -> str:
+    """Take so many, but not all."""
+    if count > 9:
+        raise ValueError("too many")
+    return f"took {count}"
+
+
+script("taker", [Reply(calls=[Call("take", {"count": 10})]), "done: ${result}"])
+swarm = Swarm(agents=[Agent(name="taker", model="scripted:taker", tools=[take])])
+'''
+
+EDITOR = r"""
+import pathlib, sys
+path = pathlib.Path(sys.argv[1])
+before = path.read_text()
+print("EDITING", before.strip(), "with", input("type here: "))
+path.write_text(before.replace("10", '"x"') if "10" in before else before.replace('"x"', "7"))
+"""
+
+
+def test_arguments_are_edited_in_ones_own_editor_which_has_the_terminal_meanwhile(program: Program) -> None:
+    (program.directory / "fix.py").write_text(FIXED)
+    (program.directory / "edit.py").write_text(EDITOR)
+    editor = f"{sys.executable} {program.directory / 'edit.py'}"
+    where = {"cwd": program.directory, "size": (160, 40)}
+    with Terminal(*ENTRY, "run", "fix.py:swarm", "go", EDITOR=editor, VISUAL="", **where) as terminal:  # type: ignore[arg-type]
+        answer(terminal, "q to leave it]:", "edit")
+        answer(terminal, "@: in ", "@")
+        answer(terminal, "type here:", "mine")
+        terminal.until("with mine")
+        answer(terminal, "Your text is kept", "")
+        answer(terminal, "type here:", "again")
+        terminal.until("done: took 7")
+        assert terminal.ended() == 0
+        assert "'count': should be of type integer" in terminal.text
 
 
 def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Program) -> None:

@@ -27,10 +27,13 @@ def asked_of(**more: Any) -> ev.IncidentOpened:
 
 
 class Terminal:
-    """Somebody who types these lines."""
+    """Somebody who types these lines, and whose editor leaves these texts."""
 
-    def __init__(self, *lines: str | None) -> None:
+    def __init__(self, *lines: str | None, editor: str = "", texts: tuple[str, ...] = ()) -> None:
         self.lines = list(lines)
+        self.editor = editor
+        self.texts = list(texts)
+        self.began: list[tuple[str, str]] = []
         self.questions: list[str] = []
         self.hidden: list[bool] = []
 
@@ -38,6 +41,10 @@ class Terminal:
         self.questions.append(question)
         self.hidden.append(secret)
         return self.lines.pop(0)
+
+    async def edit(self, text: str, suffix: str) -> str:
+        self.began.append((text, suffix))
+        return self.texts.pop(0)
 
 
 async def given(option_id: str, *lines: str | None, **more: Any) -> dict[str, Any]:
@@ -127,6 +134,44 @@ async def test_a_secret_is_not_shown_and_stands_for_no_file() -> None:
     schema = {"type": "string", "format": "password"}
     assert await params_for(asked_of(answer_schema=schema), option("input"), terminal) == {"value": "@hunter2"}
     assert terminal.hidden == [True]
+
+
+PATHS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+async def test_arguments_are_edited_in_ones_own_editor_and_what_is_wrong_is_edited_on() -> None:
+    wrong = ("{", '{"path": 5}', '{"path": "y"}')
+    terminal = Terminal("@", "", "", editor="vim -n", texts=wrong)
+    found = await params_for(asked_of(arguments_schema=PATHS), option("edit"), terminal)
+    assert found == {"arguments": {"path": "y"}}
+    assert terminal.began == [('{\n  "path": "x"\n}', ".json"), ("{", ".json"), ('{"path": 5}', ".json")]
+    assert "@: in vim" in terminal.questions[0]
+    assert "no JSON" in terminal.questions[1]
+    assert "'path': should be of type string" in terminal.questions[2]
+    assert "Your text is kept" in terminal.questions[2]
+
+
+async def test_what_is_left_as_it_was_decides_nothing_and_neither_does_going_back() -> None:
+    with pytest.raises(Back):
+        await params_for(asked_of(), option("edit"), Terminal("@", editor="vi", texts=('{\n  "path": "x"\n}',)))
+    with pytest.raises(Back):
+        await params_for(asked_of(), option("edit"), Terminal("@", ".", editor="vi", texts=("{",)))
+    with pytest.raises(Back):
+        await params_for(asked_of(), option("result"), Terminal("@", editor="vi", texts=("",)))
+
+
+async def test_long_texts_are_edited_too_and_without_an_editor_none_is_offered() -> None:
+    for option_id, name in (("result", "value"), ("skip", "value"), ("deny", "message")):
+        terminal = Terminal("@", editor="vi", texts=("one\ntwo",))
+        assert await params_for(asked_of(), option(option_id), terminal) == {name: "one\ntwo"}
+    terminal = Terminal("@", "", editor="vi", texts=("seven", "7"))
+    asked = asked_of(result_schema={"type": "integer"})
+    assert await params_for(asked, option("result"), terminal) == {"value": "7"}
+    for option_id in ("result", "edit", "deny"):
+        terminal = Terminal("@")
+        with pytest.raises(Unusable, match="path of a file"):
+            await params_for(asked_of(), option(option_id), terminal)
+        assert "@:" not in terminal.questions[0]
 
 
 @pytest.mark.parametrize(("secret", "said"), [("4711", "only where it stands by itself"), ("471", "not masked")])
