@@ -27,6 +27,7 @@ from console.kept import keep_theme
 from console.lenient import read_leniently
 from console.mishaps import RobustApp
 from console.preferences import Preferences
+from console.suspending import Suspendable
 from console.terminal import has_title
 from console.workspace import workspace
 from screens.history import History, Visit
@@ -54,7 +55,7 @@ LAST_WORD_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(KeysInOrder, RobustApp):
+class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.
@@ -230,6 +231,9 @@ class OrbiterApp(KeysInOrder, RobustApp):
     def _leave(self, number: signal.Signals) -> None:
         """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""
         self.exit(return_code=128 + number)
+
+    def no_shell(self) -> None:
+        self._tell("No shell waits behind this console; q leaves it.", "warning")
 
     def terminal_gone(self) -> None:
         """There is nothing to read from it or to write to it any more."""
