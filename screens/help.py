@@ -19,6 +19,8 @@ from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
 
 _KEY_WIDTH = 16
+_FIRST = "First of all"
+DECISIONS = "Decisions, where they are offered"
 
 
 class HelpPage(LivePage):
@@ -55,21 +57,22 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS) -> list[Spans]:
-    """All keys that work on `screen` now, by what they belong to; then the keys of decisions, which are `letters`."""
-    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in PLACES.values()}
+def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, *, deciding: bool = False) -> list[Spans]:
+    """All keys that work on `screen` now: first those that its foot names, then all by what they belong to. The keys of
+    decisions, which are `letters`, stand at the head where one is being made, else at the end.
+    """
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in (_FIRST, *PLACES.values())}
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
-        if (
-            not named or binding.key == UNBOUND
-        ):  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
-            continue
-        group = groups.setdefault(PLACES.get(context, context), {})
-        keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
+        if not named or binding.key == UNBOUND:
+            continue  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
         shown = screen.app.get_key_display(binding)
-        if shown not in keys:
-            keys.append(shown)
+        for title in (_FIRST, PLACES.get(context, context))[not (binding.show and active.enabled) :]:
+            group = groups.setdefault(title, {})
+            keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
+            if shown not in keys and not (title == _FIRST and keys):
+                keys.append(shown)
     lines: list[Spans] = []
     for title, actions in groups.items():
         if not actions:
@@ -77,10 +80,10 @@ def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS) -> list[S
         lines += [span(title, "ink-accent", bold=True)]
         lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
         lines.append(())
-    lines += [span("Decisions, where they are offered", "ink-accent", bold=True)]
-    lines += [_line(key, LABELS[option]) for option, key in letters.items()]
-    lines.append(_line(letters["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
-    return lines
+    decisions = [span(DECISIONS, "ink-accent", bold=True)]
+    decisions += [_line(key, LABELS[option]) for option, key in letters.items()]
+    decisions.append(_line(letters["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
+    return [*decisions, (), *lines] if deciding else [*lines, *decisions]
 
 
 def _line(keys: str, words: str) -> Spans:

@@ -10,11 +10,6 @@ from typing import Final
 from textual.keys import _character_to_key, key_to_character
 
 PLACES: Final = {
-    "prompt": "In the prompt",
-    "editor": "While typing",
-    "tree": "In the tree",
-    "list": "In lists",
-    "page": "In texts",
     "home": "In the inbox",
     "runs": "In lists of runs",
     "swarms": "Among swarms and runs",
@@ -22,24 +17,32 @@ PLACES: Final = {
     "limits": "Among breakers and budgets",
     "log": "In the log",
     "settings": "In the settings",
-    "start": "While a run is started",
-    "batch": "While something is done to many",
-    "alike": "While many are answered alike",
     "run": "In a run",
     "timeline": "In the timeline",
-    "palette": "In the command palette",
-    "ask": "In a question",
-    "help": "On the page of keys",
     "app": "Everywhere",
+    "prompt": "In the prompt",
+    "picks": "In a list of answers",
+    "tree": "In the tree",
+    "list": "In lists",
+    "page": "In texts",
+    "editor": "While typing",
+    "start": "While a run is started",
+    "ask": "In a question",
+    "batch": "While something is done to many",
+    "alike": "While many are answered alike",
+    "palette": "In the command palette",
+    "help": "On the page of keys",
 }
-"""What the first part of an action's id stands for, in the order in which a reader wants it."""
+"""What the first part of an action's id stands for, in the order in which a reader wants it: what a screen is for, what
+works everywhere, how one moves about, dialogs.
+"""
 
 ALIASES: Final = {"inbox": "home", "permissions": "ledger", "everywhere": "app", "decisions": "decision"}
 """Other names of the same contexts."""
 
 _DIALOGS: Final = frozenset({"help", "palette", "ask", "start", "batch", "alike"})
-_WIDGETS: Final = frozenset({"prompt", "editor", "tree", "list", "page", "timeline", "decision"})
-_OF_RUNS: Final = frozenset({"prompt", "tree", "timeline", "decision"})
+_WIDGETS: Final = frozenset({"prompt", "picks", "editor", "tree", "list", "page", "timeline", "decision"})
+_OF_RUNS: Final = frozenset({"prompt", "picks", "tree", "timeline", "decision"})
 
 
 def together(one: str, other: str) -> bool:
@@ -56,7 +59,7 @@ def together(one: str, other: str) -> bool:
     if pair in ({"tree", "list"}, {"runs", "home"}, {"runs", "swarms"}):
         return True
     if pair <= _WIDGETS:
-        return "decision" in pair and "editor" not in pair
+        return "decision" in pair and not pair & {"editor", "picks"}
     if pair & _WIDGETS:
         return not pair & _OF_RUNS or "run" in pair
     return False

@@ -27,13 +27,16 @@ LINK = "ink-key"
 """The ink of what `enter` follows on a page that has links."""
 GAP = 2
 """Cells between two columns."""
+_BOTH_ENDS = 8
+"""In less than so many cells two ends are no use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
 
-    Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink.
+    Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
+    too long loses its end; with `both_ends` its middle, for an id without its end is none.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Column:
     grow: int = 0
     right: bool = False
     drop: int = 0
+    both_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ def set_line(
             continue
         if between:
             line.append(Span(" " * between))
-        line.extend(sized(cell, width, right=column.right, ellipsis=ellipsis))
+        shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
+        line.extend(sized(shown, width, right=column.right, ellipsis=ellipsis))
         between = GAP
     return tuple(line)
 
@@ -157,6 +162,19 @@ def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
         kept.append(piece)
         room -= length
     return tuple(kept)
+
+
+def cut_middle(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells of a cell of one piece, whose beginning and end stay."""
+    if width_of(spans) <= width or len(spans) != 1 or width < _BOTH_ENDS:
+        return spans
+    (piece,) = spans
+    ending = width // 2
+    tail = piece.text[-ending:]
+    while cell_len(tail) > ending:
+        tail = tail[1:]
+    head = set_cell_size(piece.text, width - 1 - cell_len(tail))
+    return (piece._replace(text=f"{head}{ellipsis}{tail}"),)
 
 
 def wrap(spans: Spans, width: int) -> list[Spans]:

@@ -13,7 +13,7 @@ SHOWN: Final = 200
 """Commands that are listed at once; whoever wants another types on."""
 _NO_MATCH: Final = 99
 
-COLUMNS: Final = (Column("command", 32, grow=2), Column("key", 8), Column("what", 24, grow=3, drop=1))
+COLUMNS: Final = (Column("command", 32, grow=2, both_ends=True), Column("key", 8), Column("what", 24, grow=3, drop=1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ _ERRORS: Final = frozenset({"failed", "timed_out", "aborted", "interrupted"})
 _WARNINGS: Final = frozenset({"waiting", "retrying", "degraded", "skipped", "warning"})
 _LEVEL_INKS: Final[Mapping[Level, str]] = {"info": "ink", "warning": "severity-warning", "error": "severity-error"}
 
+_SILENT: Final = frozenset({ev.StepSettled, ev.OperatorLooked})
+"""Events that say what another says too, and those of consoles that were opened, which only `digest` wants."""
+
 Said = tuple[str, str]
 """The state that an event is shown with, and what it says; foreign parts are clean."""
 
@@ -46,7 +49,7 @@ def event_lines(
     found = [(host, row["at"], event_of(row["event"])) for host, row in rows]
     if len({host for host, _, _ in found}) > 1:
         found.sort(key=lambda each: each[2].ts)
-    return [_line(host, at, event, looks, title) for host, at, event in found if type(event) is not ev.StepSettled]
+    return [_line(host, at, event, looks, title) for host, at, event in found if type(event) not in _SILENT]
 
 
 def _line(host: str, at: int, event: ev.Record, looks: Looks, title: Callable[[str], str] | None) -> LogLine:
@@ -232,5 +235,6 @@ _TELLERS: Final[dict[type[ev.Record], Callable[[Any, Looks], Said]]] = {
     ev.FreezeLifted: _plain("running", "{by} lifted the freeze of {ref}", "ref"),
     ev.BreakerChanged: _breaker,
     ev.OperatorLooked: _plain("", "{by} looked"),
+    ev.EventsLost: _plain("failed", "the journal has lost its newest events: {detail}", "detail"),
     ev.NoticeSent: _plain("", "notice sent by {channel}", "channel"),
 }  # fmt: skip

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
+from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input, TextArea
+
+from screens import external
 
 
 class Editor(TextArea):
@@ -27,6 +30,7 @@ class Editor(TextArea):
     BINDING_GROUP_TITLE = "Typing"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", id="editor.send"),
+        Binding("f4", "external", "Own editor", tooltip="The text in $VISUAL or $EDITOR", id="editor.external"),
     ]
 
     @dataclass
@@ -34,6 +38,12 @@ class Editor(TextArea):
         """The operator is done."""
 
         text: str
+
+    @dataclass
+    class Failed(Message):
+        """The operator's own editor could not be used; `why` says why not."""
+
+        why: str
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(
@@ -68,12 +78,29 @@ class Editor(TextArea):
     def action_send(self) -> None:
         self.post_message(self.Sent(self.text))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The operator's own editor is offered where there is one."""
+        if action == "external":
+            return bool(external.editor())
+        return super().check_action(action, parameters)
+
+    def action_external(self) -> None:
+        """Go on in the operator's own editor, which has the terminal until it ends; nothing is sent by that."""
+        try:
+            with self.app.suspend():  # the loop stands still meanwhile: nothing paints into the editor's screen
+                text = external.edited(external.editor(), self.text, ".txt" if self.single else ".json")
+        except (external.EditorFailed, SuspendNotSupported) as exc:
+            self.post_message(self.Failed(str(exc)))
+        else:
+            self.load_text(text)
+            self.move_cursor(self.document.end)
+
 
 class Secret(Input):
     """Where a secret is typed: dots, in one line, gone from here when it is sent or left."""
 
     DEFAULT_CSS = """
-    Secret { height: 3; background: $background; border: round $line-focus; padding: 0 1; }
+    Secret, Secret:focus { height: 3; background: $background; border: round $line-focus; padding: 0 1; }
     """
 
     @dataclass

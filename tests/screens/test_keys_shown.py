@@ -13,10 +13,13 @@ import pytest
 from console.app import OrbiterApp
 from console.keymap import keymap
 from console.preferences import Preferences
+from screens.help import help_lines
 from screens.keymap import actions
 from screens.keynames import in_words
+from screens.layout import plain
 from screens.link import Session
 from screens.views.looks import Looks
+from screens.widgets.editor import Secret
 from tests.console.test_app import settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import START, digest
@@ -75,3 +78,33 @@ async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[s
             await pilot.press(key)
             await settled(pilot)
         await until(pilot, lambda: words in text_of(pilot))
+
+
+@pytest.mark.parametrize("run_id", ["", "run-1"])
+async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
+    desk = Desk(digest())
+    app: Any = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
+    async with app.run_test(size=(110, 60)) as pilot:
+        await settled(pilot)
+        lines = [plain(line) for line in help_lines(app.screen, deciding=bool(app.screen.incident_id))]
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    deciding = ["Decisions, where they are offered"]
+    assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["In lists of runs"])
+    assert titles.index("In the prompt" if run_id else "In lists") > titles.index("Everywhere")
+    first = lines[lines.index("First of all") :]
+    keys = [line.split()[0] for line in first[1 : first.index("")]]
+    assert [key for key in ("n", ":", "?", "q") if key not in keys] == []
+    assert all(len(line.split("  ")[1].split()) == 1 for line in first[1 : first.index("")]), "one key each"
+
+
+async def test_where_a_secret_is_typed_the_border_is_that_of_the_other_fields() -> None:
+    desk = Desk(digest())
+    app: Any = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        field = app.screen.query_one(Secret)
+        field.display = True
+        field.begin()
+        await settled(pilot)
+        assert field.has_focus
+        assert field.styles.border.top[0] == "round"

@@ -46,6 +46,11 @@ def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None
     assert book.add_older([line(1)]) == 0
 
 
+def test_that_somebody_opened_a_console_is_no_line() -> None:
+    rows = [("", {"at": 1, "event": ev.OperatorLooked(by={"name": "ada"}, ts=START).model_dump(mode="json")})]
+    assert event_lines(rows, LOOKS) == []
+
+
 def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
     book = LogBook()
     book.add([line(number, "odd" if number % 2 else "even") for number in range(6)])

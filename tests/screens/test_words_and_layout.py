@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from screens.glyphs import ASCII, SETS, UNICODE
-from screens.layout import Column, Span, cut, fit, plain, set_line, sized, span, width_of, wrap
+from screens.layout import Column, Span, cut, cut_middle, fit, plain, set_line, sized, span, width_of, wrap
 from screens.text import clean_line
 from screens.words import age, cost, count, duration, elapsed, plural, tokens
 from themes.tokens import STATES
@@ -103,6 +103,18 @@ def test_cutting_marks_the_loss(spans: tuple[Span, ...], width: int) -> None:
     shorter = cut(spans, width)
     assert width_of(shorter) <= width
     assert shorter == spans or plain(shorter).endswith("…")
+
+
+@given(st.text("ab é漢 🙂", max_size=60), st.integers(1, 40))
+def test_a_cell_that_is_cut_in_the_middle_keeps_both_ends(text: str, width: int) -> None:
+    found = plain(cut_middle((Span(text),), width))
+    assert cell_len(found) <= max(width, cell_len(text))
+    if cell_len(text) > width >= 8:
+        assert cell_len(found) <= width
+        head, _, tail = found.partition("…")
+        assert text.startswith(head.rstrip())
+        assert text.endswith(tail)
+        assert cell_len(tail) >= width // 2 - 1
 
 
 @given(SPANS, st.integers(min_value=2, max_value=60))
