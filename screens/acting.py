@@ -76,6 +76,10 @@ class ActScreen(ModalScreen[Args | None]):
 
     # -- one after the other: type, read, decide -------------------------------------------------------------
 
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        self._problem = message.why
+        self._hint()
+
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
         try:

@@ -182,6 +182,10 @@ class AlikeScreen(ModalScreen[None]):
         text = json_text(before) if choice.need == "arguments" and before else ""
         self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
 
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        self._said = message.why
+        self._show()
+
     def on_editor_sent(self, message: Editor.Sent) -> None:
         assert self._choice is not None
         try:

@@ -239,6 +239,9 @@ class StartScreen(ModalScreen[str]):
     def on_editor_sent(self, _message: Editor.Sent) -> None:
         self.action_start()
 
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        self._say(message.why, "error")
+
     def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
         """A suggestion is taken over; the input comes next."""
         self.query_one("#ref", Input).value = message.key

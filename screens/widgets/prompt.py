@@ -427,6 +427,10 @@ class Prompt(Vertical):
         else:
             self._send(self._choice, text)
 
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        message.stop()
+        self._wrong(message.why)
+
     def on_picks_sent(self, message: Picks.Sent) -> None:
         message.stop()
         if self._choice is not None:
@@ -458,9 +462,9 @@ class Prompt(Vertical):
         else:
             self._send(self._choice, json_text(arguments))
 
-    def _wrong(self, exc: ValueError) -> None:
+    def _wrong(self, why: object) -> None:
         """What was typed does not fit; it stays, to be mended."""
-        self._note = span(self._session.looks().line(str(exc), 200), "severity-error")
+        self._note = span(self._session.looks().line(str(why), 200), "severity-error")
         self._hint()
 
     def _send(self, choice: Choice, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +389,28 @@ def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: p
             localfile.content(path and str(tmp_path / path), binary=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert localfile.content(" ~/bytes ", binary=True) == "/w=="
+
+
+async def test_ones_own_editor_is_offered_where_there_is_one_and_sends_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "shout"
+    script.write_text("#!/bin/sh\nread line < $1; [ $line = bad ] && exit 3; echo $line | tr a-z A-Z > $1\n")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"sh {script}")
+    async with opened(asks({"type": "string"})) as (pilot, desk):
+        monkeypatch.setattr(pilot.app, "suspend", nullcontext)  # there is no terminal to give away
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i", *"loud", "f4")
+        editor = prompt_of(pilot).query_one("#editor", Editor)
+        await until(pilot, lambda: editor.text == "LOUD")
+        assert desk.said == []
+        editor.load_text("bad")
+        await pilot.press("f4")
+        await until(pilot, lambda: shown(pilot, "sh ended with code 3"))
+        assert editor.text == "bad"
+        monkeypatch.delenv("EDITOR")
+        assert editor.check_action("external", ()) is False
 
 
 async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() -> None:
