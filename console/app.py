@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from console.herald import Herald
     from screens.governor import Governor
-    from screens.link import Session
+    from screens.link import Away, Session
     from screens.linked import LinkedScreen
     from screens.messages import ChooseTheme, GoStep, OpenHome, OpenPlace, OpenRun
     from screens.views.settings import Setting
@@ -192,31 +192,22 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         self._ring()
 
     async def _tell_digest(self) -> None:
-        """Once there is a runtime to ask. What went wrong with it is no more than a missing line."""
-        from console.away import LinkError, away
+        """Once there is a runtime to ask."""
+        from console.away import tell_away
 
-        link = self.session.link
-        told = asyncio.Event()
-        end = link.subscribe(lambda: told.set() if link.status.phase == "connected" and link.ready else None)
-        try:
-            if link.status.phase != "connected" or not link.ready:
-                await told.wait()
-            found = await away(link, self.session.clock())
-        except LinkError as exc:
-            self.log.warning(str(exc))
-            return
-        finally:
-            end()
-        if found.line:
+        def tell(found: Away) -> None:
             self.session.away.line, self.session.away.sentences = found.line, found.sentences
             self._tell(f"{found.line}  (:digest has all of it)", "info")
+
+        await tell_away(self.session.link, self.session.clock, tell)
 
     async def on_unmount(self) -> None:
         if callable(self._session):
             return
         link = self._session.link
-        if self._digest and link.status.phase == "connected":
-            from console.away import LinkError, looked
+        if self._digest:
+            from console.away import looked
+            from runtime.link.client import LinkError
 
             with suppress(LinkError, TimeoutError):
                 await asyncio.wait_for(looked(link), LAST_WORD_S)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,16 +16,53 @@ IN_LINE = 4
 """Sentences of the digest that a line has room for."""
 
 
-async def away(link: Link, now: datetime) -> Away:
-    """The digest since this operator's last look; empty where nothing happened, or nobody looked before. The look is
-    noted, so that the next digest begins here.
+log = logging.getLogger(__name__)
 
-    Raises:
-        LinkError: the runtime would not say.
+
+async def tell_away(link: Link, now: Callable[[], datetime], tell: Callable[[Away], None]) -> None:
+    """Tell what happened since this operator looked the last time, as soon as a host can be asked, and again with more
+    when another one can. Back when all were asked. What went wrong with one is no more than a missing line.
     """
-    answer = await link.command("digest", away=True)
-    by_host: Mapping[str, Any] = {"": answer} if "sentences" in answer else answer
-    await looked(link)
+    answers: dict[str, Mapping[str, Any]] = {}
+    changed = asyncio.Event()
+    end = link.subscribe(changed.set)
+    try:
+        while True:
+            changed.clear()
+            fresh = [host for host in reached(link) if host not in answers] if link.ready else []
+            for host in fresh:
+                answers[host] = await _digest(link, host)
+            if fresh and (found := away(answers, now())).line:
+                tell(found)
+            if len(answers) >= max(1, len(link.qualities)):
+                return
+            await changed.wait()
+    finally:
+        end()
+
+
+async def _digest(link: Link, host: str) -> Mapping[str, Any]:
+    """Of one host. The look is noted there, so that the next digest begins here."""
+    where = {"where": host} if host else {}
+    try:
+        answer: Mapping[str, Any] = await link.command("digest", away=True, **where)
+        await looked(link, host)
+    except LinkError as exc:
+        log.warning("no digest: %s", exc)
+        return {}
+    return answer
+
+
+def reached(link: Link) -> list[str]:
+    """The hosts that can be asked something now, by the names that `command` knows."""
+    if len(link.qualities) > 1:
+        return [each.host for each in link.qualities if each.phase == "connected"]
+    return [""] if link.status.phase == "connected" else []
+
+
+def away(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> Away:
+    """What the digests of some hosts say together; empty where nothing happened, or nobody looked before."""
+    by_host = {host: answer for host, answer in answers.items() if answer}
     found = {host: each for host, each in by_host.items() if each["since"] is not None and not each["empty"]}
     if not found:
         return Away()
@@ -36,10 +75,10 @@ async def away(link: Link, now: datetime) -> Away:
     return Away(f"Since you looked {elapsed(since, None, now)} ago: {shown}{more}", sentences)
 
 
-async def looked(link: Link) -> None:
-    """Note that the operator has seen what there is. A viewer's look is not noted."""
-    if link.role == "operator":
-        await link.command("looked")
-
-
-__all__ = ["LinkError", "away", "looked"]
+async def looked(link: Link, host: str = "") -> None:
+    """Note that the operator has seen what there is, on one host or on all that can be reached. A viewer's look is not
+    noted.
+    """
+    roles = [each.role for each in link.qualities if not host or each.host == host]
+    if link.role == "operator" and reached(link) and "operator" in (roles or ["operator"]):
+        await link.command("looked", **({"where": host} if host else {}))

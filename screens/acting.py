@@ -168,6 +168,7 @@ class ActScreen(ModalScreen[Args | None]):
 class Acting(LinkedScreen):
     """A screen of one run, on which something can be done to it and to its nodes."""
 
+    ACTS = frozenset({"act"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
         Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
@@ -187,8 +188,7 @@ class Acting(LinkedScreen):
         state, node_id = self.acting_on()
         if state is None:
             return
-        if self.link.role == "viewer":
-            self.say("A viewer may look, not act: runs are answered and controlled by an operator.", "warning")
+        if not self.may_act():
             return
         act = ACTS[name](state, node_id, self.session.looks())
         if isinstance(act, str):

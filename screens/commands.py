@@ -107,20 +107,25 @@ def _orders(screen: LinkedScreen) -> Iterator[Command]:
     going = [found for found in screen.link.summaries.values() if found.state not in RUN_TERMINAL]
     here = next((found for found in going if found.id == screen.run_here), None)
     if here is not None:
-        yield Command("freeze", "Freeze this run: no new step begins", partial(order, screen, "freeze", here))
-        yield Command("thaw", "Let this run go on", partial(order, screen, "thaw", here))
-        yield Command("abort", "End this run now; asks first", partial(order, screen, "abort", here))
+        may_not = _may_not(screen, here.id)
+        for verb, words in (
+            ("freeze", "Freeze this run: no new step begins"),
+            ("thaw", "Let this run go on"),
+            ("abort", "End this run now; asks first"),
+        ):
+            yield Command(verb, words, partial(order, screen, verb, here), why_not=may_not)
     reached = screen.link.status.phase == "connected" or any(screen.link.host_names)
-    why_not = "" if reached else "there is no runtime"
+    why_not = _may_not(screen, "") if reached else "there is no runtime"
     for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
         yield Command(f"{verb} everything", words, partial(order, screen, verb, None), why_not=why_not)
     for found in reversed(going):
         title = f"{title_of(found, looks)} {looks.line(found.id, 40)}"
-        if found.state == "frozen":
-            yield Command(f"thaw {title}", "Let it go on", partial(order, screen, "thaw", found))
-        else:
-            yield Command(f"freeze {title}", "No new step begins", partial(order, screen, "freeze", found))
-        yield Command(f"abort {title}", "End it now; asks first", partial(order, screen, "abort", found))
+        may_not = _may_not(screen, found.id)
+        verb, words = ("thaw", "Let it go on") if found.state == "frozen" else ("freeze", "No new step begins")
+        yield Command(f"{verb} {title}", words, partial(order, screen, verb, found), why_not=may_not)
+        yield Command(
+            f"abort {title}", "End it now; asks first", partial(order, screen, "abort", found), why_not=may_not
+        )
 
 
 _DONE: Final = {
@@ -128,6 +133,10 @@ _DONE: Final = {
     "thaw": Came("running", "thawed"),
     "abort": Came("aborted", "aborting"),
 }
+
+
+def _may_not(screen: LinkedScreen, run_id: str) -> str:
+    return "" if screen.session.may_act(run_id) else "this login may only look"
 
 
 def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:

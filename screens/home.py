@@ -31,6 +31,7 @@ class HomeScreen(RunListScreen):
     """Decisions, then runs, in one list."""
 
     BINDING_GROUP_TITLE = "Inbox"
+    ACTS = RunListScreen.ACTS | {"answer_alike"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "B",
@@ -92,7 +93,7 @@ class HomeScreen(RunListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What is like no other is answered by itself."""
-        if action == "answer_alike":
+        if action == "answer_alike" and not self.withheld(action):
             return self.is_mounted and bool(self._alike())
         return super().check_action(action, parameters)
 

@@ -35,6 +35,7 @@ class LedgerScreen(AskingListScreen):
 
     CSS_PATH = "ledger.tcss"
     BINDING_GROUP_TITLE = "Permissions"
+    ACTS = frozenset({"revoke"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,D", "revoke", "Revoke", tooltip="Take back the grant, or those selected", id="ledger.revoke"),
         Binding("tab", "app.focus_next", "Next pane", show=False, id="list.next_pane"),
@@ -116,7 +117,7 @@ class LedgerScreen(AskingListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only a grant can be taken back; from its uses `escape` goes to the list."""
-        if action == "revoke" and self.is_mounted:
+        if action == "revoke" and self.is_mounted and not self.withheld(action):
             return any(key.startswith(GRANT) for key in self.chosen)
         if action == "up" and self.is_mounted and self.query_one("#uses").has_focus:
             return True
@@ -152,8 +153,7 @@ class LedgerScreen(AskingListScreen):
 
     def action_revoke(self) -> None:
         """Ask first, in the words of the grants; they go from the list when it has happened."""
-        if self.link.role == "viewer":
-            self.say("A viewer may look, not act: a grant is taken back by an operator.", "warning")
+        if not self.may_act():
             return
         looks = self.session.looks()
         ids = [key.removeprefix(GRANT) for key in self.chosen if key.startswith(GRANT)]

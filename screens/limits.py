@@ -25,6 +25,7 @@ class LimitsScreen(AskingListScreen):
 
     CSS_PATH = "limits.tcss"
     BINDING_GROUP_TITLE = "Breakers and budgets"
+    ACTS = frozenset({"reset"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "reset", "Reset", tooltip="Close the breaker, or those selected", id="limits.reset"),
         Binding(
@@ -66,7 +67,7 @@ class LimitsScreen(AskingListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Breakers are reset, budgets extended."""
-        if action == "reset" and self.is_mounted:
+        if action == "reset" and self.is_mounted and not self.withheld(action):
             return any(key.startswith(BREAKER) for key in self.chosen)
         if action == "extend" and self.is_mounted:
             return self.list.cursor_key.startswith(LIMIT)
@@ -102,8 +103,7 @@ class LimitsScreen(AskingListScreen):
 
     def action_reset(self) -> None:
         """Ask first: calls go out again at once."""
-        if self.link.role == "viewer":
-            self.say("A viewer may look, not act: a breaker is reset by an operator.", "warning")
+        if not self.may_act():
             return
         looks = self.session.looks()
         keys = [key.removeprefix(BREAKER) for key in self.chosen if key.startswith(BREAKER)]

@@ -165,6 +165,14 @@ class Session:
         )
         return [incidents[key] for key in ranked]
 
+    def may_act(self, run_id: str = "") -> bool:
+        """Whether more than looking is allowed where a run is; without one, on any host."""
+        links = self.link.qualities
+        if run_id:
+            where = self.link.where(run_id)
+            links = [each for each in links if each.host == where] or links
+        return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
+
     def looks(self) -> Looks:
         """How a view is to look now."""
         return Looks(self.clock(), self.glyphs, self.keys)

@@ -23,8 +23,8 @@ from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
 from screens.places import PLACES
 from screens.taken import TakenScreen
 from screens.text import clean_line
-from screens.views.quality import link_words
-from screens.widgets.bar import Bar
+from screens.views.quality import WHO_MAY, link_words
+from screens.widgets.bar import Bar, Sentence
 from screens.widgets.foot import Foot
 from screens.widgets.pace import Pace
 from screens.words import plural
@@ -51,6 +51,8 @@ class LinkedScreen(TakenScreen):
     """
 
     AUTO_FOCUS: ClassVar[str | None] = "LineView"
+    ACTS: ClassVar[frozenset[str]] = frozenset()
+    """Actions that change something where the runs are: not offered to a login that may only look."""
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
@@ -83,7 +85,7 @@ class LinkedScreen(TakenScreen):
         self.pace = Pace(self, self._draw, governor=session.governor)
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
-        self._phase = ""
+        self._standing: object = None
         self._failure = ""
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
@@ -97,8 +99,8 @@ class LinkedScreen(TakenScreen):
         ellipsis = self.session.glyphs.ellipsis
         yield Bar(id="crumbs", ellipsis=ellipsis)
         yield from self.body()
-        yield Bar(id="lost", ellipsis=ellipsis)
-        yield Bar(id="notice", ellipsis=ellipsis)
+        yield Sentence(id="lost", ellipsis=ellipsis)
+        yield Sentence(id="notice", ellipsis=ellipsis)
         yield Foot(id="foot", ellipsis=ellipsis)
 
     def body(self) -> ComposeResult:
@@ -191,20 +193,22 @@ class LinkedScreen(TakenScreen):
 
     def _draw_lost(self) -> None:
         status = self.link.status
-        bar = self.query_one("#lost", Bar)
+        bar = self.query_one("#lost", Sentence)
         bar.set_class(status.phase == "lost", "-shown")
         if status.phase == "lost":
             looks = self.session.looks()
-            why = looks.line(status.reason, 200)
+            what = "Another version" if status.mismatch else "No runtime"
+            why = looks.line(status.reason, 400)
             bar.show(
                 (
-                    Span(f"{self.session.glyphs.state['failed']} No runtime: ", "severity-error", bold=True),
-                    Span(f"{why} {looks.glyphs.dot.strip()} what you see is what was known last", "severity-error"),
-                ),
-                self._way_back(),
+                    Span(f"{self.session.glyphs.state['failed']} {what}", "severity-error", bold=True),
+                    *(() if status.mismatch else (Span(", ", "severity-error"), *self._way_back())),
+                    Span(f": {why}{looks.glyphs.dot}what you see is what was known last", "severity-error"),
+                )
             )
-        if status.phase != self._phase:
-            self._phase = status.phase
+        standing = (status.phase, status.mismatch, self.link.role)
+        if standing != self._standing:
+            self._standing = standing
             self.refresh_bindings()
 
     def _way_back(self) -> Spans:
@@ -224,12 +228,28 @@ class LinkedScreen(TakenScreen):
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
         return joined((line, count, state, link_words(self.link.qualities, looks)))
 
+    # -- what this login may not do ---------------------------------------------------------------------------
+
+    def withheld(self, action: str) -> str:
+        """Why an action is not offered to this login; empty if it is, or nothing is known of where it would act."""
+        acts = action.partition("(")[0] in self.ACTS
+        return "" if not acts or self.session.may_act(self.run_here) else "this login may only look"
+
+    def may_act(self) -> bool:
+        """Whether the one who looks may do anything here; if not, it is said, with what helps."""
+        if not self.session.may_act(self.run_here):
+            self.say(f"A viewer may look, not act; {WHO_MAY}.", "warning")
+            return False
+        return True
+
     # -- what can be done everywhere --------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for what cannot be done now are not offered."""
+        if self.withheld(action):
+            return None
         if action == "revive":
-            return self.link.status.phase == "lost"
+            return self.link.status.phase == "lost" and not self.link.status.mismatch
         if action == "login":  # before any other meaning of its key, but not of a letter that is typed
             return self.link.asks and not isinstance(self.focused, Input | TextArea)
         if action == "up":
@@ -250,7 +270,8 @@ class LinkedScreen(TakenScreen):
         self.app.exit()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(help_lines(self, self.session.letters), self.session.looks()))
+        lines = help_lines(self, self.session.letters, deciding=bool(self.incident_id))
+        self.app.push_screen(HelpScreen(lines, self.session.looks()))
 
     def action_palette(self) -> None:
         """Everything that can be done here, by name."""
@@ -265,6 +286,8 @@ class LinkedScreen(TakenScreen):
 
     def why_not(self, action: str) -> str:
         """Why an action of this screen cannot be done now, for those that say so; empty for others."""
+        if why := self.withheld(action):
+            return why
         return "the runtime is there" if action == "revive" and self.link.status.phase != "lost" else ""
 
     @property
@@ -307,8 +330,11 @@ class LinkedScreen(TakenScreen):
         bar.set_class(bool(text), "-shown")
 
     def on_key(self, event: events.Key) -> None:
-        """A key was pressed: what was said has been read."""
+        """A key was pressed: what was said has been read. One that this login is not offered says so."""
         self.query_one("#notice", Bar).remove_class("-shown")
+        active = self.active_bindings.get(event.key)
+        if active is not None and not active.enabled and self.withheld(active.binding.action):
+            self.may_act()
 
     # -- pages of words -------------------------------------------------------------------------------------
 

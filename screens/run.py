@@ -213,7 +213,8 @@ class RunScreen(Acting):
                 self.say(self._outcome(before))
             prompt.put_away(self._outcome(before))
         if incident is not None:
-            prompt.ask(incident.opened, len(waiters(state, incident.opened.node_id)), advised(incident))
+            held = len(waiters(state, incident.opened.node_id))
+            prompt.ask(incident.opened, held, advised(incident), may_act=self.session.may_act(self.run_id))
         if was_in_prompt and not isinstance(self.focused, TextArea | Input):
             if prompt.opened is None:
                 self.nodes.focus()

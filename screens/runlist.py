@@ -27,6 +27,7 @@ class RunListScreen(ListScreen):
 
     CSS_PATH = "runlist.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (160, "-vast")]  # noqa: RUF012 - Textual's own
+    ACTS = frozenset({"pause", "abort"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "p",
@@ -63,25 +64,19 @@ class RunListScreen(ListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Where nothing is listed there is nothing to freeze or abort."""
-        if action in ("pause", "abort"):
+        if action in ("pause", "abort") and not self.withheld(action):
             return self.is_mounted and bool(self.chosen)
         return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
-        return "no run is listed" if action in ("pause", "abort") and not self.chosen else super().why_not(action)
+        why = super().why_not(action)
+        return "no run is listed" if not why and action in ("pause", "abort") and not self.chosen else why
 
     # -- what is done to runs --------------------------------------------------------------------------------
 
     def runs_of(self, key: str) -> Sequence[str]:
         """The runs that a row stands for."""
         raise NotImplementedError
-
-    def may_act(self) -> bool:
-        """Whether the one who looks may do anything; if not, it is said."""
-        if self.link.role == "viewer":
-            self.say("A viewer may look, not act: runs are started, answered and ended by an operator.", "warning")
-            return False
-        return True
 
     def _chosen_runs(self) -> list[Summary]:
         """Each once, without those that have ended."""

@@ -24,6 +24,7 @@ class SwarmsScreen(RunListScreen):
     """Swarms and their runs."""
 
     BINDING_GROUP_TITLE = "Swarms"
+    ACTS = RunListScreen.ACTS | {"start"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
     ]

@@ -95,6 +95,11 @@ def choices(opened: IncidentOpened, looks: Looks, letters: Mapping[str, str] = K
     return found
 
 
+def only_looked_at() -> list[Choice]:
+    """What is left of the choices for a login that may only look."""
+    return [Choice("escape", LATER, "Back", hint="an operator decides")]
+
+
 def action_text(opened: IncidentOpened) -> str:
     """The exact action in its canonical form; empty if the incident is about none."""
     return json_text(opened.action) if opened.action else ""

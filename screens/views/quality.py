@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.link.client import Quality
-from screens.layout import Span, Spans, joined
+from screens.layout import Span, Spans, joined, span
 from screens.views.looks import Looks
 
 NEAR_S = 0.05
 """A round trip that nobody feels: on this machine it is not spoken of."""
 SLOW_S = 0.4
 """One that everybody feels."""
+VIEW_ONLY = "view only"
+"""Where nothing may be done but look."""
+WHO_MAY = "an operator's key may (no --viewer, no viewer = true)"
+"""What helps there: the role comes from the socket that is dialled (`docs/remote.md`)."""
 
 
 def link_words(links: Sequence[Quality], looks: Looks) -> Spans:
@@ -20,7 +24,13 @@ def link_words(links: Sequence[Quality], looks: Looks) -> Spans:
 
 
 def _words(link: Quality, looks: Looks) -> Spans:
-    name = looks.line(link.host, 40)
+    told = _told(link, looks.line(link.host, 40))
+    if link.phase == "connected" and link.role == "viewer":
+        return joined((span(VIEW_ONLY, "ink-accent"), told), " ")
+    return told
+
+
+def _told(link: Quality, name: str) -> Spans:
     if link.phase != "connected":
         return (Span(name, "severity-warning"),) if name else ()
     who = f"{name} " if name else ""

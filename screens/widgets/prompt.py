@@ -23,6 +23,7 @@ from screens.link import Session
 from screens.views import form, picks
 from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
+from screens.views.quality import VIEW_ONLY, WHO_MAY
 from screens.views.values import json_text
 from screens.widgets.bar import Bar
 from screens.widgets.choices import ADVISED, Choices
@@ -123,6 +124,7 @@ class Prompt(Vertical):
         self._title = ""
         self._held = 0
         self._advised = ""
+        self._may_act = True
         self._note: Spans = ()
         self._timer: Timer | None = None
 
@@ -137,11 +139,12 @@ class Prompt(Vertical):
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "") -> None:
+    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "", *, may_act: bool = True) -> None:
         """Show an incident, how many nodes it holds up, and the option that an analysis recommends. Another incident
-        than before begins anew, and arms anew; a text that is being typed stays.
+        than before begins anew, and arms anew; a text that is being typed stays. Who may not act is told so at once,
+        and offered nothing.
         """
-        self._held, self._advised = held, advised
+        self._held, self._advised, self._may_act = held, advised, may_act
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()
             return
@@ -212,6 +215,8 @@ class Prompt(Vertical):
             return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
         if self.mode == "confirm":
             return [Choice("escape", LATER, "Back"), Choice("y", "yes", "Yes, grant this", enter=False)]
+        if not self._may_act:
+            return view.only_looked_at()
         offered = view.choices(self.opened, self._session.looks(), self._session.letters)
         if not self._advised:
             return offered
@@ -227,6 +232,8 @@ class Prompt(Vertical):
     def _usual_hint(self) -> Spans:
         if self.mode == "sent":
             return span("sent, not yet confirmed", "ink-muted")
+        if not self._may_act:
+            return span(f"{VIEW_ONLY}: this login may not answer; {WHO_MAY}", "severity-warning")
         if self.mode == "type" and self._choice is not None and self.opened is not None:
             return self._typing_hint(self.opened, self._choice)
         swallowed = (
@@ -315,6 +322,8 @@ class Prompt(Vertical):
         key = event.character if event.is_printable and event.character else event.key
         mine = self.has_focus_within and event.key not in _MOVES
         choice = next((one for one in self._offered() if one.key == key), None)
+        if choice is None and not self._may_act and mine:
+            return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
         if choice is None or (choice.option == LATER and not self.has_focus_within and self.mode == "choose"):
             return mine and not self.armed and self._swallow(event)
         if choice.option != LATER and not self.armed:

@@ -118,6 +118,39 @@ def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by
     assert sorted(run["state"] for program in (one, two) for run in program.json("runs")) == ["completed", "waiting"]
 
 
+def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, place: Path) -> None:
+    program = parked(place / "one")
+    daemon.ensure_runtime(place / "one" / ".orbiter")
+    with home.console("--host", "one", "--viewer") as terminal:
+        terminal.until("one link ")
+        terminal.until("view only")
+        assert "freeze" not in terminal.text
+        terminal.press("\r")
+        terminal.until("this login may not answer; an operator's key may")
+        assert "Grant permission" not in terminal.text
+        terminal.press("g")
+        terminal.press("p")
+        terminal.until("A viewer may look, not act")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert [run["state"] for run in program.json("runs")] == ["waiting"]
+
+
+def test_another_version_over_there_is_said_with_its_cure_in_any_width(home: Home, place: Path) -> None:
+    hello = p.Hello(proto=p.PROTO + 1, epoch="e", position=0, role="operator", peer="x", program="orbiter-console 9.0")
+    (place / "one" / "told").write_bytes(hello.line() + b"\n")
+    home.sshd.key("newer", options=f'command="cat {place}/one/told -"')
+    home.use("newer")
+    with home.console("--host", "one") as terminal:
+        terminal.resize(80, 24)
+        terminal.until("Another version")
+        terminal.until("install one version at both ends")
+        terminal.until("orbiter-console stop")
+        assert "brings it back" not in terminal.text
+        terminal.press("q")
+        assert terminal.ended() == 0
+
+
 def test_the_crumbs_name_the_host_and_say_how_far_it_is(home: Home, place: Path) -> None:
     daemon.ensure_runtime(place / "one" / ".orbiter")
     with home.console("--host", "one") as terminal:
@@ -262,7 +295,7 @@ def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
     home.use("hostile")
     before = sorted(path for path in home.place.rglob("*"))
     with home.console("--host", "one") as terminal:
-        terminal.until("a title" if proto == p.PROTO else "the runtime (")
+        terminal.until("a title" if proto == p.PROTO else "Another version")
         for key in ("j", "Y", "\r", "y"):
             terminal.press(key)
             terminal.quiet(0.3)

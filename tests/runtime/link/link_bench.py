@@ -11,6 +11,7 @@ from runtime.link import protocol as p
 from runtime.link.client import LinkClient
 from runtime.link.controls import run_verbs
 from runtime.link.lines import LineReader
+from runtime.link.recovery_verbs import recovery_verbs
 from runtime.link.server import LinkServer
 from runtime.link.streams import Streams
 from runtime.link.transport import UnixTransport
@@ -89,8 +90,10 @@ class Bench:
     async def serve(self, **settings: Any) -> LinkServer:
         await self.open()
         self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
+        desk = Desk(self.serving, self.workspace)
         verbs = {
-            **desk_verbs(Desk(self.serving, self.workspace), self.hints.set),
+            **desk_verbs(desk, self.hints.set),
+            **recovery_verbs(self.serving, desk, self.workspace, self.hints.set),
             **run_verbs(Controls(self.serving), self.hints.set),
             **journal_verbs(self.serving),
             **control_verbs(lambda: {"state": "serving"}, self.stopping.set),

@@ -1,0 +1,76 @@
+"""What happened while the operator was away: told by each host as soon as it can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from console.away import looked, reached, tell_away
+from runtime.link.client import LinkClient
+from runtime.link.several import SeveralClients
+from runtime.link.transport import UnixTransport
+from runtime.record import events as ev
+from screens.link import Away
+from tests.runtime.link.link_bench import Bench
+
+
+@pytest.fixture
+async def benches(tmp_path: Path) -> AsyncIterator[dict[str, Bench]]:
+    """Two workspaces on which the operator looked, and in which a run ended since then."""
+    made = {}
+    for name in ("left", "right"):
+        (tmp_path / name).mkdir()
+        bench = made[name] = Bench(tmp_path / name / ".orbiter")
+        await bench.serve()
+        await (await bench.console()).command("looked")
+        await (await bench.started(f"run-{name}", title=f"on {name}")).write(ev.RunFinished(state="completed"))
+    yield made
+    for bench in made.values():
+        await bench.close()
+
+
+async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches: dict[str, Bench]) -> None:
+    await benches["right"].stop()
+    links = SeveralClients(
+        {
+            name: LinkClient(
+                UnixTransport(bench.state_dir, role="viewer" if name == "right" else "operator"), host=name
+            )
+            for name, bench in benches.items()
+        }
+    )
+    said: list[Away] = []
+    came = asyncio.Event()
+
+    def tell(found: Away) -> None:
+        said.append(found)
+        came.set()
+
+    links.start()
+    telling = asyncio.create_task(tell_away(links, ev.utc_now, tell))
+    try:
+        await came.wait()
+        assert links.status.phase == "lost"
+        assert reached(links) == ["left"]
+        (first,) = said
+        assert [text.partition(":")[0] for text in first.sentences] == ["left"] * len(first.sentences)
+        assert not telling.done()
+        came.clear()
+        await benches["right"].serve()
+        await telling
+        assert {text.partition(":")[0] for text in said[-1].sentences} == {"left", "right"}
+        assert said[-1].line.startswith("Since you looked ")
+        before = [await _looks(bench) for bench in benches.values()]
+        await looked(links)
+        assert [await _looks(bench) for bench in benches.values()] == [before[0] + 1, before[1]], "a viewer's is not"
+    finally:
+        telling.cancel()
+        await links.close()
+
+
+async def _looks(bench: Bench) -> int:
+    """How often an operator's look was noted."""
+    return sum(isinstance(event, ev.OperatorLooked) for event in await (await bench.open()).read(ev.WORKSPACE))
