@@ -330,20 +330,26 @@ def inside() -> bool:
     return _current.get() is not None
 
 
-@contextmanager
-def entered(scope: Scope) -> Iterator[Scope]:
+class entered:  # noqa: N801 - reads as a verb at its uses: ``with entered(scope)``
     """Make `scope` the current one for what runs inside.
 
     Never in a generator's body: a generator shares its caller's context.
     """
-    if scope is DIRECT:
-        yield scope
-        return
-    token = _current.set(scope)
-    try:
-        yield scope
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_scope", "_token")
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._token: Any = None
+
+    def __enter__(self) -> Scope:
+        if self._scope is not DIRECT:
+            self._token = _current.set(self._scope)
+        return self._scope
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ epoch seconds given by the caller, who also names itself (`caller`), so that a l
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,10 +39,8 @@ class BreakerPolicy(BaseModel):
     probe_s: float = Field(default=600.0, gt=0)
 
 
-class Verdict(BaseModel):
+class Verdict(NamedTuple):
     """Whether a call may go out now. `wait_s`: when to ask again; None where another's probe decides."""
-
-    model_config = ConfigDict(frozen=True)
 
     allowed: bool
     probe: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
@@ -63,6 +64,11 @@ class ProviderErrorSettings(_Checked):
     base_retry_delay: float | None = Field(default=None, gt=0)
     rate_limit_strategy: Annotated[Strategy, _word(*get_args(Strategy))] = "exponential_backoff"
     insufficient_quota_action: Annotated[QuotaAction, _word(*get_args(QuotaAction))] = "raise"
+
+
+@lru_cache(maxsize=8)
+def _breaker_policy(enabled: bool, threshold: int, cooldown_s: float) -> BreakerPolicy:
+    return BreakerPolicy(enabled=enabled, threshold=threshold, cooldown_s=cooldown_s)
 
 
 class ErrorHandlingConfig(_Checked):
@@ -164,10 +170,9 @@ class ErrorHandlingConfig(_Checked):
 
     def breaker_policy(self) -> BreakerPolicy:
         """The policy of every breaker."""
-        return BreakerPolicy(
-            enabled=self.enable_circuit_breaker,
-            threshold=self.circuit_breaker_threshold,
-            cooldown_s=self.circuit_breaker_timeout,
+        # Asked at every attempt of every step.
+        return _breaker_policy(
+            self.enable_circuit_breaker, self.circuit_breaker_threshold, self.circuit_breaker_timeout
         )
 
     def quota_action(self, provider: str) -> QuotaAction:

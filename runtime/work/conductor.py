@@ -8,7 +8,6 @@ operator decided.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -85,7 +84,7 @@ class RunScope(steps.Scope):
         self._name = name
         self._parent = parent
         self._info = info
-        self._visits: Counter[str] = Counter()
+        self._visits: dict[str, int] = {}
         self._consumed: set[str] = set()
         self._outcome: ev.NodeClosed | None = None
         self._element: Element | None = None
@@ -101,8 +100,8 @@ class RunScope(steps.Scope):
         # So has the root: the swarm itself.
         kept = place is not None or self._kind == "root"
         if place is None:
-            place = Place(self._visits[name])
-            self._visits[name] += 1
+            place = Place(self._visits.get(name, 0))
+            self._visits[name] = place.seq + 1
         child = RunScope(self._life, self._join(segment(name, place)), kind, name, self, info)
         child._kept = kept
         return child
