@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -20,6 +20,8 @@ from screens.widgets.livepage import LivePage
 
 _KEY_WIDTH = 16
 _FIRST = "First of all"
+_LATER = {"next_decision": 1, "up": 2, "palette": 3, "help": 4, "leave": 5}
+"""Ways on and out, after what is done on the screen."""
 DECISIONS = "Decisions, where they are offered"
 
 
@@ -57,9 +59,9 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, *, deciding: bool = False) -> list[Spans]:
-    """All keys that work on `screen` now: first those that its foot names, then all by what they belong to. The keys of
-    decisions, which are `letters`, stand at the head where one is being made, else at the end.
+def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, deciding: Collection[str] = ()) -> list[Spans]:
+    """All keys that work on `screen` now: first the options that are offered for the decision that is made there, then
+    what its foot names, then all by what they belong to. `letters` are the keys of decisions.
     """
     groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in (_FIRST, *PLACES.values())}
     for active in screen.active_bindings.values():
@@ -73,17 +75,24 @@ def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, *, decidi
             keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
             if shown not in keys and not (title == _FIRST and keys):
                 keys.append(shown)
+    first = groups[_FIRST]
+    groups[_FIRST] = {action: first[action] for action in sorted(first, key=lambda action: _LATER.get(action, 0))}
     lines: list[Spans] = []
+    if deciding:
+        lines += [span("The decision", "ink-accent", bold=True), *_decisions(letters, deciding), ()]
     for title, actions in groups.items():
         if not actions:
             continue
         lines += [span(title, "ink-accent", bold=True)]
         lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
         lines.append(())
-    decisions = [span(DECISIONS, "ink-accent", bold=True)]
-    decisions += [_line(key, LABELS[option]) for option, key in letters.items()]
-    decisions.append(_line(letters["grant"].upper(), f"{LABELS['grant']} for longer: asks how long, and once more"))
-    return [*decisions, (), *lines] if deciding else [*lines, *decisions]
+    return [*lines, span(DECISIONS, "ink-accent", bold=True), *_decisions(letters, letters)]
+
+
+def _decisions(letters: Mapping[str, str], offered: Collection[str]) -> list[Spans]:
+    found = [_line(key, LABELS[option]) for option, key in letters.items() if option in offered]
+    longer = f"{LABELS['grant']} for longer: asks how long, and once more"
+    return [*found, _line(letters["grant"].upper(), longer)] if "grant" in offered else found
 
 
 def _line(keys: str, words: str) -> Spans:

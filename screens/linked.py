@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -270,7 +270,7 @@ class LinkedScreen(TakenScreen):
         self.app.exit()
 
     def action_help(self) -> None:
-        lines = help_lines(self, self.session.letters, deciding=bool(self.incident_id))
+        lines = help_lines(self, self.session.letters, self.deciding)
         self.app.push_screen(HelpScreen(lines, self.session.looks()))
 
     def action_palette(self) -> None:
@@ -310,6 +310,11 @@ class LinkedScreen(TakenScreen):
     def incident_id(self) -> str:
         """The incident that is being decided on this screen, if there is one."""
         return ""
+
+    @property
+    def deciding(self) -> Collection[str]:
+        """The options of that incident."""
+        return ()
 
     def action_login(self) -> None:
         """As `revive`, under the key that the line names while a login is needed."""

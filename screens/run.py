@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -134,6 +135,11 @@ class RunScreen(Acting):
     def incident_id(self) -> str:
         opened = self.prompt.opened
         return opened.incident_id if opened is not None else ""
+
+    @property
+    def deciding(self) -> Collection[str]:
+        opened = self.prompt.opened
+        return [option.id for option in opened.options] if opened is not None else ()
 
     def draw(self) -> None:
         state = self.link.run(self.run_id)

@@ -86,9 +86,9 @@ async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
     app: Any = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        lines = [plain(line) for line in help_lines(app.screen, deciding=bool(app.screen.incident_id))]
+        lines = [plain(line) for line in help_lines(app.screen, deciding=app.screen.deciding)]
     titles = [line for line in lines if line and not line.startswith(" ")]
-    deciding = ["Decisions, where they are offered"]
+    deciding = ["The decision"]
     assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["In lists of runs"])
     assert titles.index("In the prompt" if run_id else "In lists") > titles.index("Everywhere")
     first = lines[lines.index("First of all") :]
