@@ -23,6 +23,7 @@ from console.workspace import workspace
 from orbiter.errors import OrbiterError
 from runtime.record.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.journal import Ambiguous, Journal, JournalError
+from runtime.record.lock import holder
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, Summary, fold
 
@@ -121,6 +122,9 @@ async def writing() -> AsyncIterator[Journal]:
     path = workspace().journal
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with await SqliteJournal.open(path) as journal:
+        # Whoever drives the workspace has looked; else what is written now would hide what is missing.
+        if holder(workspace().state) is None and (missing := await journal.look_for_loss()):
+            note(f"the journal has lost its newest events: {missing}; runs go on from what is left of them")
         yield journal
 
 

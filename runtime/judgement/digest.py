@@ -29,6 +29,8 @@ class Digest(BaseModel):
     grants: int = 0
     revoked: int = 0
     cost_usd: float | None = None
+    lost: tuple[str, ...] = ()
+    """What the journal was found to have lost."""
     runs: tuple[str, ...] = ()
     """Ids of the runs in which something happened."""
 
@@ -39,7 +41,8 @@ class Digest(BaseModel):
 
     def sentences(self) -> list[str]:
         """The digest in words, one line for each kind of thing."""
-        lines = [f"{self.started} run{_s(self.started)} started"] if self.started else []
+        lines = [f"the journal has lost its newest events ({each})" for each in self.lost]
+        lines += [f"{self.started} run{_s(self.started)} started"] if self.started else []
         lines += [f"{count} run{_s(count)} {state}" for state, count in self.ended.items()]
         if self.opened:
             lines.append(f"{self.opened} incident{_s(self.opened)} opened, {self.open_now} open now")
@@ -109,6 +112,8 @@ def _count(made: Digest, event: ev.Record, ended: Counter[str], people: Counter[
         made.grants += 1
     elif isinstance(event, ev.GrantRevoked):
         made.revoked += 1
+    elif isinstance(event, ev.EventsLost):
+        made.lost += (event.detail,)
     elif isinstance(event, ev.StepEnded | ev.AnalysisAdded) and event.cost_usd is not None:
         made.cost_usd = (made.cost_usd or 0.0) + event.cost_usd
 

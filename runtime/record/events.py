@@ -523,6 +523,16 @@ class OperatorLooked(Record):
     by: Actor
 
 
+class EventsLost(Record):
+    """The newest events of the journal were found to be missing: its file was damaged, taken away, or put back as it
+    had been. What it was that was lost nobody knows.
+    """
+
+    type: Literal["journal.events_lost"] = "journal.events_lost"
+    DURABLE: ClassVar[bool] = True
+    detail: str
+
+
 class NoticeSent(Record):
     """A channel was told of incidents, each at a revision; a notice that a crash kept from being noted is sent
     again.
@@ -547,7 +557,8 @@ KNOWN: tuple[type[Record], ...] = (
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisStarted, AnalysisAdded,
-    GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, NoticeSent,
+    GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, EventsLost,
+    NoticeSent,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
@@ -606,6 +617,7 @@ Event = Annotated[
     | Annotated[FreezeLifted, Tag("freeze.lifted")]
     | Annotated[BreakerChanged, Tag("breaker.changed")]
     | Annotated[OperatorLooked, Tag("operator.looked")]
+    | Annotated[EventsLost, Tag("journal.events_lost")]
     | Annotated[NoticeSent, Tag("notice.sent")]
     | Annotated[UnknownEvent, Tag("unknown")],
     Discriminator(_tag),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from typing import Any, Self
 
 from orbiter._internal.encodable import json_of
 from runtime.record import events as ev
-from runtime.record import sqlite_doctor
+from runtime.record import sqlite_doctor, sqlite_loss
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
 from runtime.record.sqlite_exit import guard, unguard
 from runtime.record.sqlite_glance import Glance
@@ -58,6 +59,7 @@ class SqliteJournal:
         self._tails = tails
         self._writer = writer
         self._clock = clock
+        self._marked = 0
         self._standing = Standing()
         self._glance = Glance(path)
 
@@ -110,6 +112,7 @@ class SqliteJournal:
         connections = [self._reader.connection]
         if self._writer is not None:
             await self._writer.close()
+            self.mark()
             connections.append(self._writer.connection)
         self._reader.closed = True
         self._glance.close()
@@ -278,6 +281,23 @@ class SqliteJournal:
     async def check(self) -> list[str]:
         """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
         return await sqlite_doctor.check(self._reader)
+
+    async def look_for_loss(self) -> str:
+        """What is missing at the journal's end since somebody last wrote to it, in words, and written to the
+        workspace's stream; empty if nothing is. For whoever is the first to open it, before anything else is written.
+        """
+        found = await self._write().alone(lambda connection: sqlite_loss.lost(connection, self.path))
+        if found:
+            await self.post(ev.WORKSPACE, ev.EventsLost(detail=found))
+            sqlite_loss.mark(self.path, await self.position(), lower=True)
+        return found
+
+    def mark(self) -> None:
+        """Keep how far this object has written, so that `look_for_loss` can tell. Cheap, and not synced."""
+        if self._writer is not None and self._writer.position > self._marked:
+            with suppress(OSError):  # a full disk: what was kept before is as true as it was
+                sqlite_loss.mark(self.path, self._writer.position)
+                self._marked = self._writer.position
 
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""

@@ -65,6 +65,11 @@ class Writer:
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
+    @property
+    def position(self) -> int:
+        """Of the newest event that this object knows of; 0 before it wrote any."""
+        return self._rows.position
+
     def do(self, op: Op) -> asyncio.Future[Any]:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
         return self._put(op)
@@ -213,6 +218,10 @@ class _Rows:
         self._loaded = 0
         self._known: dict[str, RunRow] = {}
         self._pos = self._rid = 0
+
+    @property
+    def position(self) -> int:
+        return self._pos
 
     def forget(self) -> None:
         self._version = None

@@ -25,6 +25,8 @@ from runtime.work.watchdog import Watchdog
 log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
+MARK_S = 1.0
+"""How often, in seconds, it is kept how far the journal has come."""
 LEAVE_S = 15.0
 """How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
 loop is blocked by a tool, or a module that it loads never ends.
@@ -131,13 +133,23 @@ class Host:
 
     async def _drive(self) -> None:
         async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
+            if missing := await journal.look_for_loss():
+                log.error("the journal has lost its newest events: %s. Runs go on from what is left of them", missing)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
             self._supervisor = Supervisor(journal, self._conditions)
-            watchdog = Watchdog()
+            watchdog, marking = Watchdog(), asyncio.create_task(_mark(journal))
             self._ready.set()
             try:
                 await self._supervisor.serve()
             finally:
                 watchdog.stop()
+                marking.cancel()
+
+
+async def _mark(journal: SqliteJournal) -> None:
+    """Keep how far the journal has come, as long as it is written."""
+    while True:
+        await asyncio.sleep(MARK_S)
+        journal.mark()

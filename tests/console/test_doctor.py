@@ -126,6 +126,26 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_and_doctor(tmp_path
         daemon.stop(state_dir)
 
 
+def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_writes_it(tmp_path: Path) -> None:
+    state_dir = tmp_path / ".orbiter"
+
+    async def written() -> None:
+        async with await SqliteJournal.open(state_dir / "journal.db") as journal:
+            for name in ("r1", "r2"):
+                await journal.create(ev.RunCreated(run_id=name, ref="x.py:y"), Summary(id=name, ref="x.py:y"))
+                if name == "r1":
+                    await journal.backup(tmp_path / "older.db")
+
+    asyncio.run(written())
+    (tmp_path / "older.db").rename(state_dir / "journal.db")
+    program = Program(tmp_path, {"HOME": str(tmp_path)})
+    before = [each["detail"] for each in program.json("doctor") if each["id"] == "journal"]
+    assert before[1] == "its newest events are missing: it ends at event 1, and had reached 2 before"
+    assert "the journal has lost its newest events: it ends at event 1" in program("freeze", "--all").stderr
+    after = [each["detail"] for each in program.json("doctor") if each["id"] == "journal"]
+    assert after[1].endswith("were found to be missing: it ends at event 1, and had reached 2 before")
+
+
 def test_in_a_terminal_its_size_is_told(tmp_path: Path) -> None:
     command = "import sys; from console.cli import cli; cli(['doctor'])"
     with Terminal("-c", command, size=(70, 20), cwd=tmp_path, HOME=str(tmp_path)) as shown:

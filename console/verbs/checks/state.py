@@ -7,12 +7,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from console.verbs.checks.finding import Finding, World
 from runtime.link.program import program as our_program
-from runtime.record import lock
+from runtime.record import events as ev
+from runtime.record import lock, sqlite_loss
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.sqlite_schema import SCHEMA_VERSION
@@ -22,6 +24,7 @@ from screens.text import clean_line
 _MIB: Final = 1024 * 1024
 _SCARCE: Final = 1024 * _MIB
 _GONE: Final = 64 * _MIB
+_LONG_AGO: Final = timedelta(days=30)
 _DISTANT: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "drvfs", "virtiofs")
 )
@@ -109,21 +112,33 @@ def journal(world: World) -> Iterator[Finding]:
     advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
     try:
         size = f"{path.stat().st_size // 1024:,} KiB"
-        found, wrong = asyncio.run(_read(path))
+        found, wrong, lost = asyncio.run(_read(path))
     except JournalError as exc:
         yield Finding("journal", "fail", str(exc), advice)
         return
     yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
+    for sentence in lost:
+        yield Finding("journal", "warn", sentence, "look at what runs had done since: show RUN, audit; rewind or abort")
     for sentence in wrong:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:
         yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
 
 
-async def _read(path: Path) -> tuple[str, list[str]]:
+async def _read(path: Path) -> tuple[str, list[str], list[str]]:
+    known = sqlite_loss.marked(path)  # before the journal is opened: who writes it may be at work
     async with await SqliteJournal.open(path, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
-        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check()
+        last = await found.latest(ev.WORKSPACE, limit=3, marks=('"type":"journal.events_lost"',))
+        found_out = [each.event for each in last if isinstance(each.event, ev.EventsLost)]
+        lost = [
+            f"on {each.ts.astimezone():%Y-%m-%d %H:%M} its newest events were found to be missing: {each.detail}"
+            for each in found_out
+            if ev.utc_now() - each.ts < _LONG_AGO
+        ]
+        if known > (position := await found.position()):
+            lost.append(f"its newest events are missing: it ends at event {position}, and had reached {known} before")
+        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check(), lost
 
 
 def _existing(path: Path) -> Path:

@@ -1,0 +1,95 @@
+"""Whether a journal's file has lost its newest events, which SQLite itself does not say.
+
+After a crash SQLite reads the write-ahead log as far as its frames are whole, and takes the first that is not for its
+end (https://www.sqlite.org/walformat.html, section 4.2). That is right where a transaction was cut off; where the file
+was damaged, or taken away, everything behind is gone without a word. Two things tell: transactions in the file behind
+the place where SQLite stopped, and a mark of how far the journal had come, which is kept beside it.
+
+The log's index is never opened here: closing it would drop the locks that this process has on it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from pathlib import Path
+from typing import Final
+
+from runtime.record.sqlite_sql import POSITION
+
+_HEAD: Final = 32
+_FRAME: Final = 24
+_MAGIC: Final = (0x377F0682, 0x377F0683)
+
+
+def lost(connection: sqlite3.Connection, path: Path) -> str:
+    """What is missing at the end, in words; empty if nothing is. `path` is the journal's.
+
+    For whoever opens it first after the last process died, before anything new is written.
+    """
+    _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    behind = _transactions_behind(Path(f"{path}-wal"), max(0, read))
+    (position,) = connection.execute(POSITION).fetchone()
+    known = marked(path)
+    found = []
+    if behind:
+        found.append(f"{behind} transactions at the end of its write-ahead log cannot be read")
+    if known > position:
+        found.append(f"it ends at event {position}, and had reached {known} before")
+    return "; ".join(found)
+
+
+def _transactions_behind(log: Path, read: int) -> int:
+    """Transactions in the file behind its first `read` frames that belong to what stands before them."""
+    try:
+        with log.open("rb") as file:
+            head = file.read(_HEAD)
+            if len(head) < _HEAD:
+                return 0
+            page = int.from_bytes(head[8:12], "big")
+            if int.from_bytes(head[:4], "big") not in _MAGIC or not 512 <= page <= 65_536:
+                # The head itself: nothing of what follows could be read, whatever it was.
+                return 1 if any(file.read(page or 1)) else 0
+            order = ">" if head[3] & 1 else "<"
+            count, before = 0, b""
+            file.seek(_HEAD + read * (_FRAME + page))
+            while len(frame := file.read(_FRAME)) == _FRAME and len(content := file.read(page)) == page:
+                # The last frame of a transaction says how long the database is after it. Frames of an older round of
+                # the log have other salts; one that a process died over does not follow from the one before it.
+                ends = frame[8:16] == head[16:24] and any(frame[4:8])
+                count += ends and _follows(order, before, frame, content)
+                before = frame
+            return count
+    except FileNotFoundError:
+        return 0
+
+
+def _follows(order: str, before: bytes, frame: bytes, content: bytes) -> bool:
+    """Whether a frame's checksum goes on from that of the frame before it, as that one says it."""
+    if not before:
+        return False
+    one, two = struct.unpack(">II", before[16:24])
+    for first, second in struct.iter_unpack(f"{order}II", frame[:8] + content):
+        one = (one + first + two) & 0xFFFFFFFF
+        two = (two + second + one) & 0xFFFFFFFF
+    return struct.pack(">II", one, two) == frame[16:24]
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(f"{path.name}-mark")
+
+
+def marked(path: Path) -> int:
+    """How far the journal is known to have come."""
+    try:
+        return int(_mark(path).read_bytes())
+    except (OSError, ValueError):
+        return 0
+
+
+def mark(path: Path, position: int, *, lower: bool = False) -> None:
+    """Keep how far the journal has come; with `lower` also where it was further before. Not synced: after a power cut
+    an older mark is as good.
+    """
+    if position > marked(path) or lower:
+        _mark(path).write_bytes(b"%020d\n" % position)

@@ -1,0 +1,140 @@
+"""A journal whose end was damaged or taken away says so when it is opened; one over which a process died does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.digest import digest
+from runtime.record import events as ev
+from runtime.record import sqlite_loss
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import Summary
+from runtime.work.conditions import Conditions
+from runtime.work.host import Host
+
+FRAME = 24 + 4096
+
+
+@pytest.fixture
+async def crashed(tmp_path: Path) -> Path:
+    """A journal as the kernel has it when its process is killed: copied while it is open, with its log."""
+    live, dead = tmp_path / "live", tmp_path / "dead"
+    dead.mkdir()
+    async with await SqliteJournal.open(live / "journal.db") as journal:
+        for number in range(6):
+            run_id = f"r{number}"
+            await journal.create(ev.RunCreated(run_id=run_id, ref="x:y"), Summary(id=run_id, ref="x:y"))
+        journal.mark()
+        for path in live.iterdir():
+            if not path.name.endswith("-shm"):
+                shutil.copy(path, dead / path.name)
+    return dead / "journal.db"
+
+
+async def _looked(path: Path) -> tuple[str, list[str], int]:
+    async with await SqliteJournal.open(path) as journal:
+        found = await journal.look_for_loss()
+        told = [each.detail for each in await journal.read(ev.WORKSPACE) if isinstance(each, ev.EventsLost)]
+        return found, told, len(await journal.runs())
+
+
+def _log(path: Path) -> Path:
+    return path.with_name("journal.db-wal")
+
+
+def _frames(path: Path) -> int:
+    return (_log(path).stat().st_size - 32) // FRAME
+
+
+def _overwrite(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+async def test_a_process_that_died_lost_nothing(crashed: Path) -> None:
+    assert _frames(crashed) > 10
+    assert await _looked(crashed) == ("", [], 6)
+
+
+@pytest.mark.parametrize("left", [24, 24 + 4096 // 2, 0])
+async def test_what_a_process_died_over_is_no_loss(crashed: Path, left: int) -> None:
+    """A transaction of which not all was written, behind the last whole one: nobody was told that it is."""
+    with _log(crashed).open("rb") as file:
+        last = file.read()[-FRAME:]
+    with _log(crashed).open("ab") as file:
+        file.write(last[:left])
+    assert await _looked(crashed) == ("", [], 6)
+
+
+async def test_an_older_round_of_the_log_is_no_loss(tmp_path: Path) -> None:
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        for number in range(4):
+            await journal.create(ev.RunCreated(run_id=f"r{number}", ref="x:y"), Summary(id=f"r{number}", ref="x:y"))
+        assert await journal.look_for_loss() == ""  # everything of it is in the database now: it begins anew
+        await journal.create(ev.RunCreated(run_id="last", ref="x:y"), Summary(id="last", ref="x:y"))
+        assert await journal.look_for_loss() == ""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: _overwrite(_log(path), 32 + (_frames(path) // 2) * FRAME + 100, b"\xff" * 64),
+        lambda path: _overwrite(_log(path), 32 + 24, b"\xff" * 64),
+        lambda path: _overwrite(_log(path), 0, b"\0" * 32),
+        lambda path: os.truncate(_log(path), 32 + (_frames(path) // 2) * FRAME),
+        lambda path: _log(path).unlink(),
+    ],
+    ids=["in the middle", "at the first frame", "at the head", "cut off", "taken away"],
+)
+async def test_what_was_damaged_from_outside_is_told_once_and_stays_on_record(
+    crashed: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(crashed)
+    found, told, runs = await _looked(crashed)
+    assert found
+    assert told == [found]
+    assert runs < 6
+    assert "had reached" in found
+    assert await _looked(crashed) == ("", [found], runs), "what is known by now is not told again"
+
+
+async def test_the_log_alone_tells_where_no_mark_was_kept(crashed: Path) -> None:
+    crashed.with_name("journal.db-mark").unlink()
+    _overwrite(_log(crashed), 32 + (_frames(crashed) // 2) * FRAME + 100, b"\xff" * 64)
+    found, _, _ = await _looked(crashed)
+    assert "transactions at the end of its write-ahead log cannot be read" in found
+
+
+async def test_the_runtime_says_so_and_so_does_what_happened_meanwhile(
+    crashed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _log(crashed).unlink()
+    host = Host(crashed.parent, Conditions(workspace=str(crashed.parent)))
+    host.start()
+    host.stop()
+    assert "the journal has lost its newest events: it ends at event" in caplog.text
+    async with await SqliteJournal.open(crashed, readonly=True) as journal:
+        told = digest([await journal.read(ev.WORKSPACE)], None).sentences()
+    assert told[0].startswith("the journal has lost its newest events (it ends at event ")
+
+
+def test_a_mark_only_rises_unless_it_is_told_to_fall(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    assert sqlite_loss.marked(path) == 0
+    for position, expected in ((7, 7), (3, 7), (9, 9)):
+        sqlite_loss.mark(path, position)
+        assert sqlite_loss.marked(path) == expected
+    sqlite_loss.mark(path, 2, lower=True)
+    assert sqlite_loss.marked(path) == 2
+    path.with_name("journal.db-mark").write_text("no number")
+    assert sqlite_loss.marked(path) == 0
+    with closing(sqlite3.connect(":memory:")) as none:
+        assert none.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] == -1
