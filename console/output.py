@@ -24,12 +24,19 @@ if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
     """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: nobody asked for
-    ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, and the locale, if one is set, is in UTF-8.
+    ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is no
+    terminal whose font has not enough of them, unless `ORBITER_ASCII=0` says that it has.
     """
     stream = stream or sys.stdout
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
-    asked = os.environ.get("ORBITER_ASCII", "").lower() not in {"", "0", "false", "no"}
-    return not asked and encoding in {"utf8", "utf16", "utf32"} and locale_speaks_utf8(os.environ)
+    asked = os.environ.get("ORBITER_ASCII", "").lower()
+    plain = asked not in {"0", "false", "no"} if asked else has_few_signs(os.environ) and stream.isatty()
+    return not plain and encoding in {"utf8", "utf16", "utf32"} and locale_speaks_utf8(os.environ)
+
+
+def has_few_signs(environment: Mapping[str, str]) -> bool:
+    """Whether it is the console of Linux or BSD, whose fonts have 256 or 512 signs, or a terminal of old."""
+    return environment.get("TERM", "") in {"linux", "cons25", "vt100", "vt220"}
 
 
 def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:

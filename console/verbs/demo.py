@@ -46,7 +46,7 @@ def demo(
     ctx.invoke(_in_lines, model=model, resume=resume, as_json=as_json, state=state)
 
 
-@verb()
+@verb(resumes=True)
 @click.option("--model", default="")
 @click.option("--resume", is_flag=True)
 async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:

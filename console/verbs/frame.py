@@ -38,8 +38,12 @@ class Refusal(Exception):
         self.code = code
 
 
-def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
-    """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`."""
+def verb(
+    *, json: bool = True, resumes: bool = False
+) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
+    """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`. One that
+    `resumes` what was interrupted has `--resume`.
+    """
 
     def made(body: Callable[P, Coroutine[Any, Any, int]]) -> click.Command:
         @wraps(body)
@@ -47,7 +51,7 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
             state = kwargs.pop("state", None)
             if isinstance(state, str):
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
-            sys.exit(outcome(lambda: body(*args, **kwargs)))
+            sys.exit(outcome(lambda: body(*args, **kwargs), resumes=resumes))
 
         options = [click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")]
         if json:
@@ -60,7 +64,7 @@ def verb(*, json: bool = True) -> Callable[[Callable[P, Coroutine[Any, Any, int]
     return made
 
 
-def outcome(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
+def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
     """The exit code of a verb's body; what ends it in an error is said on stderr."""
     through_the_gate()
     try:
@@ -79,7 +83,7 @@ def outcome(body: Callable[[], Coroutine[Any, Any, int]]) -> int:
         note(str(exc))
         return BAD_INPUT
     except KeyboardInterrupt:
-        note("interrupted; what was recorded stays, and --resume goes on from there")
+        note(f"interrupted; what was recorded stays{', and --resume goes on from there' if resumes else ''}")
         return 130
 
 

@@ -13,7 +13,7 @@ from console.verbs.frame import Refusal, verb
 MOST_INPUT = 1_000_000
 
 
-@verb()
+@verb(resumes=True)
 @click.argument("ref")
 @click.argument("task", metavar="[INPUT]", default="", required=False)
 @click.option("--resume", is_flag=True, help="Take up the newest unfinished run of this swarm on this input.")

@@ -82,6 +82,20 @@ def test_the_environment_asks_for_ascii(monkeypatch: pytest.MonkeyPatch) -> None
     assert not speaks_unicode(TextIOWrapper(BytesIO(), encoding="ascii"))
 
 
+@pytest.mark.parametrize(
+    ("term", "asked", "unicode"), [("linux", "", False), ("linux", "0", True), ("xterm", "", True)]
+)
+def test_a_terminal_whose_font_has_few_signs_gets_ascii_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, term: str, asked: str, unicode: bool
+) -> None:
+    stream = TextIOWrapper(BytesIO(), encoding="utf-8")
+    for name, value in (("LANG", "C.UTF-8"), ("ORBITER_ASCII", asked), ("TERM", term)):
+        monkeypatch.setenv(name, value)
+    assert speaks_unicode(stream), "a file has no font"
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert speaks_unicode(stream) is unicode
+
+
 def test_lists_are_printed_in_ascii_too(tmp_path: Path) -> None:
     program = Program(tmp_path, {"PYTHONUTF8": "0", "LANG": "C", "LC_ALL": "C"})
     for verb in (("themes",), ("--ascii", "themes"), ("--help",)):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-from console.output import locale_speaks_utf8, speaks_unicode
+from console.output import has_few_signs, locale_speaks_utf8, speaks_unicode
 from console.verbs.checks.finding import Finding, World, answer_of
 from themes.choice import depth
 
@@ -57,6 +57,9 @@ def locale(world: World) -> Iterator[Finding]:
         yield Finding("locale", "ok", told)
     elif locale_speaks_utf8(world.environment) and world.environment.get("ORBITER_ASCII"):
         yield Finding("locale", "ok", f"{told}; ASCII, as ORBITER_ASCII or --ascii says")
+    elif locale_speaks_utf8(world.environment) and has_few_signs(world.environment):
+        few = f"{told}; ASCII signs, for a terminal of kind {world.environment['TERM']} has few others"
+        yield Finding("locale", "ok", f"{few} (ORBITER_ASCII=0 shows them all the same)")
     else:
         advice = "for other signs set LANG to one in UTF-8, as C.UTF-8"
         yield Finding("locale", "warn", f"{told}: ASCII signs are used", advice)
