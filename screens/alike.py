@@ -28,6 +28,8 @@ from screens.views.values import json_text
 from screens.widgets.editor import Editor
 from screens.widgets.linkline import LinkLine
 
+Mode = Literal["choose", "type", "look", "confirm", "sent"]
+
 
 class AlikeScreen(ModalScreen[None]):
     """What was there when it was opened is what is answered; what comes later stays. Closing it stops nothing."""
@@ -47,7 +49,10 @@ class AlikeScreen(ModalScreen[None]):
         self._items = view.items_of(self._alike, session.looks())
         self._precedent: Mapping[str, Any] = {}
         self._precedents_run: Summary | None = None
-        self._mode: Literal["choose", "type", "confirm", "sent"] = "choose"
+        self._mode: Mode = "choose"
+        self._asked = self._alike
+        self._to_look: list[Waiting] = []
+        self._looked_at: list[str] = []
         self._choice: Choice | None = None
         self._as_before = False
         self._params: dict[str, Any] = {}
@@ -101,6 +106,7 @@ class AlikeScreen(ModalScreen[None]):
         return {
             "choose": looks.hints((leave, "leaves")),
             "type": looks.hints((looks.key("editor.send", "ctrl+s"), "goes on"), (leave, "back")),
+            "look": looks.hints((leave, "back")),
             "confirm": looks.hints((looks.key("alike.confirm", "y"), "answers"), (leave, "back")),
             "sent": looks.hints((leave, "closes; it goes on")),
         }[self._mode]
@@ -118,10 +124,12 @@ class AlikeScreen(ModalScreen[None]):
             wanted = asked_for(self._alike[0].opened, self._choice, looks) or self._choice.hint
             lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
             return lines
+        elif self._mode == "look":
+            return [*lines, *self._look_lines()]
         elif self._mode == "confirm":
             words = view.plan_words(
                 self._label,
-                self._alike,
+                self._asked,
                 looks,
                 proven=self._as_before,
                 option="" if self._as_before or self._choice is None else self._choice.option,
@@ -152,14 +160,19 @@ class AlikeScreen(ModalScreen[None]):
 
     def on_key(self, event: events.Key) -> None:
         """Letters choose, once the page has stood for a moment; never while something is typed."""
-        if self._mode != "choose":
+        if self._mode not in ("choose", "look"):
             return
         if monotonic() < self._armed_at:
             event.stop()
             return
         key = event.character or event.key
+        if self._mode == "look":
+            if key in ("y", "n"):
+                self._looked(happened=key == "n")
+                event.stop()
+            return
         if key == "B" and view.same_words(self._precedent, self._alike):
-            self._as_before = True
+            self._as_before, self._asked = True, self._alike
             self._go("confirm")
         elif chosen := next((choice for choice in self._offer() if choice.key == key), None):
             self._choose(chosen)
@@ -173,9 +186,10 @@ class AlikeScreen(ModalScreen[None]):
             self._show()
             return
         self._choice, self._as_before, self._params = choice, False, {}
+        self._asked, self._looked_at = self._alike, []
         if not choice.need:
             self._params = answer_params(choice)
-            self._go("confirm")
+            self._ready()
             return
         self._go("type")
         before = self._alike[0].opened.action.get("arguments")
@@ -196,9 +210,42 @@ class AlikeScreen(ModalScreen[None]):
             self._show()
             return
         self._params = params
-        self._go("confirm")
+        self._ready()
 
-    def _go(self, mode: Literal["choose", "type", "confirm", "sent"]) -> None:
+    def _ready(self) -> None:
+        """It is known what is to be answered. What may have happened is asked about, one after the other."""
+        assert self._choice is not None
+        self._to_look = view.to_look_at(self._alike, self._choice.option)
+        self._rearm()
+        self._go("look" if self._to_look else "confirm")
+
+    def _look_lines(self) -> list[Spans]:
+        found = self._to_look[0]
+        item = next(each for each in self._items if each.key == found.opened.incident_id)
+        total = len(view.to_look_at(self._alike, self._choice.option if self._choice is not None else ""))
+        return view.look_words(item, total - len(self._to_look) + 1, total)
+
+    def _looked(self, *, happened: bool) -> None:
+        found = self._to_look.pop(0)
+        if happened:
+            self._asked = tuple(each for each in self._asked if each is not found)
+        else:
+            self._looked_at.append(found.opened.incident_id)
+        self._rearm()
+        if self._to_look:
+            self._show()
+        elif self._asked:
+            self._go("confirm")
+        else:
+            self._go("choose")
+            self._said = "Nothing is repeated: all of them may have happened."
+            self._show()
+
+    def _rearm(self) -> None:
+        """Another question stands there: keys that were on their way are no answer to it."""
+        self._armed_at = monotonic() + self._session.arm_after
+
+    def _go(self, mode: Mode) -> None:
         self._mode, self._said = mode, ""
         if mode != "type":
             self.query_one(HelpPage).focus()
@@ -240,7 +287,7 @@ class AlikeScreen(ModalScreen[None]):
 
     async def _answer(self, app: App[Any]) -> None:
         """The whole of it is the runtime's: it goes on though the console is closed."""
-        ids = [found.opened.incident_id for found in self._alike]
+        ids = [found.opened.incident_id for found in self._asked]
         if self._as_before:
             first, option, params = str(self._precedent["id"]), str(self._precedent["option"]), {}
         else:
@@ -248,7 +295,13 @@ class AlikeScreen(ModalScreen[None]):
             first, option, params = ids[0], self._choice.option, self._params
         try:
             told = await self._session.link.command(
-                "answer_like", incident_id=first, option=option, params=params, only=ids, **self._where()
+                "answer_like",
+                incident_id=first,
+                option=option,
+                params=params,
+                only=ids,
+                **({"looked_at": self._looked_at} if self._looked_at else {}),
+                **self._where(),
             )
         except LinkError as exc:
             self._said = str(exc)

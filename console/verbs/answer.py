@@ -43,6 +43,8 @@ from screens import localfile
 @click.option("--reason", default="", help="Why; kept with the answer.")
 @click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
 @click.option("--like-this", is_flag=True, help="And, once it went on, all open ones that are the same.")
+@click.option("--looked-at", multiple=True, metavar="INCIDENT",
+              help="With --like-this: may be repeated, for you looked and it had not happened. Again for several.")
 @click.option("--proof", default=PROOF_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
               help="With --like-this: how long the first may take to go on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
@@ -64,6 +66,7 @@ async def answer(  # noqa: PLR0917 - one option each
     reason: str,
     revision: int | None,
     like_this: bool,
+    looked_at: tuple[str, ...],
     proof: float,
     dry_run: bool,
     *,
@@ -106,7 +109,8 @@ async def answer(  # noqa: PLR0917 - one option each
         if dry_run:
             return 0
         if like_this:
-            return await _like(desk, journal, opened.incident_id, option, params, reason, proof, as_json=as_json)
+            seen = [(await incident_named(journal, each))[1].incident_id for each in looked_at]
+            return await _like(desk, journal, opened.incident_id, option, params, seen, reason, proof, as_json=as_json)
         outcome = await desk.answer(
             opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=operator()
         )
@@ -153,12 +157,15 @@ async def _like(  # noqa: PLR0917 - the parts of one answer
     incident_id: str,
     option: str,
     params: dict[str, Any],
+    looked_at: list[str],
     reason: str,
     proof: float,
     *,
     as_json: bool,
 ) -> int:
-    items = await answer_like(desk, journal, incident_id, option, params, reason=reason, by=operator(), proof_s=proof)
+    items = await answer_like(
+        desk, journal, incident_id, option, params, looked_at=looked_at, reason=reason, by=operator(), proof_s=proof
+    )
     if as_json:
         for item in items:
             emit({"id": item.incident_id, "state": item.state, "run_id": item.run_id, "detail": item.detail})

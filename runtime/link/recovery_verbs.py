@@ -38,6 +38,8 @@ class AnswerLikeArgs(Args):
     params: dict[str, Any] = Field(default_factory=dict)
     only: tuple[str, ...] = ()
     """Incidents besides the first that may be answered; empty: all that are the same."""
+    looked_at: tuple[str, ...] = ()
+    """Those that somebody looked at: what may have happened had not."""
     reason: str = ""
     proof_s: float = Field(default=PROOF_S, ge=0, le=600)
 
@@ -99,6 +101,7 @@ def recovery_verbs(
             args.option,
             args.params,
             only=args.only,
+            looked_at=args.looked_at,
             reason=args.reason,
             by=asked.by,
             proof_s=args.proof_s,

@@ -4,14 +4,14 @@ An answer proved right when its step, or its run, came to its end without the sa
 step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.
 
 A bulk answer is for once only: it makes no standing grant and reaches no further than its step. What may have happened
-is repeated by no bulk answer: that it did not is known of the one that somebody looked at, and of no other. Of every
+is repeated only where somebody looked at this very one: that one did not happen says nothing of the others. Of every
 item it is told what came of it; those that fail again stay open as new incidents.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -69,13 +69,15 @@ async def answer_like(
     params: Mapping[str, Any] | None = None,
     *,
     only: Sequence[str] = (),
+    looked_at: Collection[str] = (),
     reason: str = "",
     by: ev.Actor,
     proof_s: float = PROOF_S,
 ) -> list[Item]:
     """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
-    `only`, those of them that are named there. One that was answered so already, by itself, may be named to answer the
-    rest as it was, with its parameters where none are given.
+    `only`, those of them that are named there. What may have happened is repeated where it is named in `looked_at`,
+    too: somebody looked at this very one, and it had not happened. One that was answered so already, by itself, may be
+    named to answer the rest as it was, with its parameters where none are given.
 
     The first item is the canary's. If it fails again, or nothing is known of it within `proof_s` (nobody drives the
     run), the others are held.
@@ -105,7 +107,10 @@ async def answer_like(
         return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
     words = words_of(opened, option)
     same = [
-        each for each in others if words_of(each.opened, option) == words and not must_be_looked_at(each.opened, option)
+        each
+        for each in others
+        if words_of(each.opened, option) == words
+        and (each.opened.incident_id in looked_at or not must_be_looked_at(each.opened, option))
     ]
     rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in same))
     answered_ = {item.incident_id: item for item in rest}

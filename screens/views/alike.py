@@ -67,8 +67,6 @@ def _for_all(choice: Choice, alike: Sequence[Waiting]) -> Choice:
         refused = "one of the actions is too long to be shown here: answer it by itself"
     elif choice.option == "edit" and len({exactly(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
-    elif len(alike) > 1 and any(must_be_looked_at(found.opened, choice.option) for found in alike):
-        refused = "they may have happened: look at each, and answer it by itself"
     elif alike[0].opened.secret_key:
         refused = "a secret is given at each by itself"
     return replace(choice, refused=refused)
@@ -110,6 +108,22 @@ def choice_lines(
         hint = span(choice.refused or choice.hint, "ink-muted")
         lines.append((Span(f"{choice.key:<6} ", "ink-key", bold=True), *joined((span(choice.label, ink), hint))))
     return lines
+
+
+def to_look_at(alike: Sequence[Waiting], option: str) -> list[Waiting]:
+    """Those of which somebody must say that they did not happen, before they are repeated."""
+    return [found for found in alike if must_be_looked_at(found.opened, option)]
+
+
+def look_words(item: Item, number: int, count: int) -> list[Spans]:
+    """One of them, and what is asked about it."""
+    return [
+        span(f"{number} of {count}: did you look, and did it not happen?", "severity-warning", bold=True),
+        span(item.title, "ink-strong"),
+        (),
+        (Span("y      ", "ink-key", bold=True), Span("It did not happen: repeat it")),
+        (Span("n      ", "ink-key", bold=True), Span("It may have happened: leave it open")),
+    ]
 
 
 def reached(alike: Sequence[Waiting], option: str) -> list[Waiting]:
@@ -169,5 +183,5 @@ def head_lines(alike: Sequence[Waiting], what: Spans, looks: Looks) -> list[Span
     since = span(f"the oldest waits {age(alike[0].opened.ts, looks.now)}", "ink-muted")
     lines: list[Spans] = [joined(((count,), since), looks.glyphs.dot), what]
     if any(must_be_looked_at(found.opened, "retry") for found in alike):
-        lines.append(span("They may have happened: look at each; retry is said at each by itself.", "severity-warning"))
+        lines.append(span("They may have happened: before a retry you are asked about each.", "severity-warning"))
     return lines

@@ -15,7 +15,17 @@ from screens.alike import AlikeScreen
 from screens.batch import BatchScreen
 from screens.home import HomeScreen, first_use
 from screens.layout import plain
-from screens.views.alike import SHOWN, before_words, head_lines, items_of, offered, plan_words, same_words, so_far
+from screens.views.alike import (
+    SHOWN,
+    before_words,
+    head_lines,
+    items_of,
+    offered,
+    plan_words,
+    same_words,
+    so_far,
+    to_look_at,
+)
 from screens.views.attention import blocked, in_order, weight
 from screens.views.groups import alike, members
 from screens.views.inbox import inbox_rows
@@ -236,21 +246,55 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     assert not refused["deny"]
 
 
-def test_what_may_have_happened_is_not_repeated_for_several_at_once() -> None:
-    def doubtful(number: int) -> Story:
-        story = Story(f"r{number}", f"t{number}")
-        tool = story.start("tool", "pay", story.open("agent", "a", story.begin("Go.")), sum=number)
-        story.park(tool, DENIED, in_doubt=True, fingerprint="f-pay", action={"tool": "pay"})
-        return story
+def doubtful(number: int) -> Story:
+    """A payment of which nobody knows whether it happened."""
+    story = Story(f"r{number}", f"t{number}", START + timedelta(minutes=number))
+    tool = story.start("tool", "pay", story.open("agent", "a", story.begin("Go.")), sum=number)
+    action = {"tool": "pay", "arguments": {"sum": number}}
+    story.park(tool, DENIED, in_doubt=True, fingerprint="f-pay", action=action)
+    return story
 
+
+def test_that_one_did_not_happen_says_nothing_of_the_others() -> None:
     several, looks = waiting_of(doubtful(1), doubtful(2)), Looks(START)
-    refused = {choice.option: choice.refused for choice in offered(several, looks, KEYS)}
-    assert "look at each" in refused["retry"]
-    assert (refused["result"], refused["skip"]) == ("", "")
-    assert not {choice.option: choice.refused for choice in offered(several[:1], looks, KEYS)}["retry"]
+    assert to_look_at(several, "retry") == several
+    assert to_look_at(several, "result") == []
     retried, told = {"state": "went on", "option": "retry"}, {"state": "went on", "option": "result"}
     assert (same_words(retried, several), same_words(told, several)) == ("", "result")
-    assert "retry is said at each by itself" in str(head_lines(several, (), looks))
+    assert "you are asked about each" in str(head_lines(several, (), looks))
+
+
+async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_only_those_are_repeated() -> None:
+    async with showing(HomeScreen, *[doubtful(n) for n in (1, 2, 3)], size=(140, 40)) as (pilot, desk):
+        await pilot.press("B")
+        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: "1 of 3: did you look" in text_of(pilot) and '"sum": 1' in text_of(pilot))
+        await pilot.press("n")
+        await until(pilot, lambda: "2 of 3: did you look" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "3 of 3: did you look" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "the other 1 too" in text_of(pilot))
+        assert desk.said == [] or {verb for verb, _ in desk.said} == {"precedent"}
+        await pilot.press("y")
+        await until(pilot, lambda: any(verb == "answer_like" for verb, _ in desk.said))
+        said = next(args for verb, args in desk.said if verb == "answer_like")
+        assert (said["incident_id"], said["option"]) == ("r2-inc-1", "retry")
+        assert said["only"] == said["looked_at"] == ["r2-inc-1", "r3-inc-1"]
+
+
+async def test_where_all_of_them_may_have_happened_nothing_is_repeated() -> None:
+    async with showing(HomeScreen, *[doubtful(n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+        await pilot.press("B")
+        await until(pilot, lambda: "2 like this" in text_of(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: "1 of 2: did you look" in text_of(pilot))
+        await pilot.press("n")
+        await until(pilot, lambda: "2 of 2: did you look" in text_of(pilot))
+        await pilot.press("n")
+        await until(pilot, lambda: "Nothing is repeated" in text_of(pilot))
+        assert not [verb for verb, _ in desk.said if verb == "answer_like"]
 
 
 def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_shown() -> None:

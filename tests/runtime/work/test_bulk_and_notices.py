@@ -203,12 +203,16 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
         again = await answer_like(bench.desk, bench.journal, first.incident_id, "retry", only=named, by=ME)
         assert [item.state for item in again] == ["went on", "held", "held"]
         assert bench.effects == ["pay"] * 4
+        seen = await answer_like(
+            bench.desk, bench.journal, first.incident_id, "retry", only=named, looked_at=named[:1], by=ME
+        )
+        assert [item.state for item in seen] == ["went on", "went on", "held"]
+        assert bench.effects == ["pay"] * 5
         # What repeats nothing can be said to all.
-        done = await answer_like(bench.desk, bench.journal, named[0], "result", {"value": "paid by hand"}, by=ME)
-        for found in waiting[1:]:
-            assert (await bench.ended(found.run_id)).output == "then: paid by hand"
-    assert [item.state for item in done] == ["went on", "went on"]
-    assert bench.effects == ["pay"] * 4
+        done = await answer_like(bench.desk, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME)
+        assert (await bench.ended(waiting[2].run_id)).output == "then: paid by hand"
+    assert [item.state for item in done] == ["went on"]
+    assert bench.effects == ["pay"] * 5
 
 
 async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
