@@ -94,7 +94,7 @@ class LinkClient:
         """How good the link is: of one host."""
         trip = self.round_trip
         stalled = trip.stalled if self.status.phase == "connected" else 0
-        return (Quality(self.host, self.status.phase, trip.shown, stalled),)
+        return (Quality(self.host, self.status.phase, trip.shown, stalled, self.role),)
 
     @property
     def pending(self) -> Mapping[str, Pending]:
@@ -255,8 +255,10 @@ class LinkClient:
         while True:
             try:
                 await self._converse(await self.transport.connect())
-            except (Unreachable, Incompatible) as exc:
-                if isinstance(exc, Incompatible) or exc.gone:
+            except Incompatible as exc:
+                self._lose(str(exc), mismatch=True)
+            except Unreachable as exc:
+                if exc.gone:
                     self._lose(str(exc))
                 else:
                     self._set(Status("connecting", str(exc)))
@@ -268,8 +270,8 @@ class LinkClient:
                 self._lose(f"the link failed: {type(exc).__name__}: {exc}")
             await self._redial.wait()
 
-    def _lose(self, reason: str) -> None:
-        self._set(Status("lost", reason))
+    def _lose(self, reason: str, *, mismatch: bool = False) -> None:
+        self._set(Status("lost", reason, mismatch))
         if not self._hold:
             self._asked.lost(reason)
 

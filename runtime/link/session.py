@@ -12,6 +12,9 @@ from runtime.link.transport import READ_BYTES, Transport, Unreachable
 NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
 
+CURE = "install one version at both ends, then stop the runtime there (orbiter-console stop)"
+"""Stands first in what is said of another version: a line may be cut."""
+
 
 class Incompatible(Exception):
     """The runtime is of another version; trying again does not help until it is another one."""
@@ -58,8 +61,7 @@ class Session:
                 self.taken += 1
                 return None
             if exc.error == "bad_message":
-                words = f"this console cannot read what the runtime says ({exc}): are both of one version?"
-                raise Incompatible(words) from exc
+                raise Incompatible(f"{CURE}: what it says cannot be read: {exc}") from exc
             raise
         if message.t in p.STREAM:
             self.taken += 1
@@ -109,8 +111,8 @@ def hello_in(line: bytes) -> p.Hello | None:
 def _compatible(hello: p.Hello) -> p.Hello:
     if hello.proto != p.PROTO:
         raise Incompatible(
-            f"the runtime ({hello.program or 'of another version'}) speaks protocol {hello.proto}, this console "
-            f"{p.PROTO}: stop it (orbiter-console stop) and open the console again"
+            f"{CURE}: it ({hello.program or 'of another version'}) speaks protocol {hello.proto}, "
+            f"this console {p.PROTO}"
         )
     return hello
 

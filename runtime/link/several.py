@@ -59,9 +59,10 @@ class SeveralClients:
             for name, client in self.clients.items()
             if client.status.phase != "connected"
         )
+        mismatch = all(client.status.mismatch for client in self._lost())
         for phase in _WORST:
             if phase in found:
-                return Status(phase, away)
+                return Status(phase, away, phase == "lost" and mismatch)
         return Status("closed")
 
     @property

@@ -31,19 +31,23 @@ Phase = Literal["connecting", "connected", "lost", "closed"]
 
 @dataclass(slots=True, frozen=True)
 class Status:
-    """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line."""
+    """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line.
+    `mismatch`: there is one, of another version: to bring it back is of no use.
+    """
 
     phase: Phase
     reason: str = ""
+    mismatch: bool = False
 
 
 @dataclass(slots=True, frozen=True)
 class Quality:
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
-    `stalled`: for how many seconds nothing has come though an answer is due.
+    `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there.
     """
 
     host: str
     phase: Phase
     round_trip: float = 0.0
     stalled: int = 0
+    role: p.Role = "operator"
