@@ -9,8 +9,8 @@ from screens.layout import Span, Spans, joined, span
 from screens.views.groups import GROUP, Waiting
 from screens.views.looks import Looks
 from screens.views.prompt import KEYS, choices, question_lines, title_line
-from screens.views.runs import progress, title_of
-from screens.words import age, cost, elapsed, tokens
+from screens.views.runs import pace_facts, progress, title_of
+from screens.words import age, cost, elapsed
 
 
 def preview_lines(
@@ -78,8 +78,7 @@ def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
         ("swarm", looks.line(summary.ref, 200)),
         ("began", _ago(age(summary.created_at, looks.now))),
         ("took", elapsed(summary.created_at, summary.updated_at, looks.now)),
-        ("steps", str(summary.steps) if summary.steps else ""),
-        ("tokens", tokens(summary.input_tokens, summary.output_tokens)),
+        *pace_facts(summary, looks),
         ("cost", cost(summary.cost_usd)),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts if value]

@@ -118,6 +118,38 @@ def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
     )
 
 
+def time_left(summary: Summary, now: datetime) -> str:
+    """In its largest unit; empty where it cannot be told."""
+    if summary.state != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
+        return ""
+    so_far = now - summary.created_at
+    whole = so_far / summary.members_done * (summary.members - summary.members_done)
+    return age(now - whole, now).replace("now", "10s")
+
+
+def pace_facts(summary: Summary, looks: Looks) -> tuple[tuple[str, str], ...]:
+    """How fast a run goes: on average up to the last thing that happened in it, once that took a minute; and what is
+    left, where its parts are known. How many steps a team or a handoff takes nobody knows before, and so it is said.
+    """
+    used, minutes = summary.input_tokens + summary.output_tokens, 0.0
+    if summary.created_at is not None and summary.updated_at is not None:
+        minutes = (summary.updated_at - summary.created_at).total_seconds() / 60
+    left, rest = time_left(summary, looks.now), summary.members - summary.members_done
+    if left:
+        left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
+    elif summary.state == "running" and not summary.members:
+        left = "not known: how many steps it takes shows as it goes"
+    return (
+        ("steps", _with_rate(count(summary.steps), summary.steps, minutes) if summary.steps else ""),
+        ("tokens", _with_rate(count(used), used, minutes) if used else ""),
+        ("left", left),
+    )
+
+
+def _with_rate(total: str, number: int, minutes: float) -> str:
+    return f"{total}, {count(round(number / minutes))} a minute" if minutes >= 1 else total
+
+
 def head_line(state: RunState, looks: Looks) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
     nodes = {name: number for name, number in state.counts.items() if number > 0}
@@ -143,4 +175,8 @@ def outcome_lines(state: RunState, looks: Looks) -> list[Spans]:
     for title, text, ink in (("Error", state.error, "state-failed"), ("Output", state.output, "ink")):
         if text:
             lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
+    if not state.terminal:
+        facts = [(name, value) for name, value in pace_facts(state.summary(), looks) if value]
+        lines += [(), span("So far", "ink-accent", bold=True)] if facts else []
+        lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts]
     return lines

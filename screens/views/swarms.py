@@ -19,6 +19,7 @@ from screens.views.runs import (
     progress,
     run_values,
     since_of,
+    time_left,
     title_of,
 )
 from screens.views.trends import BARS, Trends, sparkline
@@ -178,15 +179,6 @@ def progress_bar(summary: Summary, looks: Looks) -> Spans:
     return (*bar, *span(f" ~{left}", "ink-muted")) if left else bar
 
 
-def time_left(summary: Summary, now: datetime) -> str:
-    """In its largest unit; empty where it cannot be told."""
-    if summary.state != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
-        return ""
-    so_far = now - summary.created_at
-    whole = so_far / summary.members_done * (summary.members - summary.members_done)
-    return age(now - whole, now).replace("now", "10s")
-
-
 def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where: Callable[[str], str]) -> list[Spans]:
     """What is known of a swarm, for the pane beside the list."""
     runs = [summaries[run_id] for run_id in runs_of(key, summaries, where)]
@@ -211,7 +203,10 @@ def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where:
         ("took", span(f"{_took(ended[-1], looks)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
-    return [*lines, (), (Span("s ", "ink-key"), Span("starts another run of it", "ink-muted"))]
+    start = looks.key("swarms.start", "s")
+    return (
+        [*lines, (), (Span(f"{start} ", "ink-key"), Span("starts another run of it", "ink-muted"))] if start else lines
+    )
 
 
 def _took(summary: Summary, looks: Looks) -> str:

@@ -25,6 +25,7 @@ from screens.start import StartScreen
 from screens.swarms import SwarmsScreen
 from screens.views.looks import Looks
 from screens.views.memory import Memory
+from screens.views.runs import pace_facts, time_left
 from screens.views.sort import Sort
 from screens.views.start import BadLimits, known_refs, limits_of, suggested
 from screens.views.swarms import (
@@ -35,7 +36,6 @@ from screens.views.swarms import (
     short_names,
     swarm_lines,
     swarm_rows,
-    time_left,
 )
 from screens.views.trends import BARS, STEP, Trends, sparkline
 from tests.screens.desk import Desk
@@ -127,6 +127,21 @@ def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_not
     trends.look(used(5_160), START + timedelta(seconds=STEP * 3))
     trends.look({}, START + timedelta(seconds=STEP * 60))
     assert trends.of("r") == ()
+
+
+def test_how_fast_a_run_goes_is_said_and_what_is_left_only_where_it_is_known() -> None:
+    known, team = workflow(1, 2), workflow(2, 2, mode="team")
+    assert dict(pace_facts(known.state.summary(), Looks(known.at))) == {
+        "steps": "2, 1 a minute",
+        "tokens": "2.0k, 1.0k a minute",
+        "left": "about 2m, if the other 2 of 4 parts take as long",
+    }
+    team_summary = team.state.summary().model_copy(update={"members": 0, "members_done": 0})
+    assert dict(pace_facts(team_summary, Looks(team.at)))["left"].startswith("not known")
+    for state in ("waiting", "completed", "frozen"):
+        assert dict(pace_facts(team_summary.model_copy(update={"state": state}), Looks(team.at)))["left"] == ""
+    young = team_summary.model_copy(update={"updated_at": team_summary.created_at})
+    assert dict(pace_facts(young, Looks(team.at)))["steps"] == "2", "no rate is made of a moment"
 
 
 def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None:
@@ -391,7 +406,7 @@ async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing()
     async with showing(SwarmsScreen) as (pilot, desk):
         desk.status = Status("lost", "the runtime went away")
         await pilot.press("s")
-        await until(pilot, lambda: "No runtime: the runtime went away" in text_of(pilot))
+        await until(pilot, lambda: "No runtime, b outside of here" in text_of(pilot))
         await pilot.press(*"typo.py:x", "ctrl+s")
         await pilot.pause()
         assert "typo.py:x" in text_of(pilot)
