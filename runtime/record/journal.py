@@ -33,6 +33,10 @@ class Ambiguous(JournalError):
     """What was named by a beginning of its id could be several."""
 
 
+class NewerJournal(JournalError):
+    """A newer program wrote it: nothing is wrong with the file."""
+
+
 class Unrecordable(JournalError):
     """An event of one run cannot be written, or read, however healthy the store is: that run is at fault alone."""
 

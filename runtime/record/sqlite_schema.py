@@ -17,7 +17,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record.events import WORKSPACE
-from runtime.record.journal import JournalError, Unrecordable
+from runtime.record.journal import JournalError, NewerJournal, Unrecordable
 from runtime.record.sqlite_hop import Hop
 
 SCHEMA_VERSION = 1
@@ -138,7 +138,7 @@ async def prepare(
     """Bring the file to `version` in one transaction, or raise `JournalError` if that cannot be."""
     found = await _version(connection, path)
     if found > version:
-        raise JournalError(
+        raise NewerJournal(
             f"{path} was written by a newer program (schema {found}, this one knows {version}): update orbiter-console"
         )
     if readonly:

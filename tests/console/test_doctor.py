@@ -126,6 +126,18 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_and_doctor(tmp_path
         daemon.stop(state_dir)
 
 
+def test_a_journal_of_a_newer_program_is_not_called_broken(tmp_path: Path) -> None:
+    state_dir = tmp_path / ".orbiter"
+    state_dir.mkdir()
+    with closing(sqlite3.connect(state_dir / "journal.db")) as file:
+        file.execute("PRAGMA user_version = 9999")
+    told = Program(tmp_path, {"HOME": str(tmp_path)})("doctor")
+    assert told.returncode == 1
+    assert "written by a newer program" in told.stdout
+    assert "nothing is wrong with the file: update the program" in told.stdout
+    assert "restore a backup" not in told.stdout
+
+
 def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_writes_it(tmp_path: Path) -> None:
     state_dir = tmp_path / ".orbiter"
 

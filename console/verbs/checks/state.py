@@ -15,7 +15,7 @@ from console.verbs.checks.finding import Finding, World
 from runtime.link.program import program as our_program
 from runtime.record import events as ev
 from runtime.record import lock, sqlite_loss
-from runtime.record.journal import JournalError
+from runtime.record.journal import JournalError, NewerJournal
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.sqlite_schema import SCHEMA_VERSION
 from runtime.work import daemon, sockets
@@ -113,6 +113,9 @@ def journal(world: World) -> Iterator[Finding]:
     try:
         size = f"{path.stat().st_size // 1024:,} KiB"
         found, wrong, lost = asyncio.run(_read(path))
+    except NewerJournal as exc:
+        yield Finding("journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another")
+        return
     except JournalError as exc:
         yield Finding("journal", "fail", str(exc), advice)
         return
