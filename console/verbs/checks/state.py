@@ -114,7 +114,9 @@ def journal(world: World) -> Iterator[Finding]:
         size = f"{path.stat().st_size // 1024:,} KiB"
         found, wrong, lost = asyncio.run(_read(path))
     except NewerJournal as exc:
-        yield Finding("journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another")
+        yield Finding(
+            "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
+        )
         return
     except JournalError as exc:
         yield Finding("journal", "fail", str(exc), advice)
