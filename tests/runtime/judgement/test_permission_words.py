@@ -39,7 +39,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=400)
 @given(path=paths)
 def test_no_path_leads_out_of_a_granted_folder(tree: Path, path: str) -> None:
     (need,) = needs_of(["fs.write:{path}"], {"path": f"in/{path}"}, root=str(tree))
@@ -52,7 +52,7 @@ def test_no_path_leads_out_of_a_granted_folder(tree: Path, path: str) -> None:
     assert needs_of(["fs.write:{path}"], used, root=str(tree)) == (need,)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(pattern=paths, path=paths)
 def test_a_pattern_that_goes_through_a_link_is_no_wider_than_where_it_leads(
     tree: Path, pattern: str, path: str
