@@ -48,8 +48,8 @@ class AttemptLine(BaseModel):
     wait_source: str = ""
 
     def sentence(self) -> str:
-        waited = f"; then waited {self.wait_s:.1f}s ({self.wait_source})" if self.wait_s is not None else ""
-        return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{waited}"
+        pause = f"; then a pause of {self.wait_s:.1f}s ({self.wait_source})" if self.wait_s is not None else ""
+        return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{pause}"
 
 
 class Report(BaseModel):
@@ -205,7 +205,7 @@ def build(state: RunState, opened: IncidentOpened) -> Report:
         waits_for=tuple(waiters(state, opened.node_id)),
         question=opened.question,
         deadline=opened.deadline,
-        at_deadline=_at_deadline(opened),
+        at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
         options=opened.options,
         safe=opened.safe,
         why_no_retry="" if any(found.id == "retry" for found in opened.options) else why_no_retry(opened.fault),

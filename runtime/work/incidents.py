@@ -112,7 +112,7 @@ def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         fault=trouble.fault,
         error_type=error_type,
         message=redact(trouble.message, masked) if masked else trouble.message,
-        traceback=redact(_traceback(trouble.error), masked),
+        traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
         causes=tuple(redact(link, masked) for link in chain_of(trouble.error)),
         fingerprint=fingerprint.fingerprint(trouble.fault, trouble.message, place),
         options=offered,

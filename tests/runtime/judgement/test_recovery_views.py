@@ -402,6 +402,10 @@ def test_the_report_says_what_happens_at_the_deadline() -> None:
     report = build(fold([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
     assert report.at_deadline == "Abort execution (abort), without anybody's answer, at 2026-11-20 12:01:00 UTC"
     assert "At The Deadline: Abort execution" in report.text()
+    # Of what is answered nothing happens by itself any more.
+    answered = ev.IncidentAnswered(run_id="r1", incident_id="i1", revision=1, option="retry", by=ev.Actor(name="ada"))
+    later = build(fold([ev.RunCreated(run_id="r1", ref="x:y"), found, answered]), found)
+    assert later.at_deadline == ""
 
 
 def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:

@@ -166,6 +166,7 @@ async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("quiz_secret")
         incident = await only(bench, run)
+        assert incident.opened.traceback == "", "a question is no failure of anybody's code"
         with pytest.raises(BadCommand, match="given with input"):
             await bench.desk.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
         await bench.answer(incident, "input", value="correct horse battery")
