@@ -8,10 +8,11 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from benchmarks import Ratio
-from runtime.record.state import Summary
+from runtime.record.summary import Summary
 from screens.listing import Listing
 from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
@@ -94,7 +95,7 @@ def _frames(frame: Frame, frames: int, *, remembered: bool) -> list[float]:
         now += timedelta(seconds=0.1)
         for changed in range(CHANGED):
             key = f"run-{(number * CHANGED + changed) % RUNS}"
-            runs[key] = runs[key].model_copy(update={"steps": number + 1})
+            runs[key] = replace(runs[key], steps=number + 1)
         began = time.perf_counter()
         frame(runs, Looks(now), memory if remembered else Memory())
         times.append(time.perf_counter() - began)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.color import ColorSystem
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -28,6 +29,7 @@ from console.lenient import read_leniently
 from console.mishaps import RobustApp
 from console.preferences import Preferences
 from console.suspending import Suspendable
+from console.sweeping import Sweeper
 from console.terminal import has_title
 from console.workspace import workspace
 from screens.history import History, Visit
@@ -80,11 +82,13 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         governor: Governor | None = None,
         preferences: Preferences | None = None,
         digest: bool = False,
+        at_once: bool = False,
     ) -> None:
         """A `session` that is a function is called in a thread, once the first frame stands; `opening` is what that
-        frame says meanwhile. `run_id` is opened at once, over the inbox. A `governor` is told how the terminal takes
-        what is written. `theme` is one of `shelf`, which has the built-in ones if it is not given. With `digest` the
-        operator is told what happened since they looked the last time, and that they look now is noted.
+        frame says meanwhile. With `at_once` it takes no time, and nothing is painted before it. `run_id` is opened at
+        once, over the inbox. A `governor` is told how the terminal takes what is written. `theme` is one of `shelf`,
+        which has the built-in ones if it is not given. With `digest` the operator is told what happened since they
+        looked the last time, and that they look now is noted.
 
         Raises:
             ThemeError: there is no such theme, or its file cannot be used.
@@ -103,6 +107,8 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         self.mouse: bool | None = None
         """Whether the mouse is taken, if it is known."""
         self._digest = digest
+        self._at_once = at_once
+        self._sweeper = Sweeper()
         self._herald: Herald | None = None
         self._herald_timer: Timer | None = None
         if self.preferences.keymap is not None:
@@ -130,16 +136,28 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
             self.set_interval(TICK, self._save_colours)
-        if callable(self._session):
-            self.call_after_refresh(self._open)
-        else:
+            self.set_interval(TICK, self._sweeper.look)
+        if not callable(self._session):
             self._show()
+        elif self._at_once:
+            self.call_next(self._open_at_once)
+        else:
+            self.call_after_refresh(self._open)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self._sweeper.pressed()
+        await super().on_event(event)
 
     def _save_colours(self) -> None:
         """While the terminal's link is slow, 256 colours do: each costs half the bytes of one in 24 bits."""
         assert self.governor is not None
         wanted = self._colours if self.governor.quality == "good" else min(self._colours, ColorSystem.EIGHT_BIT)
         self.console._color_system = wanted
+
+    async def _open_at_once(self) -> None:
+        with self.batch_update():  # the first frame is the first screen's
+            await self._open()
 
     async def _open(self) -> None:
         assert callable(self._session)
@@ -169,8 +187,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         if isinstance(link, LinkClient | SeveralClients):
             link.start()
         self.call_after_refresh(self._listen)
-        if self._digest:
-            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
 
     def _settings(self) -> Sequence[Setting]:
         from console.settings import settings
@@ -190,6 +206,10 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         )
         self.session.link.subscribe(self._ring)
         self._ring()
+        if self._digest:
+            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
+        if self.governor is not None:
+            self._sweeper.begin()
 
     async def _tell_digest(self) -> None:
         """Once there is a runtime to ask."""
@@ -300,9 +320,9 @@ class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
         self._stood = replace(self.history)
 
     def _screen_of(self, visit: Visit, incident_id: str) -> LinkedScreen:
-        from screens.run import RunScreen
-
         if not visit.place:
+            from screens.run import RunScreen  # with all that a run is read with: the lists do without
+
             return RunScreen(self.session, visit.run_id, incident_id)
         place = PLACES[visit.place]
         if visit.run_id:

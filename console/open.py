@@ -29,6 +29,7 @@ _TEXTUAL = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
     "TEXTUAL_SMOOTH_SCROLL": "0",
     "ESCDELAY": "50",
+    "TEXTUAL_FPS": "120",  # how soon a key may be painted after something else was: what changes by itself has its pace
 }
 _SLOW_LINE = {"TEXTUAL_FPS": "15"}
 
@@ -65,15 +66,19 @@ def open_console(
 
             return client(stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport())
 
-        def in_background() -> Link:
-            from runtime.link.transport import local_transport
+        from runtime.link.transport import local_transport
 
-            transport = local_transport(place.state, workspace=place.root, settings=given)
-            asyncio.run(transport.revive())
+        transport = local_transport(place.state, workspace=place.root, settings=given)
+        there = not embedded and transport.call_ahead()
+
+        def in_background() -> Link:
+            if not there:
+                asyncio.run(transport.revive())
             return client(transport)
 
         return show(
             in_here if embedded else in_background,
+            at_once=there,
             run_id=run_id,
             mouse=mouse,
             theme=theme,
@@ -85,9 +90,8 @@ def open_console(
 def client(transport: Transport, host: str = "") -> LinkClient:
     """A console's end of the link on a way to a runtime; `host` is what it is called, if it is elsewhere."""
     from runtime.link.client import LinkClient
-    from runtime.link.program import program
 
-    return LinkClient(transport, program=program(), host=host)
+    return LinkClient(transport, host=host)
 
 
 def show(
@@ -99,10 +103,12 @@ def show(
     preferences: Preferences | None = None,
     goes_on: bool = True,
     opening: str = "looking for the runtime of this workspace",
+    at_once: bool = False,
 ) -> int:
     """Run the app on the link that `way` gives, which is called when the first frame stands; the exit code.
 
-    `goes_on`: the runs outlive the console. Raises what `way` does.
+    `at_once`: `way` takes no time, and the first frame is that of the first screen. `goes_on`: the runs outlive the
+    console. Raises what `way` does.
     """
     gc.disable()  # loading makes no garbage, only work for whoever looks for it; `attach` ends this
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
@@ -117,8 +123,8 @@ def show(
 
     def session() -> Session:
         from screens.glyphs import ASCII, UNICODE
+        from screens.keynames import KEYS
         from screens.link import Session
-        from screens.views.prompt import KEYS
 
         glyphs = UNICODE if unicode else ASCII
         letters = preferred.keymap.letters() if preferred.keymap is not None else KEYS
@@ -135,6 +141,7 @@ def show(
         governor=governor,
         preferences=preferred,
         digest=True,
+        at_once=at_once,
     )
     wanted = preferred.mouse if mouse is None else mouse
     app.mouse = mouse_by_default(os.environ) if wanted is None else wanted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.binding import Binding
 
-from runtime.record.state import RUN_TERMINAL, Summary
+from runtime.record.summary import RUN_TERMINAL, Summary
 from screens.batch import BatchScreen
 from screens.keynames import UNBOUND, in_words
 from screens.messages import ChooseTheme, OpenPlace, OpenRun

@@ -12,10 +12,9 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
 from runtime.judgement.options import LABELS
-from screens.keynames import PLACES, UNBOUND
+from screens.keynames import KEYS, PLACES, UNBOUND
 from screens.layout import Span, Spans, span
 from screens.views.looks import Looks
-from screens.views.prompt import KEYS
 from screens.widgets.livepage import LivePage
 
 _KEY_WIDTH = 16

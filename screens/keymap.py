@@ -14,8 +14,7 @@ from textual.dom import DOMNode
 import screens
 from runtime.judgement.options import LABELS
 from screens.help import DECISIONS
-from screens.keynames import PLACES
-from screens.views.prompt import KEYS
+from screens.keynames import KEYS, PLACES
 
 LONGER: Final = "decision.grant_longer"
 """Its key is always the capital letter of the grant's (DESIGN: standing grants take the capital letter)."""

@@ -67,6 +67,24 @@ def together(one: str, other: str) -> bool:
 
 _WORDS: Final = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 
+KEYS: Final = {
+    "retry": "r",
+    "wait_retry": "u",
+    "switch_model": "m",
+    "edit": "e",
+    "input": "i",
+    "grant": "g",
+    "deny": "d",
+    "result": "v",
+    "skip": "s",
+    "accept": "c",
+    "extend": "x",
+    "reset": "t",
+    "acknowledge": "o",
+    "abort": "a",
+}
+"""One key for each option; a standing grant is the capital letter. None of them moves a cursor anywhere."""
+
 UNBOUND: Final = "<none>"
 """What Textual is told is the key of an action that has none: no terminal sends it."""
 

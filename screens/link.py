@@ -6,21 +6,24 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.link.client import Quality, Status
-from runtime.link.protocol import Role
-from runtime.link.view import StreamedText
-from runtime.record.events import GrantAdded
-from runtime.record.state import RunState, Summary
 from screens.glyphs import UNICODE, Glyphs
 from screens.governor import Governor
+from screens.keynames import KEYS
 from screens.listing import Order
 from screens.views.attention import in_order
 from screens.views.groups import Waiting
 from screens.views.looks import Looks
-from screens.views.prompt import KEYS
-from screens.views.settings import Setting
+
+if TYPE_CHECKING:
+    from runtime.link.client import Quality, Status
+    from runtime.link.told import Role
+    from runtime.link.view import StreamedText
+    from runtime.record.events import GrantAdded
+    from runtime.record.state import RunState
+    from runtime.record.summary import Summary
+    from screens.views.settings import Setting
 
 NOTICES = 500
 """Lines that were said and can be read again."""

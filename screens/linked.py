@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,11 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client import LinkLost
-from screens.help import HelpScreen, help_lines
 from screens.layout import Span, Spans, joined, span
 from screens.link import Link, Said, Session
 from screens.messages import GoStep, OpenHome, OpenPlace, OpenRun
@@ -251,7 +249,7 @@ class LinkedScreen(TakenScreen):
         if action == "revive":
             return self.link.status.phase == "lost" and not self.link.status.mismatch
         if action == "login":  # before any other meaning of its key, but not of a letter that is typed
-            return self.link.asks and not isinstance(self.focused, Input | TextArea)
+            return self.link.asks and not (self.focused is not None and self.focused.check_consume_key("r", "r"))
         if action == "up":
             return bool(self.came_from)
         return True
@@ -270,8 +268,14 @@ class LinkedScreen(TakenScreen):
         self.app.exit()
 
     def action_help(self) -> None:
-        lines = help_lines(self, self.session.letters, self.deciding)
-        self.app.push_screen(HelpScreen(lines, self.session.looks()))
+        from screens.help import help_lines  # not before the first screen is painted
+
+        self._read(help_lines(self, self.session.letters, self.deciding), "Keys")
+
+    def _read(self, lines: Sequence[Spans], title: str) -> None:
+        from screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(lines, self.session.looks(), title))
 
     def action_palette(self) -> None:
         """Everything that can be done here, by name."""
@@ -350,14 +354,14 @@ class LinkedScreen(TakenScreen):
             (Span(f"{said.at:%H:%M:%S}  ", "ink-muted"), Span(looks.line(said.text, 1000), f"severity-{said.severity}"))
             for said in reversed(self.session.said)
         ]
-        self.app.push_screen(HelpScreen(lines or [span("Nothing was said yet.", "ink-muted")], looks, "Notices"))
+        self._read(lines or [span("Nothing was said yet.", "ink-muted")], "Notices")
 
     def action_digest(self) -> None:
         """What happened while the operator was away."""
         looks, away = self.session.looks(), self.session.away
         lines = [span(looks.line(text, 400)) for text in (away.line.partition(":")[0], *away.sentences) if text]
         nothing = [span("Nothing that is known of.", "ink-muted")]
-        self.app.push_screen(HelpScreen(lines or nothing, looks, "While you were away"))
+        self._read(lines or nothing, "While you were away")
 
     async def revive(self) -> None:
         """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""

@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from runtime.link.client import LinkError
-from runtime.record.state import Summary
-from screens.batch import BatchScreen
+from runtime.record.summary import Summary
 from screens.layout import Spans
 from screens.listscreen import ListScreen
 from screens.views.batch import Came, Item
@@ -114,6 +113,8 @@ class RunListScreen(ListScreen):
 
         async def act(run_id: str) -> None:
             await self.link.command(verb, run_id=run_id)
+
+        from screens.batch import BatchScreen  # not before the first list is painted
 
         title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
         self.app.push_screen(BatchScreen(self.session, title, items, act, done=done, question=question))

@@ -35,7 +35,7 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
         found = await journal.runs(limit, states=states) if journal is not None else []
     if as_json:
         for summary in found:
-            emit(summary)
+            emit(summary.plain())
     elif found:
         table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
     else:
@@ -90,7 +90,7 @@ async def show(run: str, *, path: str, as_json: bool) -> int:
 def as_object(state: RunState) -> dict[str, Any]:
     """A run with its nodes and incidents, as JSON: ids are `id`, states are `state`."""
     return {
-        **state.summary().model_dump(mode="json"),
+        **state.summary().plain(),
         "input": state.input,
         "output": state.output,
         "error": state.error,

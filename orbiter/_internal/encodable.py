@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, to_json
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -36,6 +36,8 @@ def json_of(model: BaseModel, **options: Any) -> str:
     Raises:
         PydanticSerializationError: it holds what JSON cannot.
     """
+    from pydantic_core import PydanticSerializationError, to_json  # whoever has a model has loaded it
+
     try:
         return model.model_dump_json(**options)
     except PydanticSerializationError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.link import protocol as p
 from runtime.link.asked import Asked, Pending
@@ -26,9 +26,12 @@ from runtime.link.session import Incompatible, Session, greeting
 from runtime.link.signal import Signal
 from runtime.link.status import CommandRefused, LinkError, LinkLost, Phase, Quality, Status
 from runtime.link.transport import Streams, Transport, Unreachable
-from runtime.link.view import Gap, StreamedText, View, WatchedView
-from runtime.record.events import GrantAdded
-from runtime.record.state import RunState, Summary
+from runtime.link.view import Gap, StreamedText, View
+
+if TYPE_CHECKING:
+    from runtime.record.events import GrantAdded
+    from runtime.record.state import RunState
+    from runtime.record.summary import Summary
 
 __all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "Phase", "Quality", "Status"]
 
@@ -159,6 +162,8 @@ class LinkClient:
         """Be told of this run. Counted: it ends with as many `unwatch`."""
         self._watching[run_id] = self._watching.get(run_id, 0) + 1
         if self._watching[run_id] == 1:
+            from runtime.link.watching import WatchedView  # with the vocabulary of events, which lists do without
+
             self._view.runs[run_id] = WatchedView()
             self._send(p.Watch(run_id=run_id))
 

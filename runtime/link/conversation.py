@@ -99,13 +99,13 @@ class Conversation:
 
     def _told_apart(self, message: p.FromRuntime) -> None:
         match message:
+            case p.Pong():  # before those that would be loaded with the rest of the vocabulary
+                self._round_trip.answered(message.id)
+                self._asked.answered(message)
             case p.Reply():
                 self._asked.replied(message)
             case p.Refused():
                 self._refused(message)
-            case p.Pong():
-                self._round_trip.answered(message.id)
-                self._asked.answered(message)
 
     def _refused(self, message: p.Refused) -> None:
         if message.error == "proto":

@@ -51,7 +51,7 @@ class Session:
         """
         try:
             message = p.from_runtime(line)
-            if isinstance(message, p.Part):
+            if message.t == "part":
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None

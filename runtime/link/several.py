@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runtime.link import protocol as p
 from runtime.link.client import LinkClient, LinkError, LinkLost, Phase, Quality, Status
+from runtime.link.told import Inboxed, Role
 from runtime.link.view import StreamedText
-from runtime.record.events import GrantAdded
-from runtime.record.state import RunState, Summary
+
+if TYPE_CHECKING:
+    from runtime.record.events import GrantAdded
+    from runtime.record.state import RunState
+    from runtime.record.summary import Summary
 
 ACTS = frozenset({"freeze", "thaw", "looked"})
 ALL = ACTS | {"ledger", "audit", "digest", "grants", "runs"}
@@ -40,7 +43,7 @@ class SeveralClients:
         return {key: row for client in self.clients.values() for key, row in client.summaries.items()}
 
     @property
-    def incidents(self) -> Mapping[str, p.Inboxed]:
+    def incidents(self) -> Mapping[str, Inboxed]:
         return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
 
     @property
@@ -71,7 +74,7 @@ class SeveralClients:
         return tuple(client.position for client in self.clients.values())
 
     @property
-    def role(self) -> p.Role:
+    def role(self) -> Role:
         """`viewer` if no host lets us do more; where only some do, the others refuse."""
         return "viewer" if all(client.role == "viewer" for client in self.clients.values()) else "operator"
 

@@ -6,10 +6,12 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from runtime.work import daemon, sockets
-from runtime.work.environment import UnusableEnvironment
+from runtime.work import sockets
+
+if TYPE_CHECKING:
+    from runtime.work.daemon import Running
 
 READ_BYTES = 64 * 1024
 BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
@@ -91,13 +93,24 @@ class UnixTransport:
         self._state_dir = state_dir
         self._role: sockets.Role = role
         self._reviver = reviver
+        self._dialled: socket.socket | None = None
 
     def login(self, *, start: bool = False) -> None:
         return None
 
-    async def connect(self) -> Streams:
+    def call_ahead(self) -> bool:
+        """Dial now, for the next `connect`; False if nobody answers, for a reason that `connect` will find again."""
         try:
-            sock = await asyncio.to_thread(sockets.dial, self._state_dir, self._role)
+            self._dialled = sockets.dial(self._state_dir, self._role)
+        except OSError:
+            return False
+        return True
+
+    async def connect(self) -> Streams:
+        sock, self._dialled = self._dialled, None
+        try:
+            if sock is None:
+                sock = await asyncio.to_thread(sockets.dial, self._state_dir, self._role)
         except sockets.NoRuntime as exc:
             raise Unreachable(exc.strerror or str(exc), gone=True) from exc
         except OSError as exc:
@@ -107,6 +120,8 @@ class UnixTransport:
     async def revive(self) -> None:
         if self._reviver is None:
             raise Unreachable("start a runtime with: orbiter-console serve", gone=True)
+        from runtime.work.environment import UnusableEnvironment  # with what starts one: most consoles find one
+
         try:
             await self._reviver()
         except (OSError, UnusableEnvironment) as exc:
@@ -119,7 +134,8 @@ class UnixTransport:
         return None
 
     async def close(self) -> None:
-        return None
+        if self._dialled is not None:
+            self._dialled.close()
 
 
 def local_transport(  # the arguments of `runtime.work.daemon.ensure_runtime`
@@ -135,7 +151,9 @@ def local_transport(  # the arguments of `runtime.work.daemon.ensure_runtime`
     Opening a console is `await transport.revive()`, then a `LinkClient` on it.
     """
 
-    def ensure() -> daemon.Running:
+    def ensure() -> Running:
+        from runtime.work import daemon
+
         return daemon.ensure_runtime(
             state_dir, workspace=workspace, python=python, env_file=env_file, settings=settings
         )

@@ -170,7 +170,7 @@ def journal_verbs(journal: Journal) -> dict[str, Verb]:
         return [_json(event) for event in found]
 
     async def runs(args: RunsArgs, _asked: Asked) -> list[Any]:
-        return [_json(found) for found in await journal.runs(args.limit, states=args.states)]
+        return [found.plain(brief=True) for found in await journal.runs(args.limit, states=args.states)]
 
     async def incident(args: IncidentArgs, _asked: Asked) -> dict[str, Any]:
         found = await journal.incident(args.incident_id)

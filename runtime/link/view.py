@@ -6,17 +6,15 @@ overtook it) changes nothing, and what leaves a gap is noticed and asked for ane
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from runtime.link import protocol as p
-from runtime.link.watched import Restoring
-from runtime.record import events as ev
-from runtime.record.state import RunState, Summary
-
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from runtime.link import protocol as p
+    from runtime.link.told import Changed, Inboxed, Snapshot, Why
+    from runtime.link.watching import WatchedView
+    from runtime.record.events import GrantAdded
+    from runtime.record.summary import Summary
 
 
 class Gap(Exception):
@@ -32,16 +30,6 @@ class StreamedText:
     reasoning: str = ""
 
 
-@dataclass(slots=True)
-class WatchedView:
-    """A run that the console watches. `state` is None until it was told; `problem` says why it cannot be."""
-
-    state: RunState | None = None
-    problem: str = ""
-    texts: dict[str, StreamedText] = field(default_factory=dict)
-    coming: Restoring = field(default_factory=Restoring)
-
-
 class View:
     """See the module. `epoch` and `position` are where it stands."""
 
@@ -49,25 +37,25 @@ class View:
         self.epoch = ""
         self.position = 0
         self.summaries: dict[str, Summary] = {}
-        self.incidents: dict[str, p.Inboxed] = {}
-        self.grants: dict[str, ev.GrantAdded] = {}
+        self.incidents: dict[str, Inboxed] = {}
+        self.grants: dict[str, GrantAdded] = {}
         self.runs: dict[str, WatchedView] = {}
-        self.snapshots: list[p.Why] = []
+        self.snapshots: list[Why] = []
         """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
-        self._parts: list[p.Snapshot] = []
+        self._parts: list[Snapshot] = []
 
     def cut(self) -> None:
         """The connection ended: halves of snapshots are worth nothing."""
         self._parts.clear()
         for run in self.runs.values():
-            run.coming = Restoring()
+            run.cut()
 
     def last_seq(self, run_id: str) -> int:
         """The last event that is known of a watched run."""
         run = self.runs.get(run_id)
-        return run.state.last_seq if run is not None and run.state is not None else 0
+        return run.last_seq if run is not None else 0
 
-    def snapshot(self, message: p.Snapshot, epoch: str) -> None:
+    def snapshot(self, message: Snapshot, epoch: str) -> None:
         """Take a part of the picture in; the last one makes it valid."""
         self._parts.append(message)
         if message.more:
@@ -79,7 +67,7 @@ class View:
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
 
-    def changed(self, message: p.Changed) -> None:
+    def changed(self, message: Changed) -> None:
         """Take a change of the picture in. Raises `Gap`."""
         if message.position <= self.position:
             return
@@ -97,53 +85,15 @@ class View:
 
     def run_snapshot(self, message: p.RunSnapshot) -> None:
         """Take a part of a run's state in."""
-        run = self.runs.get(message.run_id)
-        if run is None:
-            return
-        try:
-            state = run.coming.add(message)
-        except ValidationError as exc:
-            log.exception("run %s", message.run_id)
-            run.problem = f"this program cannot read the run: {exc.errors(include_url=False)[0]['msg']}"
-            run.coming = Restoring()
-            return
-        if state is not None:
-            run.state, run.problem, run.coming = state, "", Restoring()
-            run.texts.clear()
+        if (run := self.runs.get(message.run_id)) is not None:
+            run.snapshot(message)
 
     def event(self, message: p.RunEvent) -> bool:
         """Take an event of a run in; False if events before it are missing."""
         run = self.runs.get(message.run_id)
-        if run is None or run.state is None or message.seq <= run.state.last_seq:
-            return True
-        if message.seq != run.state.last_seq + 1:
-            return False
-        event = _event(message)
-        run.state.apply(event)
-        if isinstance(event, ev.StepEnded):
-            run.texts.pop(event.node_id, None)
-        return True
+        return run is None or run.event(message)
 
     def delta(self, message: p.Delta) -> None:
         """Take a piece of a streamed reply in."""
-        run = self.runs.get(message.run_id)
-        if run is None:
-            return
-        node = run.state.nodes.get(message.node_id) if run.state is not None else None
-        if node is not None and node.terminal:
-            return
-        found = run.texts.get(message.node_id)
-        if found is None or found.attempt < message.attempt:
-            found = run.texts[message.node_id] = StreamedText(message.attempt)
-        have = getattr(found, message.kind)
-        if found.attempt == message.attempt and message.offset <= len(have):
-            setattr(found, message.kind, have[: message.offset] + message.text)
-
-
-def _event(message: p.RunEvent) -> ev.Record:
-    """The event, or what is left of it if this program cannot read it: one odd event must not hide a run."""
-    try:
-        return ev.load_value(message.body)
-    except ValidationError:
-        log.exception("event %d of run %s", message.seq, message.run_id)
-        return ev.UnknownEvent(type=str(message.body.get("type", "?")), run_id=message.run_id, seq=message.seq)
+        if (run := self.runs.get(message.run_id)) is not None:
+            run.delta(message)

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runtime.record import events as ev
-from runtime.record.nodes import TRIES, Incident, Node, NodePhase, Try
+from runtime.record.nodes import TRIES, Incident, Node, Try
+from runtime.record.summary import NodePhase
 from runtime.record.taxonomy import Cause
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What state is made of: nodes, incidents, and the summary that lists show of a run."""
+"""What state is made of: nodes and incidents."""
 
 from __future__ import annotations
 
@@ -6,24 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from runtime.record import events as ev
+from runtime.record.summary import NODE_TERMINAL, NodePhase
 from runtime.record.taxonomy import Classification
 
-FOLD_VERSION = 3
-"""Rises when the same events give another summary; cached summaries of another version are made anew."""
-
-RunPhase = Literal[
-    "queued", "running", "waiting", "frozen", "completed", "degraded", "failed", "interrupted", "aborted"
-]
-NodePhase = Literal[
-    "pending", "running", "retrying", "waiting", "succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"
-]
 NodeKind = Literal["swarm", "group", "agent", "tool", "llm", "value"]
-
-RUN_TERMINAL: frozenset[str] = frozenset({"completed", "degraded", "failed", "interrupted", "aborted"})
-NODE_TERMINAL: frozenset[str] = frozenset({"succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"})
 
 
 @dataclass(slots=True)
@@ -121,37 +108,3 @@ class Node:
     @property
     def terminal(self) -> bool:
         return self.phase in NODE_TERMINAL
-
-
-class Summary(BaseModel):
-    """What lists show of a run, without its tree."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
-    id: str
-    ref: str = ""
-    title: str = ""
-    input: str = ""
-    state: RunPhase = "queued"
-    nodes: dict[str, int] = {}
-    """Nodes by state."""
-    members: int = 0
-    """Members of the outermost workflow or group, each of which has its turn; 0 where that is not known beforehand."""
-    members_done: int = 0
-    """Those of them that have ended."""
-    steps: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    open_incidents: int = 0
-    in_flight: int = 0
-    """Steps whose attempt is under way: a frozen run with any is still freezing."""
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    wake_at: datetime | None = None
-    error: str = ""
-    fold: int = FOLD_VERSION
-
-    @property
-    def freezing(self) -> bool:
-        """Frozen, and not yet still: steps that were in flight come to their end."""
-        return self.state == "frozen" and self.in_flight > 0

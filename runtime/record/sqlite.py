@@ -21,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orbiter._internal.encodable import json_of
 from runtime.record import events as ev
 from runtime.record import sqlite_doctor, sqlite_loss
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
@@ -127,7 +126,7 @@ class SqliteJournal:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
         drafts = [encode(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().do(Create(event.run_id, drafts, json_of(summary, exclude_defaults=True)))
+        result: bool = await self._write().do(Create(event.run_id, drafts, summary.json()))
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
@@ -150,7 +149,7 @@ class SqliteJournal:
     ) -> Awaitable[Sequence[ev.Record]]:
         # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
         try:
-            text = json_of(summary, exclude_defaults=True) if summary is not None else None
+            text = summary.json() if summary is not None else None
             drafts = [encode(event) for event in events]
             return self._write().do(Append(lease, drafts, text, lease.seq if seen is None else seen))
         except JournalError as exc:

@@ -107,7 +107,7 @@ async def rebuild_summaries(reader: Reader, writer: Writer) -> int:
     done = 0
     for run_id, _ in await reader.rows("SELECT id, rid FROM run WHERE rid > 1 ORDER BY rid"):
         state = await reader.fold(run_id)
-        summary = state.summary().model_dump_json(exclude_defaults=True)
+        summary = state.summary().json()
         done += await writer.do(Resummarise(run_id, state.last_seq, summary))
     return done
 

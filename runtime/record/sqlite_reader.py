@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -149,20 +150,19 @@ class Reader:
 
     async def _summary(self, row: Sequence[Any]) -> Summary:
         run_id, state, wake_at, updated_at, text, open_incidents = row
-        cached = Summary.model_validate_json(text) if text else None
+        cached = Summary.of(json.loads(text)) if text else None
         if cached is None or cached.fold != FOLD_VERSION:
             state = await self.fold(run_id)
             cached = state.summary()
-            self.renewed.append(Resummarise(run_id, state.last_seq, cached.model_dump_json(exclude_defaults=True)))
+            self.renewed.append(Resummarise(run_id, state.last_seq, cached.json()))
         # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
-        return cached.model_copy(
-            update={
-                "id": run_id,
-                "state": state,
-                "open_incidents": open_incidents,
-                "wake_at": _instant(wake_at),
-                "updated_at": _instant(updated_at),
-            }
+        return replace(
+            cached,
+            id=run_id,
+            state=state,
+            open_incidents=open_incidents,
+            wake_at=_instant(wake_at),
+            updated_at=_instant(updated_at),
         )
 
     async def incidents(self, run_id: str | None) -> list[OpenIncident]:

@@ -16,19 +16,8 @@ from typing import Any
 from runtime.record import events as ev
 from runtime.record import fold_runs as runs
 from runtime.record import fold_steps as at_node
-from runtime.record.nodes import (
-    FOLD_VERSION,
-    NODE_TERMINAL,
-    RUN_TERMINAL,
-    TRIES,
-    Incident,
-    Node,
-    NodeKind,
-    NodePhase,
-    RunPhase,
-    Summary,
-    Try,
-)
+from runtime.record.nodes import TRIES, Incident, Node, NodeKind, Try
+from runtime.record.summary import FOLD_VERSION, NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
 
 __all__ = [
     "FOLD_VERSION",

@@ -11,9 +11,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from orbiter.models.redact import redact
-from runtime.work.secrets import VAULT
-
 NAME = "runtime.log"
 BYTES = 2 * 1024 * 1024
 KEPT = 3
@@ -26,6 +23,9 @@ class Legible(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
+        from orbiter.models.redact import redact  # whoever only asks where the log is needs none of this
+        from runtime.work.secrets import VAULT
+
         text = redact(super().format(record), VAULT.known())
         if text.isprintable():
             return text

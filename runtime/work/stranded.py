@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -40,7 +41,7 @@ async def strand(
     except Unrecordable:
         old = await journal.summary(lease.run_id)
         if (ended := await _ended_by(journal, lease.run_id)) is not None:
-            summary = old.model_copy(update={"state": "aborted", "open_incidents": 0}) if old is not None else None
+            summary = replace(old, state="aborted", open_incidents=0) if old is not None else None
             await journal.append(lease, [ended], summary=summary)
             return "finished"
         # What a person is told of it is what was last known.
@@ -53,8 +54,8 @@ async def strand(
         await journal.append(lease, told, summary=state.summary())
     else:
         now_open = len(await journal.incidents(lease.run_id)) + 1
-        changed = {"state": "waiting", "open_incidents": now_open, "wake_at": opened.deadline}
-        await journal.append(lease, told, summary=old.model_copy(update=changed))
+        waiting = replace(old, state="waiting", open_incidents=now_open, wake_at=opened.deadline)
+        await journal.append(lease, told, summary=waiting)
     return "stranded"
 
 

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from runtime.record.state import NODE_TERMINAL, Summary
+from runtime.record.summary import NODE_TERMINAL, Summary
 from screens.views.groups import Waiting, alike
 
 

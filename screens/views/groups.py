@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from runtime.record.events import IncidentOpened
+if TYPE_CHECKING:
+    from runtime.record.events import IncidentOpened
 
 GROUP = "group:"
 """What the key of a group's line begins with."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from runtime.judgement.options import words_of
-from runtime.record.events import IncidentOpened
-from runtime.record.state import Summary
+from runtime.record.summary import Summary
 from screens.glyphs import state_ink
 from screens.layout import Row, Spans, joined, span
 from screens.views.groups import Waiting, grouped
@@ -15,6 +14,9 @@ from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.runs import changes_at, is_done, named, run_row
 from screens.words import age, age_ends
+
+if TYPE_CHECKING:
+    from runtime.record.events import IncidentOpened
 
 DONE_SHOWN = 200
 """Finished runs in the list; older ones are found by the command line."""
@@ -135,6 +137,8 @@ def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "")
 
 def what(opened: IncidentOpened, looks: Looks) -> Spans:
     """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
+    from runtime.judgement.options import words_of  # with the vocabulary of events, which runs alone do without
+
     asked = words_of(opened, "grant") or opened.question or opened.message or opened.fault.user_message
     message = looks.line(asked, 200)
     return joined((cause_and_place(opened, looks), span(message, "ink-muted")), looks.glyphs.dot)

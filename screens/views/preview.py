@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from runtime.record.state import Summary
+from runtime.record.summary import Summary
+from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
 from screens.views.groups import GROUP, Waiting
 from screens.views.looks import Looks
-from screens.views.prompt import KEYS, choices, question_lines, title_line
 from screens.views.runs import pace_facts, progress, title_of
 from screens.words import age, cost, elapsed
 
@@ -33,6 +33,8 @@ def preview_lines(
 
 
 def _incident_lines(found: Waiting, looks: Looks) -> list[Spans]:
+    from screens.views.prompt import choices, question_lines, title_line  # of no use to a list of runs
+
     opened = found.opened
     lines: list[Spans] = [title_line(opened, looks), (), *question_lines(opened, looks)]
     letters = {option: looks.key(f"decision.{option}", usual) for option, usual in KEYS.items()}

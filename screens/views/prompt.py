@@ -10,30 +10,13 @@ from typing import Any, Final, Literal
 
 from runtime.judgement.inputs import edited, typed
 from runtime.record.events import IncidentOpened
+from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
 from screens.text import LINES, SIZE
 from screens.views.inbox import cause_and_place
 from screens.views.looks import Looks
 from screens.views.values import json_text
 from screens.words import elapsed, whole_seconds
-
-KEYS: Final = {
-    "retry": "r",
-    "wait_retry": "u",
-    "switch_model": "m",
-    "edit": "e",
-    "input": "i",
-    "grant": "g",
-    "deny": "d",
-    "result": "v",
-    "skip": "s",
-    "accept": "c",
-    "extend": "x",
-    "reset": "t",
-    "acknowledge": "o",
-    "abort": "a",
-}
-"""One key for each option; a standing grant is the capital letter. None of them moves a cursor anywhere."""
 
 LATER: Final = "later"
 """The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from runtime.record.state import RUN_TERMINAL, RunState, Summary
+from runtime.record.summary import RUN_TERMINAL, Summary
 from screens.glyphs import state_ink, state_word
 from screens.layout import Column, Row, Span, Spans, joined, span
 from screens.views.looks import Looks
 from screens.words import age, age_ends, cost, count, elapsed, plural, tokens, whole_seconds
+
+if TYPE_CHECKING:
+    from runtime.record.state import RunState
 
 COLUMNS: Final = (
     Column("state", width=13),

@@ -138,21 +138,23 @@ def _painted(cells: list[Doing], looks: Looks) -> list[Span]:
     return found
 
 
-_RANK: Final[dict[Doing, int]] = {"": 0, "open": 0, "pause": 1, "work": 2, "person": 3}
-
-
 def run_line(state: RunState, looks: Looks, width: int) -> Spans:
-    """The whole run in one line: where any step worked, all paused, or anything waited for a person."""
-    scale = scale_of(state, looks.now, width)
-    cells: list[Doing] = [""] * (scale.cell(state.finished_at or looks.now) + 1)
-    for node in state.nodes.values():
-        if not node.is_step and not node.incidents:
-            continue
-        end = min(node.closed_at or looks.now, state.finished_at or looks.now)
-        for since, until, doing in _stretches(node, state, end):
-            if not _RANK[doing]:
-                continue
-            for at in range(scale.cell(since), scale.cell(until) + 1):
-                if at < len(cells) and _RANK[doing] > _RANK[cells[at]]:
-                    cells[at] = doing
+    """The whole run in one line: where any step worked, and where anything waited for a person. Steps are looked at
+    until all of it is accounted for: of a run with thousands under way, the first few do.
+    """
+    scale, end = scale_of(state, looks.now, width), state.finished_at or looks.now
+    cells: list[Doing] = [""] * (scale.cell(end) + 1)
+
+    def mark(since: datetime, until: datetime, doing: Doing) -> None:
+        first, last = scale.cell(since), scale.cell(min(until, end))
+        cells[first : last + 1] = [doing] * (last + 1 - first)
+
+    steps = (node for node in state.nodes.values() if node.is_step and node.opened_at is not None)
+    while "" in cells and (node := next(steps, None)) is not None:
+        assert node.opened_at is not None
+        mark(node.opened_at, node.closed_at or end, "work")
+    for incident in state.incidents.values():
+        node = state.nodes.get(incident.opened.node_id)
+        if node is not None:
+            mark(incident.opened.ts, _answered(incident, node.closed_at or end), "person")
     return tuple(_painted(cells, looks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -12,8 +12,10 @@ from textual.message import Message
 
 from screens.glyphs import UNICODE, Glyphs
 from screens.layout import Span, Spans, plain, sized, width_of
-from screens.views.prompt import Choice
 from screens.widgets.lineview import LineView
+
+if TYPE_CHECKING:
+    from screens.views.prompt import Choice
 
 _KEY_WIDTH = 4
 _COLUMN = 38

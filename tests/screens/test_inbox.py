@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from runtime.record.journal import OpenIncident
 from screens.alike import AlikeScreen
 from screens.batch import BatchScreen
 from screens.home import HomeScreen, first_use
+from screens.keynames import KEYS
 from screens.layout import plain
 from screens.views.alike import (
     SHOWN,
@@ -32,7 +34,6 @@ from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
-from screens.views.prompt import KEYS
 from tests.screens.lonely import drawn, line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest, finished, limited
 
@@ -76,9 +77,9 @@ def test_in_a_run_where_everything_waits_all_that_is_left_of_it_is_blocked() -> 
     summary = story.state.summary()
     around = len(found.opened.lineage)
     assert blocked(found, summary) == around
-    parked = summary.model_copy(update={"state": "waiting", "nodes": {"running": 9, "waiting": 3, "succeeded": 50}})
+    parked = replace(summary, state="waiting", nodes={"running": 9, "waiting": 3, "succeeded": 50})
     assert blocked(found, parked) == 12
-    assert blocked(found, parked.model_copy(update={"open_incidents": 3})) == max(around, 4)
+    assert blocked(found, replace(parked, open_incidents=3)) == max(around, 4)
     assert blocked(found, None) == around
 
 
@@ -177,7 +178,7 @@ def test_a_row_is_made_anew_only_when_it_says_something_else() -> None:
 
     first, again = rows(3620), rows(3621)
     assert all(one is other for one, other in zip(first, again, strict=True))
-    summaries["run-1"] = summaries["run-1"].model_copy(update={"steps": 99})
+    summaries["run-1"] = replace(summaries["run-1"], steps=99)
     changed = [one.key for one, other in zip(first, rows(3622), strict=True) if one is not other]
     assert changed == ["run:run-1"]
     assert len([1 for one, other in zip(first, rows(9000), strict=True) if one is not other]) >= 4, "ages went on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -99,7 +100,7 @@ def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
     assert plain(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
     assert plain(progress_bar(story.state.summary(), Looks(story.at, ASCII))) == "####.... 2/4 ~2m"
     assert time_left(workflow(1, 0).state.summary(), START) == ""
-    waiting = story.state.summary().model_copy(update={"state": "waiting"})
+    waiting = replace(story.state.summary(), state="waiting")
     assert time_left(waiting, story.at) == "", "how long a person takes is not known"
     ended = workflow(2, 4)
     ended.finish()
@@ -136,11 +137,11 @@ def test_how_fast_a_run_goes_is_said_and_what_is_left_only_where_it_is_known() -
         "tokens": "2.0k, 1.0k a minute",
         "left": "about 2m, if the other 2 of 4 parts take as long",
     }
-    team_summary = team.state.summary().model_copy(update={"members": 0, "members_done": 0})
+    team_summary = replace(team.state.summary(), members=0, members_done=0)
     assert dict(pace_facts(team_summary, Looks(team.at)))["left"].startswith("not known")
     for state in ("waiting", "completed", "frozen"):
-        assert dict(pace_facts(team_summary.model_copy(update={"state": state}), Looks(team.at)))["left"] == ""
-    young = team_summary.model_copy(update={"updated_at": team_summary.created_at})
+        assert dict(pace_facts(replace(team_summary, state=state), Looks(team.at)))["left"] == ""
+    young = replace(team_summary, updated_at=team_summary.created_at)
     assert dict(pace_facts(young, Looks(team.at)))["steps"] == "2", "no rate is made of a moment"
 
 

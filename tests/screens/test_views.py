@@ -13,6 +13,7 @@ from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
 from runtime.record.state import RunState
 from screens.glyphs import ASCII, UNICODE
+from screens.keynames import KEYS
 from screens.layout import Row, Spans, plain
 from screens.outline import outline
 from screens.views.filter import Filter, filtered
@@ -20,7 +21,6 @@ from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.node import node_lines
 from screens.views.prompt import (
-    KEYS,
     LATER,
     action_text,
     answer_params,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ async def test_what_is_meant_for_all_goes_where_one_may_act_and_what_one_host_re
     with pytest.raises(CommandRefused, match="viewer"):
         await two.clients.command("freeze")
     two.clients.clients = {"left": left, "right": looking}
-    looking.hello = looking.hello and looking.hello.model_copy(update={"role": "operator"})  # as one that changed
+    looking.hello = looking.hello and replace(looking.hello, role="operator")  # as one that changed
     with pytest.raises(LinkError, match=r"^left: done; right: a viewer may look, not act$"):
         await two.clients.command("freeze")
     with pytest.raises(LinkError, match=r"^left: runs: no_such: .*; right: runs: no_such: "):

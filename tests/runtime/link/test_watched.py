@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.link import protocol as p
-from runtime.link.view import View, WatchedView
+from runtime.link.view import View
 from runtime.link.watched import RECENT, Restoring, WatchedRun
+from runtime.link.watching import WatchedView
 from runtime.record import events as ev
 from runtime.record.state import RunState
 from tests.runtime.link.link_bench import FAULT

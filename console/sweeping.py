@@ -1,0 +1,53 @@
+"""When the console looks for garbage in its memory: in one go, while nobody types, and while no key waits.
+
+What a console holds is mostly what it shows: of a run with 10,000 nodes, half a million objects, none of them garbage.
+Python looks through all of them again and again as new ones come, for 50 ms each time. Here they are put aside instead
+(`gc.freeze`), and looked through rarely; the young, which is most of what becomes garbage, are looked at as ever.
+"""
+
+from __future__ import annotations
+
+import gc
+from time import monotonic
+
+NEVER = 1_000_000
+"""Generations are counted up to this before Python would look through all objects of its own accord."""
+EVERY_S = 30.0
+"""Seconds between two sweeps, at least."""
+SHARE = 0.002
+"""The part of the time that may go into them."""
+STILL_S = 2.0
+"""So long no key was pressed."""
+ENOUGH = 20
+"""Looks at the young in which something may have grown old: where nothing happens, there is nothing to sweep."""
+
+
+class Sweeper:
+    """`pressed` is told of keys, `look` is called every second."""
+
+    def __init__(self) -> None:
+        self._free_at = 0.0
+        self._pressed_at = 0.0
+        self._looks = 0
+
+    def begin(self) -> None:
+        """From now on. What is there stays, and is put aside at once."""
+        gc.set_threshold(*gc.get_threshold()[:2], NEVER)
+        gc.freeze()
+        self._free_at = monotonic() + EVERY_S
+
+    def pressed(self) -> None:
+        self._pressed_at = monotonic()
+
+    def look(self) -> bool:
+        """Sweep, if it is time; whether it was."""
+        began, looks = monotonic(), gc.get_stats()[1]["collections"]
+        if began < self._free_at or began - self._pressed_at < STILL_S or looks - self._looks < ENOUGH:
+            return False
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        self._looks = looks
+        took = monotonic() - began
+        self._free_at = began + max(EVERY_S, took / SHARE)
+        return True
