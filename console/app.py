@@ -26,8 +26,8 @@ from textual.timer import Timer
 from console.inorder import KeysInOrder
 from console.kept import keep_theme
 from console.lenient import read_leniently
-from console.mishaps import RobustApp
 from console.preferences import Preferences
+from console.renewing import RenewingApp
 from console.suspending import Suspendable
 from console.sweeping import Sweeper
 from console.terminal import has_title
@@ -57,7 +57,7 @@ LAST_WORD_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(KeysInOrder, Suspendable, RobustApp):
+class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.

@@ -61,6 +61,10 @@ class Herald:
         self._heard = False
         self._title = ""
 
+    def keep(self, rules: NoticeRules) -> None:
+        """From now on these rules hold; what waited under the old ones is on the screen anyhow."""
+        self._outbox = Outbox(rules)
+
     def look(self, link: Link) -> float | None:
         """Tell what is new. Seconds until something that is held back is due; None if nothing is."""
         if not link.ready:

@@ -127,7 +127,7 @@ def show(
         from screens.link import Session
 
         glyphs = UNICODE if unicode else ASCII
-        letters = preferred.keymap.letters() if preferred.keymap is not None else KEYS
+        letters = preferred.keymap.letters() if preferred.keymap is not None else dict(KEYS)
         return Session(way(), glyphs=glyphs, governor=governor, letters=letters)
 
     governor = Governor()

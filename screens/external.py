@@ -28,14 +28,26 @@ def edited(command: str, text: str, suffix: str = ".txt") -> str:
         EditorFailed: the editor cannot be started, says that it failed, or left no text.
     """
     try:
-        words = shlex.split(command)
         with tempfile.TemporaryDirectory(prefix="orbiter-") as directory:
             file = Path(directory, f"answer{suffix}")
             file.write_text(f"{text}\n" if text else "", encoding="utf-8")
             file.chmod(0o600)
-            code = subprocess.run([*words, str(file)], check=False).returncode  # noqa: S603 - the operator's own
-            if code:
-                raise EditorFailed(f"{words[0]} ended with code {code}: nothing of it is taken")
+            open_in(command, file)
             return file.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, ValueError) as exc:
+        raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
+
+
+def open_in(command: str, file: Path) -> None:
+    """Give the terminal to the editor until it ends.
+
+    Raises:
+        EditorFailed: it cannot be started, or says that it failed.
+    """
+    try:
+        words = shlex.split(command)
+        code = subprocess.run([*words, str(file)], check=False).returncode  # noqa: S603 - the operator's own
     except (OSError, ValueError, IndexError) as exc:
         raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
+    if code:
+        raise EditorFailed(f"{words[0]} ended with code {code}: nothing of it is taken")

@@ -145,7 +145,7 @@ class Session:
     away: Away = field(default_factory=Away)
     settings: Callable[[], Sequence[Setting]] = tuple
     """What the console works with, for the page of settings."""
-    letters: Mapping[str, str] = field(default_factory=lambda: KEYS)
+    letters: Mapping[str, str] = field(default_factory=lambda: dict(KEYS))
     """The key of each option of a decision; none where it is empty."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The key of each action in words, by its id; nothing where all are the usual ones."""
@@ -175,6 +175,13 @@ class Session:
             where = self.link.where(run_id)
             links = [each for each in links if each.host == where] or links
         return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
+
+    def name_keys(self, keys: Mapping[str, str], letters: Mapping[str, str] | None) -> None:
+        """From now on these are the keys, on every screen; without `letters` decisions have the usual ones."""
+        for here, now in ((self.keys, keys), (self.letters, KEYS if letters is None else letters)):
+            assert isinstance(here, dict)
+            here.clear()
+            here.update(now)
 
     def looks(self) -> Looks:
         """How a view is to look now."""

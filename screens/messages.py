@@ -58,6 +58,18 @@ class TakePicture(Message):
 
 
 @dataclass
+class EditSettings(Message):
+    """Open the file that a setting stands in (``FILE:LINE``; the directory's own for others), and read it again."""
+
+    source: str
+
+
+@dataclass
+class ReadSettings(Message):
+    """Read the files of settings again."""
+
+
+@dataclass
 class ChooseTheme(Message):
     """Show a theme from now on, and the next time too."""
 

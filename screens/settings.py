@@ -9,9 +9,9 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.layout import Spans
+from screens.layout import Spans, plain
 from screens.linked import LinkedScreen
-from screens.messages import ChooseTheme
+from screens.messages import ChooseTheme, EditSettings, ReadSettings
 from screens.views.settings import COLUMNS, THEME, settings_rows
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
@@ -23,6 +23,10 @@ class SettingsScreen(LinkedScreen):
     CSS_PATH = "settings.tcss"
     BINDING_GROUP_TITLE = "Settings"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "e", "edit", "Edit", tooltip="Edit the file in which this is set, and read it again", id="settings.edit"
+        ),
+        Binding("R", "read", "Read again", tooltip="Read orbiter.toml again", id="settings.read"),
         Binding("t", "next_theme", "Next theme", tooltip="Show the next theme, and keep it", id="settings.next_theme"),
     ]
 
@@ -39,7 +43,16 @@ class SettingsScreen(LinkedScreen):
         if message.key.startswith(THEME):
             self.post_message(ChooseTheme(message.key.removeprefix(THEME)))
         else:
-            self.say("Only a theme can be changed here; the last column says where this is set.")
+            looks = self.session.looks()
+            edit = looks.hints((looks.key("settings.edit", "e"), "opens the file, which then holds at once."))
+            self.say(f"This is set where the last column says. {edit}".rstrip())
+
+    def action_edit(self) -> None:
+        row = self.query_one("#settings", LiveList).cursor_row
+        self.post_message(EditSettings(plain(row.cells[-1]) if row is not None else ""))
+
+    def action_read(self) -> None:
+        self.post_message(ReadSettings())
 
     def action_next_theme(self) -> None:
         names = list(self.app.available_themes)

@@ -8,14 +8,15 @@ import pytest
 
 from console.app import OrbiterApp
 from console.preferences import Preferences
+from console.workspace import Workspace
 from screens.layout import plain
-from screens.link import Session
+from screens.link import Said, Session
 from screens.settings import SettingsScreen
 from screens.views.settings import Setting, settings_rows
 from screens.widgets.livelist import LiveList
 from tests.console.test_app import redrawn, settled, text_of, until
 from tests.screens.desk import Desk
-from tests.screens.stories import digest
+from tests.screens.stories import START, digest
 
 
 def test_settings_are_grouped_and_foreign_values_pass_the_gate() -> None:
@@ -46,6 +47,63 @@ async def test_the_page_says_what_is_set_and_by_whom(monkeypatch: pytest.MonkeyP
         await until(pilot, lambda: app.theme == "orbiter-contrast-dark")
         listed.go_to("Terminal/mouse")
         await pilot.press("enter")
-        await until(pilot, lambda: "Only a theme can be changed here" in text_of(pilot))
+        await until(pilot, lambda: "e opens the file" in text_of(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "HomeScreen")
+
+
+async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for module in ("console.verbs.preferences", "console.renewing"):
+        monkeypatch.setattr(f"{module}.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    file = tmp_path / "orbiter.toml"
+    desk = Desk(digest())
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
+    async with app.run_test(size=(150, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        for wrong, said in (
+            ("[console\n", "no TOML"),
+            ("[console]\nmous = true\n", f"{file}:2: console.mous: unknown key: did you mean 'mouse'?"),
+            ("[keys]\nhelp = 'x y'\n", "Nothing is changed"),
+        ):
+            file.write_text(wrong)
+            app.session.said.append(Said(START, "info", ""))
+            await pilot.press("R")
+            await until(pilot, lambda said=said: said in app.session.said[-1].text)  # type: ignore[misc]
+        before = app.preferences
+        file.write_text(
+            "[console]\ntheme = 'orbiter-light'\ncopy = 'file'\nmouse = true\n"
+            "[keys.everywhere]\nhelp = 'f9'\n[keys.decision]\ndeny = '.'\n[keys.help]\nclose = 'f9'\n"
+        )
+        await pilot.press("R")
+        await until(pilot, lambda: "hold from now on; at the next start: mouse" in text_of(pilot))
+        assert app.theme == "orbiter-light"
+        assert (before.copy, app.preferences.copy) == ("terminal", "file")
+        await pilot.press("f9")
+        await until(pilot, lambda: "f9 closes" in text_of(pilot))
+        await pilot.press("f9", "n")
+        await until(pilot, lambda: ". Deny" in text_of(pilot))
+        await pilot.press("6")
+        file.unlink()
+        await pilot.press("R", "n")
+        await until(pilot, lambda: "d Deny" in text_of(pilot))
+
+
+async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.setattr("console.renewing.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    desk = Desk(digest())
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now))
+    async with app.run_test(size=(200, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        app.session.said.append(Said(START, "info", ""))
+        await pilot.press("e")
+        await until(pilot, lambda: f"edit {tmp_path / 'orbiter.toml'}, then" in app.session.said[-1].text)
