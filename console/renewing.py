@@ -4,13 +4,11 @@ what a terminal is asked for once.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 from console.mishaps import RobustApp
-from console.workspace import workspace
 from orbiter.errors import ConfigurationError
 from screens.messages import EditSettings, ReadSettings
 
@@ -30,10 +28,10 @@ class RenewingApp(RobustApp):
 
     def on_edit_settings(self, message: EditSettings) -> None:
         """Open the file that a setting stands in, else that of this directory, in the operator's editor; then read."""
-        from runtime.work.environment import files_for
+        from console.verbs.preferences import preference_files
         from screens import external
 
-        files = files_for(workspace().root, os.environ)
+        files = preference_files()
         path = next((path for path in files if message.source.startswith(str(path))), files[-1])
         command = external.editor()
         if not command:

@@ -38,6 +38,11 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     return preferences(merged, sources)
 
 
+def preference_files() -> tuple[Path, Path]:
+    """The user's file and that of the current directory, whether or not they are there."""
+    return files_for(workspace().root, os.environ)
+
+
 def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
     """The map of keys that these preferences make. Imports every screen.
 

@@ -57,8 +57,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    for module in ("console.verbs.preferences", "console.renewing"):
-        monkeypatch.setattr(f"{module}.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    monkeypatch.setattr("console.verbs.preferences.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
     file = tmp_path / "orbiter.toml"
     desk = Desk(digest())
     app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
@@ -97,7 +96,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
 async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.setattr("console.renewing.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    monkeypatch.setattr("console.verbs.preferences.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
     desk = Desk(digest())
     app = OrbiterApp(Session(desk, clock=lambda: desk.now))
     async with app.run_test(size=(200, 44)) as pilot:
