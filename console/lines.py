@@ -102,6 +102,11 @@ class Lines:
         text = f"turned back to {back} by {self.actor(event.by)}; nodes dropped: {event.dropped}"
         return [self.line(event, "running", text)]
 
+    def clock_stepped(self, event: ev.ClockStepped, state: RunState) -> list[Line]:
+        way = "forward" if event.seconds > 0 else "back"
+        text = f"the clock was set {way} by {duration(abs(event.seconds))}: waits are as long as they were"
+        return [self.line(event, "", text)]
+
     def clock_set_back(self, event: ev.ClockSetBack, state: RunState) -> list[Line]:
         text = f"the clock was set back by {duration(event.seconds)} or more: waits are held against the new time"
         return [self.line(event, "", text)]
@@ -232,6 +237,7 @@ _TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = 
     ev.RewindRequested: Lines.rewind_requested,
     ev.RunRewound: Lines.rewound,
     ev.ClockSetBack: Lines.clock_set_back,
+    ev.ClockStepped: Lines.clock_stepped,
     ev.NodeOpened: Lines.node_opened,
     ev.NodeClosed: Lines.node_closed,
     ev.Warned: Lines.warned,

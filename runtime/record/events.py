@@ -157,6 +157,15 @@ class ClockSetBack(Record):
     seconds: float
 
 
+class ClockStepped(Record):
+    """The clock was set forward by so many seconds (back, below 0) while somebody lived who saw by how much: what waits
+    for an instant waits as long as it would have.
+    """
+
+    type: Literal["run.clock_stepped"] = "run.clock_stepped"
+    seconds: float
+
+
 class BreakpointSet(Record):
     """The run waits before a tool or an agent whose name matches `pattern` (shell wildcards)."""
 
@@ -552,7 +561,8 @@ class UnknownEvent(Record):
 
 KNOWN: tuple[type[Record], ...] = (
     RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
-    RewindRequested, RunRewound, ClockSetBack, BreakpointSet, BreakpointCleared, MessageInjected, MessageDelivered,
+    RewindRequested, RunRewound, ClockSetBack, ClockStepped, BreakpointSet, BreakpointCleared, MessageInjected,
+    MessageDelivered,
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
@@ -562,7 +572,7 @@ KNOWN: tuple[type[Record], ...] = (
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
-    AnalysisStarted, AnalysisAdded, IncidentClosed, LateResultDropped,
+    AnalysisStarted, AnalysisAdded, IncidentClosed, LateResultDropped, ClockStepped,
 )  # fmt: skip
 """What may be appended to a run without its lease, besides answers."""
 
@@ -588,6 +598,7 @@ Event = Annotated[
     | Annotated[RewindRequested, Tag("run.rewind_requested")]
     | Annotated[RunRewound, Tag("run.rewound")]
     | Annotated[ClockSetBack, Tag("run.clock_set_back")]
+    | Annotated[ClockStepped, Tag("run.clock_stepped")]
     | Annotated[BreakpointSet, Tag("run.breakpoint_set")]
     | Annotated[BreakpointCleared, Tag("run.breakpoint_cleared")]
     | Annotated[MessageInjected, Tag("run.message_injected")]

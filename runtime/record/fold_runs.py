@@ -5,6 +5,7 @@ Each handler says whether its event could be: False leaves the state as it was a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -128,14 +129,27 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
 
 
 def clock_set_back(s: RunState, e: ev.ClockSetBack) -> bool:
+    _move_waits(s, s.waits_from(e.ts), timedelta(seconds=-e.seconds))
+    return True
+
+
+def clock_stepped(s: RunState, e: ev.ClockStepped) -> bool:
     by = timedelta(seconds=e.seconds)
-    for wait in s.waits_from(e.ts):
+    _move_waits(s, s.waits_from(None), by)
+    # What else is held against the clock: when to look again, and since when something goes on.
+    s.wake_at = s.wake_at + by if s.wake_at is not None else None
+    s.thawed_at = s.thawed_at + by if s.thawed_at is not None else None
+    s.active_since = s.active_since + by if s.active_since is not None else None
+    return True
+
+
+def _move_waits(s: RunState, waits: Sequence[ev.IncidentOpened | ev.RetryScheduled], by: timedelta) -> None:
+    for wait in waits:
         if isinstance(wait, ev.IncidentOpened):
-            moved = {"ts": wait.ts - by, "deadline": wait.deadline - by if wait.deadline is not None else None}
+            moved = {"ts": wait.ts + by, "deadline": wait.deadline + by if wait.deadline is not None else None}
             s.incidents[wait.incident_id].opened = wait.model_copy(update=moved)
         else:
-            s.nodes[wait.node_id].retry = wait.model_copy(update={"ts": wait.ts - by, "until": wait.until - by})
-    return True
+            s.nodes[wait.node_id].retry = wait.model_copy(update={"ts": wait.ts + by, "until": wait.until + by})
 
 
 def breakpoint_changed(s: RunState, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:

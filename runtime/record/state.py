@@ -162,12 +162,12 @@ class RunState:
             each.opened.node_id == node_id or each.opened.node_id.startswith(below) for each in self.open_incidents
         )
 
-    def waits_from(self, instant: datetime) -> list[ev.IncidentOpened | ev.RetryScheduled]:
-        """What waits for an instant by the clock, and began to after `instant`."""
+    def waits_from(self, instant: datetime | None) -> list[ev.IncidentOpened | ev.RetryScheduled]:
+        """What waits for an instant by the clock, and began to after `instant` (None: whenever)."""
         deadlines = [found.opened for found in self.open_incidents if found.opened.deadline is not None]
         retries = [node.retry for node in self.nodes.values() if node.phase == "retrying" and node.retry is not None]
         waits: list[ev.IncidentOpened | ev.RetryScheduled] = [*deadlines, *retries]
-        return [wait for wait in waits if wait.ts > instant]
+        return [wait for wait in waits if instant is None or wait.ts > instant]
 
     def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:
         """Nodes below `node_id` (the whole tree without it), parents first, each with its depth."""
@@ -262,6 +262,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.RewindRequested: runs.rewind_requested,
     ev.RunRewound: runs.run_rewound,
     ev.ClockSetBack: runs.clock_set_back,
+    ev.ClockStepped: runs.clock_stepped,
     ev.BreakpointSet: runs.breakpoint_changed,
     ev.BreakpointCleared: runs.breakpoint_changed,
     ev.MessageInjected: runs.message_injected,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Literal, Protocol
 
 from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
+from runtime.record import events as ev
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError, Unrecordable
 from runtime.work.analysis import Analyst
@@ -27,8 +29,8 @@ from runtime.work.owner import owner_name
 log = logging.getLogger("runtime.supervisor")
 
 GAP_S = 5.0
-"""By how much, in seconds, the clock may run ahead of the time that this process has lived, before that counts as a
-break in which nobody was alive (a suspended computer).
+"""By how much, in seconds, the clock may differ from the time that has passed before it counts as set, and how long the
+computer may sleep before that counts as a break in which nobody was alive.
 """
 PERIOD_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint."""
@@ -41,6 +43,15 @@ _LONGEST = 30.0
 
 Outcome = Driven | Literal["held up"]
 Drive = Callable[[str], Awaitable[Outcome]]
+
+
+def slept_s() -> float:
+    """Seconds for which the computer has slept since it was started: Linux and macOS each have a clock that counts them
+    and one that does not (clock_gettime(2), clock_gettime(3)).
+    """
+    if sys.platform == "darwin":
+        return time.clock_gettime(time.CLOCK_MONOTONIC) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 @dataclass(slots=True, frozen=True)
@@ -142,6 +153,7 @@ class Supervisor:
         engine: Callable[[Drive], Engine] = LocalEngine,
         period_s: float = PERIOD_S,
         gap_s: float = GAP_S,
+        slept: Callable[[], float] = slept_s,
     ) -> None:
         self.owner = owner_name()
         self._journal = journal
@@ -150,6 +162,8 @@ class Supervisor:
         self._clock = clock
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
+        self._slept = slept
+        self._slept_s = slept()
         self._roused = False
         self._trouble = ""
         self._lease_s = lease_s
@@ -233,20 +247,34 @@ class Supervisor:
         self._hint.set()
 
     async def _notice_gaps(self) -> None:
-        """A computer that slept, or whose clock was set forward: nobody was alive in the time that is missing. One
-        whose clock was set back, now or before this process began: nobody waits longer for that.
+        """A computer that slept: nobody was alive in the time that is missing. One whose clock was set: by how much is
+        known here, and no wait gets longer or shorter by it. Where it was set back before this process began, nobody
+        waits longer than from now.
         """
-        now, ticks = self._clock(), time.monotonic()
+        now, ticks, slept = self._clock(), time.monotonic(), self._slept()
         gap = (now - self._looked_at).total_seconds() - (ticks - self._ticked_at)
-        if gap > self._gap_s:
+        asleep = slept - self._slept_s
+        step = gap - asleep
+        stepped = abs(step) > self._gap_s
+        self._looked_at, self._ticked_at, self._slept_s = now, ticks, slept
+        if stepped:
+            self._alive_since += timedelta(seconds=step)
+            self._roused = False  # also if not all of them can be told
+            await self._clock_stepped(step)
+        if asleep > self._gap_s:
             self._alive_since = now
-        elif gap < -self._gap_s:
-            self._alive_since += timedelta(seconds=gap)
-        if gap < -self._gap_s or not self._roused:
+        if not self._roused:
             for run_id in await self._journal.rouse(now):
                 log.info("run %s: the clock was set back; its wait is held against the new time", run_id)
             self._roused = True
-        self._looked_at, self._ticked_at = now, ticks
+
+    async def _clock_stepped(self, seconds: float) -> None:
+        """Say so in every run that waits for an instant, or that is at work, in whose state it may."""
+        log.warning("the clock was set by %+.0f s: waits are as long as they were", seconds)
+        runs = await self._journal.runs(1_000_000, states=("queued", "running", "waiting", "frozen"))
+        told = [each.id for each in runs if each.state != "waiting" or each.wake_at is not None]
+        event = ev.ClockStepped(seconds=round(seconds, 3), ts=self._clock())
+        await asyncio.gather(*(self._journal.post(run_id, event) for run_id in told))
 
     async def _reconcile(self) -> None:
         try:

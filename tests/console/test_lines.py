@@ -69,6 +69,7 @@ def story(text: str) -> list[ev.Record]:
         ),
         ev.StepStarted(**tool, kind="tool", name=text, agent=text, attempt=2, epoch=1),
         ev.ClockSetBack(seconds=3_600.0),
+        ev.ClockStepped(seconds=-7_200.0),
         ev.RunFrozen(reason=text, by=by),
         ev.RunThawed(by=by),
         ev.RewindRequested(node_id="s/a/t", reason=text, by=by),

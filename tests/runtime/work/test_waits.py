@@ -29,12 +29,21 @@ class Clock:
 
     def __init__(self) -> None:
         self.set_by = timedelta()
+        self.slept_s = 0.0
 
     def __call__(self) -> datetime:
         return ev.utc_now() + self.set_by
 
     def jump(self, seconds: float) -> None:
         self.set_by += timedelta(seconds=seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """The computer sleeps: its clock goes on, and it knows."""
+        self.slept_s += seconds
+        self.jump(seconds)
+
+    def slept(self) -> float:
+        return self.slept_s
 
 
 @pytest.fixture
@@ -66,7 +75,7 @@ async def driving(
         deadline_s=deadline_s,
         errors=ErrorHandlingConfig(enable_circuit_breaker=False),  # these are about waits, and many runs fail at once
     )
-    supervisor = Supervisor(bench.journal, conditions, clock=clock, period_s=0.02, gap_s=gap_s)
+    supervisor = Supervisor(bench.journal, conditions, clock=clock, period_s=0.02, gap_s=gap_s, slept=clock.slept)
     serving = asyncio.create_task(supervisor.serve())
     try:
         yield supervisor
@@ -118,7 +127,7 @@ async def test_a_computer_that_slept_answers_nothing_by_itself(bench: Bench, clo
     async with driving(bench, clock, deadline_s=HOUR):
         run = await bench.start("saver")
         await bench.until(run, lambda s: s.phase == "waiting")
-        clock.jump(5 * HOUR)
+        clock.sleep(5 * HOUR)
         state = await bench.until(run, lambda s: s.phase == "waiting" and s.lives == 2)
         assert len(state.open_incidents) == 1
         assert _wakes(state) > clock() + timedelta(seconds=HOUR / 2)
@@ -229,3 +238,36 @@ async def test_a_wait_that_was_asked_for_before_the_clock_was_set_back_is_as_lon
     async with driving(bench, clock):
         async with asyncio.timeout(10):
             await bench.until(run, lambda s: any(node.attempts == 2 for node in s.nodes.values()))
+
+
+@pytest.mark.parametrize("step", [-24 * HOUR, -HOUR / 4, HOUR / 4, 5 * HOUR])
+async def test_a_clock_that_is_set_under_a_parked_run_makes_its_wait_neither_longer_nor_shorter(
+    bench: Bench, clock: Clock, step: float
+) -> None:
+    async with driving(bench, clock, deadline_s=HOUR) as supervisor:
+        run = await bench.start("saver")
+        before = _wakes(await bench.until(run, lambda s: s.phase == "waiting"))
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+        clock.jump(step)
+        state = await bench.until(run, lambda s: s.wake_at not in (None, before))
+        assert abs((_wakes(state) - before).total_seconds() - step) < 2.0
+        (incident,) = state.open_incidents
+        assert incident.opened.deadline is not None
+        assert abs((incident.opened.deadline - _wakes(state)).total_seconds()) < 2.0
+        summary = await bench.journal.summary(run)
+        assert summary is not None
+        assert summary.wake_at == state.wake_at, "by which it is taken up"
+        assert (state.lives, state.anomalies) == (1, 0), "nobody needs to drive it for that"
+        clock.jump(2.0)  # no step worth the name, and none that it would be told of
+    assert (await bench.state(run)).wake_at == state.wake_at
+
+
+async def test_a_clock_that_is_set_counts_as_no_work(bench: Bench, clock: Clock) -> None:
+    """Budgets of time are reckoned from the events' times."""
+    state = RunState(id="r", phase="running")
+    now = clock()
+    begins = ev.StepStarted(kind="tool", name="t", agent="a", node_id="t~0", attempt=1, epoch=1, ts=now)
+    for event in (begins, ev.ClockStepped(seconds=HOUR, ts=now + timedelta(seconds=HOUR + 1))):
+        state.apply(event)
+    assert state.active_seconds(now + timedelta(seconds=HOUR + 3)) == pytest.approx(3.0)
