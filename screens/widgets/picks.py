@@ -16,6 +16,7 @@ from screens.link import Session
 from screens.views.picks import Offer, answer_of, pick_line
 from screens.widgets.lineview import LineView
 
+_OWN = frozenset({"space", "j", "k"})
 _NONE = -1
 _HIGHEST = 8
 
@@ -73,12 +74,16 @@ class Picks(LineView, can_focus=True):
         line = pick_line(self._offer, index, self._session.looks(), marked=marked, ticked=index in self._ticked)
         return line, self.GROUND
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Letters are not offered at the foot either: it shows what has an effect."""
+        return character is not None and character.isprintable() and key not in _OWN
+
     def on_key(self, event: events.Key) -> None:
         """Letters mean nothing here, though they mean something around it."""
         if event.key.isdecimal() and len(event.key) == 1:
             self._choose(int(event.key) - 1)
             event.stop()
-        elif event.is_printable and event.key not in ("space", "j", "k"):
+        elif event.is_printable and event.key not in _OWN:
             event.stop()
 
     def _choose(self, index: int) -> None:

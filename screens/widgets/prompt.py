@@ -239,7 +239,8 @@ class Prompt(Vertical):
         swallowed = (
             span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
         )
-        ready = span("one key decides", "ink-muted") if self.armed else span("takes keys in a moment", "ink-muted")
+        does = "one key goes on" if self.mode == "lifetime" else "one key decides"
+        ready = span(does if self.armed else "takes keys in a moment", "ink-muted")
         offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
         return joined((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
 

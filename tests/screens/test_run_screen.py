@@ -337,6 +337,7 @@ async def test_several_answers_are_ticked_in_a_list_and_a_stray_enter_sends_none
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", "enter")
         await until(pilot, lambda: shown(pilot, "Nothing is chosen yet"))
+        await until(pilot, lambda: shown(pilot, "space tick") and not shown(pilot, "n next"))
         await pilot.press("down", "enter")  # none of them: too few
         await until(pilot, lambda: shown(pilot, "at least 1"))
         assert desk.said == []
