@@ -228,6 +228,8 @@ class Post(Op):
             raise Overtaken(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
         if isinstance(event, ev.AbortRequested) and run.state in RUN_TERMINAL:
             raise JournalError(f"run {run.id} is {run.state} already: there is nothing to abort")
+        if isinstance(event, ev.ClockStepped) and run.state in RUN_TERMINAL:
+            raise JournalError(f"run {run.id} is {run.state} already: it waits for nothing")
         if isinstance(event, ev.IncidentClosed):
             found = batch.incidents.get(event.incident_id)
             if found is None or found.run != run.rid or found.state != "open":

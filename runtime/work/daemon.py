@@ -174,7 +174,7 @@ def _held_by_a_run(state: Path) -> str:
         return ""  # it has ended; what it wrote there stays
     return (
         f"{state} is in use by {held}, which drives its runs in its own terminal and serves no console. Meanwhile "
-        "orbiter-console runs, show and inbox look and answer; when it has ended (ctrl+c there) the console opens"
+        "orbiter-console runs, show, incidents and answer work; when it has ended (ctrl+c there) the console opens"
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.retry import RetryPolicy
 from runtime.record import events as ev
+from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
 from runtime.work.conditions import Conditions
@@ -271,3 +272,12 @@ async def test_a_clock_that_is_set_counts_as_no_work(bench: Bench, clock: Clock)
     for event in (begins, ev.ClockStepped(seconds=HOUR, ts=now + timedelta(seconds=HOUR + 1))):
         state.apply(event)
     assert state.active_seconds(now + timedelta(seconds=HOUR + 3)) == pytest.approx(3.0)
+
+
+async def test_a_run_that_has_ended_is_told_of_no_clock(bench: Bench, clock: Clock) -> None:
+    async with driving(bench, clock):
+        run = await bench.start("plain")
+        await bench.ended(run)
+    with pytest.raises(JournalError, match="waits for nothing"):
+        await bench.journal.post(run, ev.ClockStepped(seconds=60.0))
+    assert (await bench.state(run)).anomalies == 0
