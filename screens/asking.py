@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.timer import Timer
 
 from runtime.link.client import LinkError, LinkLost
+from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.widgets.pace import SOON
 
@@ -93,3 +94,38 @@ class Asker:
         self._screen.pace.request()
         if self._stale:
             self.stir()
+
+
+class AskingScreen(LinkedScreen):
+    """A screen of what the link's picture does not hold: the runtime is asked for it, and again when something changed.
+    Those who inherit from this say in `ask` what they want to know.
+    """
+
+    PAUSE: ClassVar[float] = PAUSE
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._asker = Asker(self, self.ask, pause=self.PAUSE)
+
+    async def ask(self) -> None:
+        """Ask each host, and keep the answers. Raises as `Link.command`, and as whoever cannot read an answer."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self._stop = self.link.subscribe(self._asker.follow)
+        self._asker.follow()
+
+    def on_unmount(self) -> None:
+        self._stop()
+
+    def on_screen_resume(self) -> None:
+        self._asker.resume()
+
+    def news(self) -> str:
+        """A problem of the questions that was not told yet."""
+        return self._asker.news()
+
+    def tell_news(self) -> None:
+        """Say it."""
+        if news := self.news():
+            self.say(news, "error")

@@ -65,6 +65,29 @@ class Row:
     fold: bool | None = None
 
 
+class Part(NamedTuple):
+    """Rows under one heading, which says how many there are: `total`, where not all are listed."""
+
+    title: str
+    ink: str
+    rows: Sequence[Row]
+    total: int | None = None
+
+
+def headed(parts: Iterable[Part]) -> list[Row]:
+    """Each part under its heading, a gap between two, without those that are empty."""
+    rows: list[Row] = []
+    for title, ink, found, total in parts:
+        if not found:
+            continue
+        if rows:
+            rows.append(Row(f"gap:{title}", ((),), heading=True))
+        count = len(found) if total is None else total
+        words = (span(f" {title}", ink, bold=True), span(f"  {count}", "ink-muted"))
+        rows += [Row(f"heading:{title}", words, heading=True), *found]
+    return rows
+
+
 def plain(spans: Iterable[Span]) -> str:
     """The text alone: what the linear mode prints, what a copy takes along."""
     return "".join(span.text for span in spans)

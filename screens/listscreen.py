@@ -143,18 +143,12 @@ class ListScreen(LinkedScreen):
 
     def action_filter(self) -> None:
         """Type a pattern; the last one stands there to be changed, and is in force at once."""
-        from textual.widgets import Input  # not before the first list is painted
+        from screens.widgets.pattern import PatternField  # not before the first list is painted
 
         if self.query("#filter"):
             return
         self.listing.narrow(self.listing.filter.text or self.listing.last_filter)
-        field = Input(
-            self.listing.filter.text,
-            placeholder="words, or a regular expression; ! leaves out what has them",
-            compact=True,
-            id="filter",
-        )
-        field.cursor_blink = False
+        field = PatternField(self.listing.filter.text, id="filter")
         self.mount(field, after="#narrowed")
         field.focus()
         self._draw_now()

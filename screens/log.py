@@ -11,10 +11,9 @@ from textual.content import Content
 from textual.widgets import Input
 
 from runtime.link.client import LinkError
-from screens.asking import Asker
+from screens.asking import AskingScreen
 from screens.layout import Spans, joined, span
 from screens.link import Session
-from screens.linked import LinkedScreen
 from screens.messages import OpenRun
 from screens.views.filter import Filter
 from screens.views.log import event_lines, file_lines, gap_line
@@ -25,23 +24,23 @@ from screens.widgets.bar import Bar
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livepage import LivePage
 from screens.widgets.loglines import LogLines
+from screens.widgets.pattern import FILTER_HINT, PatternField
 from screens.words import plural
 
-PAUSE: Final = 0.25
-"""Seconds between two looks for new lines: each repaints the pane."""
 FIRST: Final = 500
 """Lines that are asked for at first, and then each time that somebody reads back."""
 _NEWER: Final = 2000
 _JUMP: Final = timedelta(minutes=10)
-_PLACEHOLDERS: Final = {
-    "filter": "words, or a regular expression; ! leaves out what has them",
+_HINTS: Final = {
+    "filter": FILTER_HINT,
     "search": "find words, or a regular expression; then > and < go on and back",
 }
 
 
-class LogScreen(LinkedScreen):
+class LogScreen(AskingScreen):
     """Two sources, each with lines of its own: events, and the log file. Asks for more only when something changed."""
 
+    PAUSE = 0.25  # each answer repaints the pane
     CSS_PATH = "log.tcss"
     AUTO_FOCUS = "LogLines"
     BINDING_GROUP_TITLE = "Log"
@@ -72,7 +71,6 @@ class LogScreen(LinkedScreen):
         self._search = Filter()
         self._typing = ""
         self._detail = ""
-        self._asker = Asker(self, self._ask, pause=PAUSE)
 
     def body(self) -> ComposeResult:
         log = LogLines(empty="Asking the runtime", ellipsis=self.session.glyphs.ellipsis, id="log")
@@ -81,16 +79,6 @@ class LogScreen(LinkedScreen):
         detail.border_title = "Event"
         yield detail
         yield Bar(id="narrowed", ellipsis=self.session.glyphs.ellipsis)
-
-    def on_mount(self) -> None:
-        self._stop = self.link.subscribe(self._asker.follow)
-        self._asker.follow()
-
-    def on_unmount(self) -> None:
-        self._stop()
-
-    def on_screen_resume(self) -> None:
-        self._asker.resume()
 
     # -- what is asked ---------------------------------------------------------------------------------------
 
@@ -104,7 +92,7 @@ class LogScreen(LinkedScreen):
         where = self.link.where(self.run_id) if self.run_id else ""
         return (where,) if where in names else names
 
-    async def _ask(self) -> None:
+    async def ask(self) -> None:
         came = await (self._ask_events() if self._source == "events" else self._ask_file())
         if self._older:
             self._older = False
@@ -165,8 +153,7 @@ class LogScreen(LinkedScreen):
 
     def draw(self) -> None:
         log = self.query_one("#log", LogLines)
-        if news := self._asker.news():
-            self.say(news, "error")
+        self.tell_news()
         if self._asker.answered:
             log.empty = self.session.looks().nothing_matches() if self.book.lines else self._nothing()
         self._title_log(log)
@@ -252,8 +239,7 @@ class LogScreen(LinkedScreen):
             return
         self._typing = what
         text = self.book.filter.text if what == "filter" else self._search.text
-        field = Input(text, placeholder=_PLACEHOLDERS[what], compact=True, id="typing")
-        field.cursor_blink = False
+        field = PatternField(text, hint=_HINTS[what], id="typing")
         self.mount(field, after="#narrowed")
         field.focus()
         self.refresh_bindings()

@@ -36,6 +36,7 @@ from screens.widgets.bar import Bar
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livepage import LivePage
 from screens.widgets.livetree import LiveTree
+from screens.widgets.pattern import PatternField
 from screens.widgets.prompt import Prompt
 
 _ZOOMS = ("", "-tree", "-page")
@@ -365,9 +366,7 @@ class RunScreen(Acting):
     def action_filter(self) -> None:
         """Type a pattern; the one in force stands there to be changed."""
         if not self.query("#filter"):
-            hint = "words, or a regular expression; ! leaves out what has them"
-            field = Input(self.filter.text, placeholder=hint, compact=True, id="filter")
-            field.cursor_blink = False
+            field = PatternField(self.filter.text, id="filter")
             self.mount(field, before="#prompt")
             field.focus()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runtime.record.summary import Summary
 from screens.glyphs import state_ink
-from screens.layout import Row, Spans, joined, span
+from screens.layout import Part, Row, Spans, headed, joined, span
 from screens.views.groups import Waiting, grouped
 from screens.views.looks import Looks
 from screens.views.memory import Memory
@@ -41,19 +41,13 @@ def inbox_rows(
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
-    parts: tuple[tuple[str, str, int, list[Row]], ...] = (
-        ("Needs a decision", "state-waiting", len(waiting), _decisions(waiting, looks, where, memory)),
-        ("Working", "state-running", len(working), _runs(working, looks, where, memory)),
-        ("Done", "ink-muted", len(done), _runs(done[:DONE_SHOWN], looks, where, memory)),
+    rows = headed(
+        (
+            Part("Needs a decision", "state-waiting", _decisions(waiting, looks, where, memory), len(waiting)),
+            Part("Working", "state-running", _runs(working, looks, where, memory)),
+            Part("Done", "ink-muted", _runs(done[:DONE_SHOWN], looks, where, memory), len(done)),
+        )
     )
-    rows: list[Row] = []
-    for title, ink, total, found in parts:
-        if found:
-            if rows:
-                rows.append(Row(f"gap:{title}", ((),), heading=True))
-            words = (span(f" {title}", ink, bold=True), span(f"  {total}", "ink-muted"))
-            rows.append(Row(f"heading:{title}", words, heading=True))
-            rows += found
     memory.forget(len(rows))
     return rows
 

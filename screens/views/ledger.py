@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from runtime.record.events import GrantAdded
 from screens.glyphs import state_ink
-from screens.layout import Column, Row, Span, Spans, joined, span
+from screens.layout import Column, Part, Row, Span, Spans, headed, joined, span
 from screens.views.looks import Looks
 from screens.views.paths import names_in, place_words
 from screens.words import age, plural
@@ -61,19 +61,13 @@ def ledger_rows(grants: Mapping[str, GrantAdded], known: Iterable[Known], looks:
     `known` a moment ago says how often each was used.
     """
     known = list(known)
-    groups = (
-        ("Grants in force", "state-succeeded", [grant_row(grant, known, looks) for grant in grants.values()]),
-        ("Lately used or denied", "state-running", _recent_rows(known, looks)),
-        ("Rules of orbiter.toml, read only", "ink-muted", _rule_rows(known, looks)),
+    return headed(
+        (
+            Part("Grants in force", "state-succeeded", [grant_row(grant, known, looks) for grant in grants.values()]),
+            Part("Lately used or denied", "state-running", _recent_rows(known, looks)),
+            Part("Rules of orbiter.toml, read only", "ink-muted", _rule_rows(known, looks)),
+        )
     )
-    rows: list[Row] = []
-    for title, ink, found in groups:
-        if found:
-            if rows:
-                rows.append(Row(f"gap:{title}", ((),), heading=True))
-            head = (span(f" {title}", ink, bold=True), span(f"  {len(found)}", "ink-muted"))
-            rows += [Row(f"heading:{title}", head, heading=True), *found]
-    return rows
 
 
 def words_of(grant: GrantAdded, looks: Looks) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from runtime.record.state import Summary
 from screens.glyphs import state_ink
-from screens.layout import Column, Row, Span, Spans, joined, span
+from screens.layout import Column, Part, Row, Span, Spans, headed, joined, span
 from screens.views.groups import Waiting
 from screens.views.ledger import at_host
 from screens.views.looks import Looks
@@ -67,14 +67,7 @@ def limit_rows(
     breakers = [breaker_row(each, row, held.get(row["id"], ()), looks) for each in told for row in each.breakers]
     limits = [row for each in told for run in each.budgets for row in _limit_rows(each.host, run, summaries, looks)]
     limits.sort(key=lambda row: -float(row.values[4]))
-    rows: list[Row] = []
-    for title, ink, found in (("Circuit breakers", "ink-accent", breakers), ("Budgets of runs", "ink-accent", limits)):
-        if found:
-            if rows:
-                rows.append(Row(f"gap:{title}", ((),), heading=True))
-            head = (span(f" {title}", ink, bold=True), span(f"  {len(found)}", "ink-muted"))
-            rows += [Row(f"heading:{title}", head, heading=True), *found]
-    return rows
+    return headed((Part("Circuit breakers", "ink-accent", breakers), Part("Budgets of runs", "ink-accent", limits)))
 
 
 def waits_by_breaker(incidents: Iterable[Waiting]) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,17 @@
+"""Where a pattern is typed: what to leave out, or what to find."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.widgets import Input
+
+FILTER_HINT: Final = "words, or a regular expression; ! leaves out what has them"
+
+
+class PatternField(Input):
+    """One line, from the text that was in force; nothing blinks in it."""
+
+    def __init__(self, text: str, *, hint: str = FILTER_HINT, id: str) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(text, placeholder=hint, compact=True, id=id)
+        self.cursor_blink = False
