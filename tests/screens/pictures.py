@@ -32,8 +32,6 @@ class Picture:
     """Pairs of keys and the word that stands there afterwards."""
     run_id: str = ""
     first: str = "orbiter"
-    in_dark: bool = True
-    """False: another test takes it in dark, with more of its kind."""
     changed: Callable[[Desk], None] = field(default=lambda desk: None)
 
     def app(self, *, theme: str = "orbiter-dark", ascii_only: bool = False) -> OrbiterApp:
@@ -113,17 +111,17 @@ PICTURES = {
     "inbox": Picture(many, first="chapter"),
     "inbox_of_nothing": Picture(Desk, first="No runs yet"),
     "inbox_without_a_runtime": Picture(one(digest), first="No runtime", changed=lost),
-    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="chapter", in_dark=False),
-    "swarms": Picture(many, (("2", "swarms"),), first="chapter", in_dark=False),
+    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="chapter"),
+    "swarms": Picture(many, (("2", "swarms"),), first="chapter"),
     "swarms_of_nothing": Picture(Desk, (("2", "s starts one"),), first="No runs yet"),
-    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="chapter", in_dark=False),
+    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="chapter"),
     "run_permission": Picture(one(digest), run_id="run-1", first=DECIDES),
     "run_broken_tool": Picture(one(broken), run_id="run-3", first=DECIDES),
     "run_question": Picture(one(asks), run_id="run-2", first=DECIDES),
     "run_finished": Picture(one(finished), run_id="run-0", first="Bonjour"),
-    "run_timeline": Picture(one(digest), (("T", "imeline"),), run_id="run-1", first=DECIDES, in_dark=False),
-    "run_waits": Picture(one(digest), (("w", "ait"),), run_id="run-1", first=DECIDES, in_dark=False),
-    "run_abort": Picture(one(digest), (("A", "Abort"),), run_id="run-1", first=DECIDES, in_dark=False),
+    "run_timeline": Picture(one(digest), (("T", "imeline"),), run_id="run-1", first=DECIDES),
+    "run_waits": Picture(one(digest), (("w", "ait"),), run_id="run-1", first=DECIDES),
+    "run_abort": Picture(one(digest), (("A", "Abort"),), run_id="run-1", first=DECIDES),
     "prompt_grant_lasts": Picture(
         one(digest),
         (
@@ -136,9 +134,9 @@ PICTURES = {
     "prompt_takes_a_text": Picture(one(asks), (("i", "enter"), (*"Q4 2026", "Q4 2026")), run_id="run-2", first=DECIDES),
     "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
     "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="chapter"),
-    "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),), in_dark=False),
-    "limits": Picture(filled, (("4", "tries again"),), in_dark=False),
-    "log": Picture(filled, (("5", "needs a decision"),), in_dark=False),
+    "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),)),
+    "limits": Picture(filled, (("4", "tries again"),)),
+    "log": Picture(filled, (("5", "needs a decision"),)),
     "settings": Picture(many, (("6", "Looks"),), first="chapter"),
-    "audit": Picture(filled, (("7", "answered"),), in_dark=False),
+    "audit": Picture(filled, (("7", "answered"),)),
 }

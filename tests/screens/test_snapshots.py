@@ -1,6 +1,6 @@
-"""Pictures of every screen: dark in two sizes, light and in ASCII in one. More of lists, runs and desks are taken by
-`test_list_snapshots`, `test_run_snapshots` and `test_desk_screens`. `pytest --snapshot-update` takes them anew; look at
-them before you commit them.
+"""Pictures of every screen: dark, light and in ASCII, each in two sizes; one app, resized and dressed anew, makes
+several. More of lists, runs and desks are taken by `test_list_snapshots`, `test_run_snapshots` and `test_desk_screens`.
+`pytest --snapshot-update` takes them anew; look at them before you commit them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
+from textual.app import App
 
 from console.workspace import Workspace
-from tests.screens.pictures import PICTURES
+from tests.screens.pictures import PICTURES, settled
 from tests.screens.test_livewidgets import screen_text
 
-Compare = Callable[..., bool]
+SMALL, LARGE = (80, 24), (120, 40)
 
 
 @pytest.fixture(autouse=True)
@@ -32,26 +34,39 @@ def somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.settings.workspace", lambda: Workspace(elsewhere, elsewhere / ".orbiter"))
 
 
-@pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")])
-@pytest.mark.parametrize("name", [name for name, picture in PICTURES.items() if picture.in_dark])
-def test_dark(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
-    picture = PICTURES[name]
-    assert snap_compare(picture.app(), terminal_size=size, run_before=picture.take)
+@pytest.fixture
+def same(snapshot: SnapshotAssertion) -> Callable[[App[Any], str], bool]:
+    """Whether the app looks as it did when that picture of it was looked at."""
+    pictures = snapshot.use_extension(SVGImageExtension)
+    return lambda app, name: bool(pictures(name=name) == app.export_screenshot())
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_light(snap_compare: Compare, name: str) -> None:
+async def test_dark_and_light(same: Callable[[App[Any], str], bool], name: str) -> None:
     picture = PICTURES[name]
-    assert snap_compare(picture.app(theme="orbiter-light"), terminal_size=(80, 24), run_before=picture.take)
+    app = picture.app()
+    found = {}
+    async with app.run_test(size=SMALL) as pilot:
+        await picture.take(pilot)
+        for look, size in (("dark", SMALL), ("light", SMALL), ("light", LARGE), ("dark", LARGE)):
+            app.theme = f"orbiter-{look}"
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            found[look, size] = same(app, f"{look}-{size[0]}x{size[1]}")
+    assert [picture for picture, is_same in found.items() if not is_same] == []
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_ascii(snap_compare: Compare, name: str) -> None:
+async def test_ascii(same: Callable[[App[Any], str], bool], name: str) -> None:
     """Nothing else is painted: no border, no scroll bar, no ellipsis, no bar."""
     picture = PICTURES[name]
-
-    async def taken(pilot: Pilot[Any]) -> None:
+    app = picture.app(ascii_only=True)
+    found = {}
+    async with app.run_test(size=SMALL) as pilot:
         await picture.take(pilot)
-        assert [line for line in screen_text(pilot.app) if not line.isascii()] == []
-
-    assert snap_compare(picture.app(ascii_only=True), terminal_size=(80, 24), run_before=taken)
+        for size in (SMALL, LARGE):
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            assert [line for line in screen_text(app) if not line.isascii()] == []
+            found[size] = same(app, f"{size[0]}x{size[1]}")
+    assert [picture for picture, is_same in found.items() if not is_same] == []
