@@ -161,12 +161,14 @@ class SshTransport:
             self._start, self.asks = start, False
             process = self._spawn(batch=False)
             try:
-                heard = _until_hello(process, self._still_silent)
+                heard, said_hello = _until_hello(process, self._still_silent)
             except BaseException:
                 process.end()
                 raise
-            if heard is None:
-                raise self._reason(process) or Unreachable("the far side hung up before it said a word")
+            if not said_hello:
+                printed = heard.decode(errors="replace").strip()
+                reason = self._reason(process, printed=printed, asked=True)
+                raise reason or Unreachable("the far side hung up before it said a word")
             self._ready = process, heard
 
     def _still_silent(self) -> None:
@@ -234,16 +236,27 @@ class SshTransport:
         if process is not None:
             process.end()
 
-    def _reason(self, process: SshProcess) -> Unreachable | None:
+    def _reason(self, process: SshProcess, *, printed: str = "", asked: bool = False) -> Unreachable | None:
+        """Why it ended; `printed` is what came over the pipe in place of a hello. `asked`: during a login, of which to
+        say that one is needed would help nobody.
+        """
         code = process.ended(END_S)
         if not code:
             return None
         reason, gone, self.asks = _meaning(code, process.last_words(), self.where, self._remote)
+        if asked:
+            reason = reason.removesuffix(f": {LOGIN}")
+        if printed and code not in _KNOWN:
+            reason += f"; it printed: {' / '.join(printed.splitlines())[:300]}"
         return Unreachable(reason, gone=gone, absent=code == NO_RUNTIME)
 
 
-def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> bytes | None:
-    """What came up to the runtime's first message, that one included; None if the far side hung up before it."""
+_KNOWN = (NO_RUNTIME, REFUSED, 127, 255)
+"""Exit codes that say all by themselves."""
+
+
+def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple[bytes, bool]:
+    """What came up to the runtime's first message, that one included, or up to the end; whether the message came."""
     heard, lines = bytearray(), LineReader()
     while True:
         if not select.select([process.sock], [], [], PATIENCE_S)[0]:
@@ -251,14 +264,14 @@ def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> bytes
             continue
         data = process.sock.recv(READ_BYTES)
         if not data:
-            return None
+            return bytes(heard), False
         heard += data
         try:
             found = lines.feed(data)
         except FramingError as exc:
             raise Unreachable(f"the far side said no hello: {exc}", gone=True) from exc
         if any(hello_in(line) for line in found):
-            return bytes(heard)
+            return bytes(heard), True
         if len(heard) > NOISE_BYTES:
             raise Unreachable(f"the far side said no hello in {NOISE_BYTES} bytes", gone=True)
 

@@ -199,6 +199,27 @@ def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monke
     assert said[0] == "nothing was heard of far for 0.05 seconds; ctrl+c gives up"
 
 
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("echo 'far: Permission denied (publickey).' >&2; exit 255", "ssh: far: Permission denied (publickey)"),
+        (
+            "echo 'This account is not available.'; exit 1",
+            "far: exit code 1; it printed: This account is not available.",
+        ),
+        ("echo Welcome; echo 'sh: cd: no such directory' >&2; exit 69", "no runtime works on far"),
+    ],
+)
+def test_why_a_login_failed_is_said_in_the_far_sides_words(tmp_path: Path, does: str, said: str) -> None:
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\n{does}\n")
+    (tmp_path / "ssh").chmod(0o755)
+    transport = SshTransport(Host("far"), ssh=[str(tmp_path / "ssh")])
+    with pytest.raises(Unreachable) as caught:
+        transport.login()
+    asyncio.run(transport.close())
+    assert str(caught.value) == said
+
+
 async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
     console = _console(consoles, ssh, tmp_path)
     await console.until(lambda: console.status.phase == "lost")
