@@ -39,7 +39,7 @@ from runtime.record.sqlite_ops import (
     Renew,
 )
 from runtime.record.sqlite_reader import Reader
-from runtime.record.sqlite_rows import encode
+from runtime.record.sqlite_rows import encode, summarised
 from runtime.record.sqlite_schema import connect, prepare, touch, translated
 from runtime.record.sqlite_sql import roused
 from runtime.record.sqlite_tail import POLL_S, Tails
@@ -126,7 +126,7 @@ class SqliteJournal:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
         drafts = [encode(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().do(Create(event.run_id, drafts, summary.json()))
+        result: bool = await self._write().do(Create(event.run_id, drafts, summarised(summary)))
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
@@ -149,7 +149,7 @@ class SqliteJournal:
     ) -> Awaitable[Sequence[ev.Record]]:
         # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
         try:
-            text = summary.json() if summary is not None else None
+            text = summarised(summary) if summary is not None else None
             drafts = [encode(event) for event in events]
             return self._write().do(Append(lease, drafts, text, lease.seq if seen is None else seen))
         except JournalError as exc:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from orbiter._internal.encodable import encodable
 from runtime.record import events as ev
 from runtime.record import sqlite_schema
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite_rows import summarised
 from runtime.record.state import Summary
 from tests.runtime.record.journal_samples import created, started, summary, texts, warned
 
@@ -217,6 +222,15 @@ async def test_a_damaged_file_is_reported_and_its_cause_kept(tmp_path: Path) -> 
         with pytest.raises(JournalError, match="doctor") as caught:
             await journal.read("r1")
         assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
+
+
+@pytest.mark.parametrize("task", ["go", "gr\u00fc\u00df \U0001f600", "half \ud83d", 'quo"ted\n'])
+def test_a_summary_is_written_as_it_says_itself(task: str) -> None:
+    """The journal writes it in another way than the link, and either reads what the other wrote."""
+    for at in (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)):
+        found = Summary(id="r1", input=task, state="frozen", nodes={"running": 2}, cost_usd=0.1, updated_at=at)
+        assert summarised(found) == found.json()
+        assert Summary.of(json.loads(summarised(found))) == replace(found, input=encodable(task))
 
 
 async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:
