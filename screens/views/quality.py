@@ -26,7 +26,7 @@ def link_words(links: Sequence[Quality], looks: Looks) -> Spans:
 def _words(link: Quality, looks: Looks) -> Spans:
     told = _told(link, looks.line(link.host, 40))
     if link.phase == "connected" and link.role == "viewer":
-        return joined((span(VIEW_ONLY, "ink-accent"), told), " ")
+        return joined((told, span(VIEW_ONLY, "ink-accent")), " ")
     return told
 
 

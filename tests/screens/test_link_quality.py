@@ -29,7 +29,7 @@ def words(*links: Quality) -> str:
         (Quality("build", "connected", 0.1, 4), "build stalled 4 s"),
         (Quality("build", "lost", 0.1), "build"),
         (Quality("", "lost"), ""),
-        (Quality("wall", "connected", 0.118, role="viewer"), "view only wall link 100 ms"),
+        (Quality("wall", "connected", 0.118, role="viewer"), "wall link 100 ms view only"),
         (Quality("", "connected", role="viewer"), "view only"),
         (Quality("wall", "lost", role="viewer"), "wall"),
     ],
