@@ -20,8 +20,8 @@ from runtime.record.state import RunState
 from screens.views.looks import Looks
 from screens.views.tree import COLUMNS, RunTree
 from screens.widgets.livetree import LiveTree
+from themes.built_in import named
 from themes.choice import DEFAULT
-from themes.loader import named
 
 FEW, MANY = 500, 50_000
 A_GROUP = 50

@@ -119,7 +119,9 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         self._places: dict[str, LinkedScreen] = {}
 
     def compose(self) -> ComposeResult:
-        """What stands there until the first screen does."""
+        """What stands there until the first screen does, if that takes time."""
+        if self._at_once:
+            return
         bar = Bar(id="opening")
         bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
         yield bar

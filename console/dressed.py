@@ -16,7 +16,6 @@ from textual.timer import Timer
 
 from screens.plainness import AsciiOnly, Colourless
 from themes.choice import BUILT_IN, PLAINEST, ThemeError
-from themes.loader import load
 from themes.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -104,6 +103,8 @@ class DressedApp(App[None]):
         if seen == self._seen:
             return
         self._seen = seen
+        from themes.loader import load  # for a file that is edited
+
         try:
             theme = load(path)
         except ThemeError as exc:

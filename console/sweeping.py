@@ -8,6 +8,7 @@ Python looks through all of them again and again as new ones come, for 50 ms eac
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from time import monotonic
 
 NEVER = 1_000_000
@@ -25,7 +26,8 @@ ENOUGH = 20
 class Sweeper:
     """`pressed` is told of keys, `look` is called every second."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
         self._free_at = 0.0
         self._pressed_at = 0.0
         self._looks = 0
@@ -34,20 +36,20 @@ class Sweeper:
         """From now on. What is there stays, and is put aside at once."""
         gc.set_threshold(*gc.get_threshold()[:2], NEVER)
         gc.freeze()
-        self._free_at = monotonic() + EVERY_S
+        self._free_at = self._clock() + EVERY_S
 
     def pressed(self) -> None:
-        self._pressed_at = monotonic()
+        self._pressed_at = self._clock()
 
     def look(self) -> bool:
         """Sweep, if it is time; whether it was."""
-        began, looks = monotonic(), gc.get_stats()[1]["collections"]
+        began, looks = self._clock(), gc.get_stats()[1]["collections"]
         if began < self._free_at or began - self._pressed_at < STILL_S or looks - self._looks < ENOUGH:
             return False
         gc.unfreeze()
         gc.collect()
         gc.freeze()
         self._looks = looks
-        took = monotonic() - began
+        took = self._clock() - began
         self._free_at = began + max(EVERY_S, took / SHARE)
         return True

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -19,6 +17,7 @@ import yaml
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from themes.built_in import made, named
 from themes.choice import BUILT_IN, ThemeError
 from themes.shelf import read
 from themes.tokens import SECTIONS, variable
@@ -31,25 +30,6 @@ class _Given(NamedTuple):
 
     node: yaml.Node
     line: int
-
-
-def built_in() -> list[Theme]:
-    """The themes that come with the program, the default first.
-
-    Raises:
-        ThemeError: a file of ours is broken.
-    """
-    return [named(name) for name in BUILT_IN]
-
-
-@cache
-def named(name: str) -> Theme:
-    """One of the themes that come with the program.
-
-    Raises:
-        ThemeError: its file is broken.
-    """
-    return parse((files("themes") / f"{name}.yaml").read_text("utf-8"), f"{name}.yaml")
 
 
 def load(path: Path) -> Theme:
@@ -81,7 +61,7 @@ def parse(text: str, source: str, *, name: str = "") -> Theme:
     for section, tokens in SECTIONS.items():
         if section in given or base is None:
             colours |= _section(given.get(section), section, tokens, source, whole=base is None)
-    return _theme(name, dark, colours, ansi=_ansi(colours, source))
+    return made(name, dark, colours, ansi=_ansi(colours, source))
 
 
 def _composed(text: str, source: str) -> yaml.Node | None:
@@ -189,65 +169,3 @@ def _at(node: yaml.Node | None) -> str:
 def _refuse(source: str, given: _Given | None, key: str, why: str) -> NoReturn:
     line = f":{given.line}" if given is not None else ""
     raise ThemeError(f"{source}{line}: {key}: {why}")
-
-
-def _theme(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:
-    """Textual's own variables get our colours too, so that its inputs, scroll bars and toasts look like the rest."""
-    marked = {
-        "block-cursor-background": colours["row-cursor"],
-        "block-cursor-foreground": colours["ink-strong"],
-        "block-cursor-text-style": "none",
-        "input-cursor-background": colours["ink"],
-        "input-cursor-foreground": colours["background"],
-        "input-selection-background": colours["row-cursor"],
-        "screen-selection-background": colours["row-cursor"],
-        "screen-selection-foreground": colours["ink-strong"],
-        "scrollbar": colours["line"],
-    }
-    if ansi:  # the ground is the terminal's: what stands out is reversed, or stands on one of its other colours
-        marked |= {
-            "ansi-background": colours["background"],
-            "ansi-foreground": colours["ink"],
-            "block-cursor-background": colours["background"],
-            "block-cursor-foreground": colours["ink"],
-            "block-cursor-text-style": "reverse",
-            "input-cursor-background": colours["background"],
-            "input-cursor-foreground": colours["ink"],
-            "input-cursor-text-style": "reverse",
-            "input-selection-background": "ansi_white",
-            "input-selection-foreground": "ansi_black",
-            "screen-selection-background": "ansi_white",
-            "screen-selection-foreground": "ansi_black",
-            "scrollbar": "ansi_white" if dark else "ansi_bright_black",
-        }
-    own = {
-        "text": colours["ink"],
-        "text-muted": colours["ink-muted"],
-        "text-disabled": colours["ink-muted"],  # of Textual's making, it could not be read on a light ground
-        "foreground-muted": colours["ink-muted"],
-        "foreground-disabled": colours["ink-muted"],
-        "border": colours["line-focus"],
-        "border-blurred": colours["line"],
-        "scrollbar-hover": colours["ink-muted"],
-        "scrollbar-active": colours["line-focus"],
-        "scrollbar-background": colours["surface"],
-        "scrollbar-background-hover": colours["surface"],
-        "scrollbar-background-active": colours["surface"],
-        "scrollbar-corner-color": colours["surface"],
-    }
-    return Theme(
-        name=name,
-        dark=dark,
-        ansi=ansi,
-        primary=colours["ink-accent"],
-        secondary=colours["ink-muted"],
-        accent=colours["ink-key"],
-        foreground=colours["ink"],
-        background=colours["background"],
-        surface=colours["surface"],
-        panel=colours["panel"],
-        warning=colours["severity-warning"],
-        error=colours["severity-error"],
-        success=colours["state-succeeded"],
-        variables=own | marked | colours,
-    )

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import yaml
-
 from themes.choice import BUILT_IN, ThemeError
 
 if TYPE_CHECKING:
@@ -64,10 +62,12 @@ class Shelf:
         Raises:
             ThemeError: there is none, or its file cannot be used.
         """
-        from themes.loader import load, named
-
         if name in BUILT_IN:
+            from themes.built_in import named  # with Textual, as what follows
+
             return named(name)
+        from themes.loader import load
+
         found = self.own().get(name)
         if found is None:
             raise ThemeError(f"there is no theme {name!r} any more; there are {', '.join(self.names())}")
@@ -92,6 +92,8 @@ def read(path: Path) -> str:
 
 def _name(path: Path) -> str:
     """What a file calls itself; that of the file where it says nothing, or nothing that can be read."""
+    import yaml  # for who has themes of their own
+
     try:
         data = yaml.safe_load(read(path))
     except (ThemeError, yaml.YAMLError, RecursionError, ValueError):

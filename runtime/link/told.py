@@ -289,6 +289,8 @@ def _list(rows: Iterable[str]) -> str:
 
 
 def _grants(grants: tuple[GrantAdded, ...]) -> str:
+    if not grants:
+        return "[]"
     from runtime.record.events import dump
 
     return _list(dump(grant) for grant in grants)

@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
 
 
 def _state(value: Any) -> RunPhase:
-    if value not in _PHASES:
+    if not isinstance(value, str) or value not in _PHASES:
         raise ValueError
     return value  # type: ignore[no-any-return]
 

@@ -20,7 +20,7 @@ from screens.widgets.livelist import LiveList
 from screens.widgets.livepage import LivePage
 from screens.widgets.livetree import LiveTree
 from screens.widgets.pace import FRAME, SOON, Pace
-from themes.loader import built_in
+from themes.built_in import built_in
 
 COLUMNS = (Column("name", 10, grow=1), Column("state", 8))
 

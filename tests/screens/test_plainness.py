@@ -14,7 +14,7 @@ from runtime.record.state import NodePhase, RunPhase
 from screens.glyphs import ASCII, SETS, Glyphs, state_ink, state_word
 from screens.plainness import AsciiOnly, Colourless
 from screens.widgets.inks import Inks
-from themes.loader import named
+from themes.built_in import named
 
 BLACK = Color.parse("black")
 STATES = sorted({*get_args(RunPhase), *get_args(NodePhase)})

@@ -14,9 +14,10 @@ from textual.theme import Theme
 from runtime.record.state import NodePhase, RunPhase
 from runtime.record.taxonomy import Severity
 from themes import contrast
+from themes.built_in import built_in, named, text_of
 from themes.choice import BUILT_IN, DEFAULT
 from themes.contrast import pairs, weak
-from themes.loader import built_in, named
+from themes.loader import parse
 from themes.tokens import GROUNDS, INKS, SECTIONS, SEVERITIES, STATES, variable
 
 TEXT = [variable("inks", token) for token in INKS]
@@ -26,6 +27,10 @@ TEXT += [variable("states", token) for token in STATES] + [variable("severities"
 @pytest.fixture(params=BUILT_IN)
 def theme(request: pytest.FixtureRequest) -> Theme:
     return named(request.param)
+
+
+def test_what_comes_with_the_program_is_read_as_any_theme_is(theme: Theme) -> None:
+    assert parse(text_of(theme.name), theme.name) == theme
 
 
 def test_all_text_is_readable_on_every_ground(theme: Theme) -> None:

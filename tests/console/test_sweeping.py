@@ -1,0 +1,76 @@
+"""Garbage is looked for in one go, and not while somebody types."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from console.sweeping import ENOUGH, EVERY_S, NEVER, STILL_S, Sweeper
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    before = gc.get_threshold()
+    yield Clock()
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+class Loop:
+    """Garbage that only a look at everything finds."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def grown() -> None:
+    """Enough happened since."""
+    for _ in range(ENOUGH):
+        gc.collect(1)
+
+
+def test_it_sweeps_rarely_and_while_nobody_types(clock: Clock) -> None:
+    sweeper = Sweeper(clock=clock)
+    sweeper.begin()
+    assert gc.get_threshold()[2] == NEVER
+    grown()
+    assert not sweeper.look(), "it has just begun"
+    clock.now += EVERY_S
+    sweeper.pressed()
+    assert not sweeper.look()
+    clock.now += STILL_S
+    assert sweeper.look()
+    assert gc.get_freeze_count() > 0
+    clock.now += 10 * EVERY_S
+    assert not sweeper.look(), "nothing grew old since"
+    grown()
+    assert sweeper.look()
+
+
+def test_what_was_put_aside_and_became_garbage_goes(clock: Clock) -> None:
+    sweeper = Sweeper(clock=clock)
+    loops = [Loop()]
+    sweeper.begin()
+    loops.clear()
+    grown()
+    assert any(isinstance(found, Loop) for found in _all()), "put aside, no ordinary look finds it"
+    clock.now += EVERY_S + STILL_S
+    assert sweeper.look()
+    gc.unfreeze()
+    assert not any(isinstance(found, Loop) for found in _all())
+
+
+def _all() -> list[object]:
+    gc.unfreeze()
+    found = gc.get_objects()
+    gc.freeze()
+    return found

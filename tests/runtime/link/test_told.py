@@ -1,0 +1,84 @@
+"""The first words of a link, which are read without pydantic."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from runtime.link import protocol as p
+from runtime.record.events import GrantAdded, IncidentOpened
+from runtime.record.summary import Summary
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
+OPENED = IncidentOpened(run_id="r", incident_id="i", fault=FAULT, message='"half" an emoji', seq=3)
+GRANT = GrantAdded(grant_id="g", subject="s", verb="net", pattern="*", lifetime="always")
+WORDS: list[p.Told] = [
+    p.Hello(epoch="e", position=3, role="viewer", peer="x", program="y", keys=("openai",), pid=7),
+    p.Snapshot(position=1, why="first"),
+    p.Snapshot(2, "gap", (Summary("r", title="t"),), (p.Inboxed("r", OPENED, "t\n"),), (GRANT,), more=True),
+    p.Changed(position=4),
+    p.Changed(5, summary=Summary("r")),
+    p.Changed(6, incident=p.Inboxed("r", OPENED)),
+    p.Changed(7, closed="i", grants=()),
+    p.Changed(8, grants=(GRANT,)),
+    p.Pong(id=9),
+]
+
+
+@pytest.mark.parametrize("said", WORDS)
+def test_what_a_runtime_says_is_read_as_it_was_said(said: p.Told) -> None:
+    assert p.from_runtime(said.line()) == said
+    assert b"\n" not in said.line()
+
+
+@pytest.mark.parametrize("said", [p.Attach(epoch="e", position=4, program="x"), p.Ack(taken=3), p.Ping(id=8)])
+def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None:
+    assert p.from_console(said.line()) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        ({"t": "hello", "epoch": "e"}, "position: is missing|argument"),
+        ({"t": "hello", "epoch": 1, "position": 1, "role": "viewer", "peer": "", "program": ""}, "^epoch: "),
+        ({"t": "hello", "epoch": "", "position": 1, "role": "god", "peer": "", "program": ""}, "^role: "),
+        ({"t": "snapshot", "why": "first"}, "^position: is missing"),
+        ({"t": "snapshot", "position": "1", "why": "first"}, "^position: "),
+        ({"t": "snapshot", "position": 1, "why": "because"}, "^why: "),
+        ({"t": "snapshot", "position": 1, "why": "first", "summaries": {}}, "^summaries: "),
+        ({"t": "snapshot", "position": 1, "why": "first", "summaries": [{"id": "r", "steps": "x"}]}, "^steps: "),
+        ({"t": "snapshot", "position": 1, "why": "first", "incidents": [{}]}, "^incidents: "),
+        ({"t": "changed", "position": 1, "incident": {"run_id": "r", "opened": {"v": 1}}}, "^incident_id: "),
+        ({"t": "changed", "position": 1, "grants": [{"v": "x"}]}, "^v: |^grant_id: "),
+        ({"t": "pong", "id": "x"}, "^id: "),
+    ],
+)
+def test_what_cannot_be_read_is_named(said: dict[str, Any], where: str) -> None:
+    with pytest.raises(p.BadMessage, match=where) as caught:
+        p.from_runtime(json.dumps(said, separators=(",", ":")).encode())
+    assert caught.value.error == "bad_message"
+
+
+@pytest.mark.parametrize("line", [b'{"t":"snapshot"', b'{"t":"hello",]', b'{"t":"pong","id":' + b"[" * 100_000])
+def test_what_is_no_json_is_said(line: bytes) -> None:
+    with pytest.raises(p.BadMessage) as caught:
+        p.from_runtime(line)
+    assert caught.value.error == "not_json"
+
+
+def test_an_inbox_of_runs_is_shown_before_pydantic_is_loaded() -> None:
+    code = """
+import sys
+import console.app, console.attaching, screens.home, screens.link
+from runtime.link import protocol as p
+from runtime.record.summary import Summary
+assert p.from_runtime(p.Snapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pydantic", "runtime.record.events", "runtime.judgement.options", "yaml"} & set(done.stdout.split())

@@ -1,0 +1,101 @@
+"""The themes that come with the program, without a parser of YAML: loading one takes longer than all else of a theme,
+and whoever opens a console waits for it. Their files are of one plain form; a test reads them both ways.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from textual.theme import Theme
+
+from themes.choice import BUILT_IN
+from themes.tokens import variable
+
+
+def built_in() -> list[Theme]:
+    """All of them, the default first."""
+    return [named(name) for name in BUILT_IN]
+
+
+def text_of(name: str) -> str:
+    """The file of one of them."""
+    return Path(__file__).with_name(f"{name}.yaml").read_text("utf-8")
+
+
+@cache
+def named(name: str) -> Theme:
+    """One of them."""
+    section, given = "", {}
+    for line in text_of(name).splitlines():
+        key, _, value = line.partition(":")
+        value = value.strip().strip('"')
+        if not value:
+            section = key
+        elif not key.startswith("#"):
+            given[variable(section, key.strip()) if key.startswith(" ") else key] = value
+    dark = given.pop("dark") == "true"
+    del given["name"]
+    return made(name, dark, given, ansi=given["background"].startswith("ansi_"))
+
+
+def made(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:
+    """Textual's own variables get our colours too, so that its inputs, scroll bars and toasts look like the rest."""
+    marked = {
+        "block-cursor-background": colours["row-cursor"],
+        "block-cursor-foreground": colours["ink-strong"],
+        "block-cursor-text-style": "none",
+        "input-cursor-background": colours["ink"],
+        "input-cursor-foreground": colours["background"],
+        "input-selection-background": colours["row-cursor"],
+        "screen-selection-background": colours["row-cursor"],
+        "screen-selection-foreground": colours["ink-strong"],
+        "scrollbar": colours["line"],
+    }
+    if ansi:  # the ground is the terminal's: what stands out is reversed, or stands on one of its other colours
+        marked |= {
+            "ansi-background": colours["background"],
+            "ansi-foreground": colours["ink"],
+            "block-cursor-background": colours["background"],
+            "block-cursor-foreground": colours["ink"],
+            "block-cursor-text-style": "reverse",
+            "input-cursor-background": colours["background"],
+            "input-cursor-foreground": colours["ink"],
+            "input-cursor-text-style": "reverse",
+            "input-selection-background": "ansi_white",
+            "input-selection-foreground": "ansi_black",
+            "screen-selection-background": "ansi_white",
+            "screen-selection-foreground": "ansi_black",
+            "scrollbar": "ansi_white" if dark else "ansi_bright_black",
+        }
+    own = {
+        "text": colours["ink"],
+        "text-muted": colours["ink-muted"],
+        "text-disabled": colours["ink-muted"],  # of Textual's making, it could not be read on a light ground
+        "foreground-muted": colours["ink-muted"],
+        "foreground-disabled": colours["ink-muted"],
+        "border": colours["line-focus"],
+        "border-blurred": colours["line"],
+        "scrollbar-hover": colours["ink-muted"],
+        "scrollbar-active": colours["line-focus"],
+        "scrollbar-background": colours["surface"],
+        "scrollbar-background-hover": colours["surface"],
+        "scrollbar-background-active": colours["surface"],
+        "scrollbar-corner-color": colours["surface"],
+    }
+    return Theme(
+        name=name,
+        dark=dark,
+        ansi=ansi,
+        primary=colours["ink-accent"],
+        secondary=colours["ink-muted"],
+        accent=colours["ink-key"],
+        foreground=colours["ink"],
+        background=colours["background"],
+        surface=colours["surface"],
+        panel=colours["panel"],
+        warning=colours["severity-warning"],
+        error=colours["severity-error"],
+        success=colours["state-succeeded"],
+        variables=own | marked | colours,
+    )
