@@ -1,8 +1,12 @@
-"""How properties are tried, and what is said at the end of a run: how often the chaos suite tried each thing."""
+"""How properties are tried, and what is said at the end of a run: how often the chaos suite tried each thing. And that
+the console goes on after a mishap hides none from its tests.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +16,37 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False)
 settings.load_profile("suite")
+
+_MISHAPS = ("console.app", "console.mishaps", "screens.linked", "screens.start")
+"""Where the console logs what it survives."""
+
+
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def no_mishaps(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The console says a mishap in a line and goes on: here it is a failure, but where one is made on purpose."""
+    if request.node.get_closest_marker("mishaps"):
+        yield
+        return
+    kept = _Kept()
+    for name in _MISHAPS:
+        logging.getLogger(name).addHandler(kept)
+    try:
+        yield
+    finally:
+        for name in _MISHAPS:
+            logging.getLogger(name).removeHandler(kept)
+    for record in kept.records:
+        if record.exc_info and record.exc_info[1] is not None:
+            raise record.exc_info[1]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
