@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -127,8 +127,10 @@ async def writing() -> AsyncIterator[Journal]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with await SqliteJournal.open(path) as journal:
         # Whoever drives the workspace has looked; else what is written now would hide what is missing.
-        if holder(workspace().state) is None and (missing := await journal.look_for_loss()):
-            note(f"the journal has lost its newest events: {missing}; runs go on from what is left of them")
+        if holder(workspace().state) is None:
+            with suppress(JournalError):  # damaged elsewhere, too: what is asked for says so, if it cannot be done
+                if missing := await journal.look_for_loss():
+                    note(f"the journal has lost its newest events: {missing}; runs go on from what is left of them")
         yield journal
 
 

@@ -142,9 +142,13 @@ async def prepare(
             f"{path} was written by a newer program (schema {found}, this one knows {version}): update orbiter-console"
         )
     if readonly:
+        if not found:
+            raise JournalError(
+                f"{path} is empty: opening the console makes it anew; if there was something in it, restore a backup first"
+            )
         if found < version:
             raise JournalError(
-                f"{path} has schema {found}, not {version}: open it once for writing (orbiter-console doctor)"
+                f"{path} has schema {found}, not {version}: opening the console once brings it up to date"
             )
         return
     if found == 0:

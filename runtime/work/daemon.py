@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import select
 import socket
@@ -41,6 +42,10 @@ except ModuleNotFoundError as exc:
              % (sys.executable, exc, sys.executable))
 sys.exit(main())
 """
+
+
+_SAID = re.compile(r"[\d-]+ [\d:,]+ ERROR [\w.]+: (.+)")
+"""A log of one line: what kept the runtime from coming up, in a sentence."""
 
 
 class DaemonError(OSError):
@@ -307,9 +312,12 @@ def _heard(descriptor: int, until: float) -> dict[str, Any] | None:
 
 def _why(log: Path, begin: int, reason: str) -> str:
     fresh = log.exists() and log.stat().st_size > begin
-    end = last_lines(log) if fresh else ""
+    end = last_lines(log, since=begin) if fresh else ""
     words = [reason or "the runtime ended before it was ready"]
-    if end:
+    said = _SAID.fullmatch(end)
+    if said is not None and not reason:
+        words = [f"no runtime can work here: {said[1]}"]
+    elif end:
         words.append(f"its log ({log}) ends with:\n{end}")
     else:
         words.append(f"it wrote nothing to its log ({log})")

@@ -133,8 +133,7 @@ class Host:
 
     async def _drive(self) -> None:
         async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
-            if missing := await journal.look_for_loss():
-                log.error("the journal has lost its newest events: %s. Runs go on from what is left of them", missing)
+            await _look_for_loss(journal)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
@@ -146,6 +145,14 @@ class Host:
             finally:
                 watchdog.stop()
                 marking.cancel()
+
+
+async def _look_for_loss(journal: SqliteJournal) -> None:
+    try:
+        if missing := await journal.look_for_loss():
+            log.error("the journal has lost its newest events: %s. Runs go on from what is left of them", missing)
+    except JournalError as exc:  # a file that is damaged elsewhere, too: what of it can be used is
+        log.error("whether the journal has lost its newest events cannot be told: %s", exc)  # noqa: TRY400
 
 
 async def _mark(journal: SqliteJournal) -> None:

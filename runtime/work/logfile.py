@@ -43,12 +43,12 @@ def log_path(state_dir: str | Path) -> Path:
     return Path(state_dir) / NAME
 
 
-def last_lines(path: Path, count: int = 12) -> str:
-    """The end of a log, for an error message; empty if there is none."""
+def last_lines(path: Path, count: int = 12, *, since: int = 0) -> str:
+    """The end of a log, for an error message, with nothing from before byte `since`; empty if there is none."""
     try:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 16 * 1024))
+            file.seek(max(since, file.tell() - 16 * 1024))
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return ""

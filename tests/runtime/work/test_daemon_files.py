@@ -145,3 +145,18 @@ def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_
     # One that died left its words behind, and holds nothing.
     (tmp_path / lock.NAME).write_text(json.dumps({"program": lock.RUN}))
     assert not daemon._held_by_a_run(tmp_path)
+
+
+def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path) -> None:
+    log = log_path(tmp_path)
+    log.write_text("2026-11-21 07:00:00,000 INFO runtime.link.serve: stopped, long ago\n")
+    before = log.stat().st_size
+    with log.open("a") as more:
+        more.write("2026-11-21 07:40:27,274 ERROR runtime.link.serve: cannot write in journal.db: it is damaged\n")
+    assert daemon._why(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
+    with log.open("a") as more:
+        more.write("Traceback (most recent call last):\n")
+    told = daemon._why(log, before, "")
+    assert told.startswith("the runtime ended before it was ready: its log")
+    assert "long ago" not in told
+    assert told.endswith("it is damaged\nTraceback (most recent call last):")
