@@ -24,6 +24,9 @@ from screens.widgets.livelist import LiveList
 if TYPE_CHECKING:
     from textual.widgets import Input
 
+CONNECTING = "Connecting to the runtime"
+NOT_KNOWN = "Nothing is known yet"
+
 
 class ListScreen(LinkedScreen):
     """The names of the columns, the list, and a line that says what is left out of it."""
@@ -67,7 +70,7 @@ class ListScreen(LinkedScreen):
         glyphs = self.session.glyphs
         yield Bar(id="columns", ellipsis=glyphs.ellipsis)
         with Vertical(id="panes"):
-            yield LiveList(self.COLUMNS, empty="Connecting to the runtime", glyphs=glyphs, id="list")
+            yield LiveList(self.COLUMNS, empty=CONNECTING, glyphs=glyphs, id="list")
             yield from self.beside()
         yield Bar(id="narrowed", ellipsis=glyphs.ellipsis)
 
@@ -103,6 +106,8 @@ class ListScreen(LinkedScreen):
         rows = self.all_rows()
         if self.ready:
             shown.empty = looks.nothing_matches() if rows else self.nothing(looks)
+        else:
+            shown.empty = NOT_KNOWN if self.link.status.phase == "lost" else CONNECTING
         fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)

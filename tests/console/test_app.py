@@ -164,6 +164,9 @@ async def test_before_anything_is_known_the_home_says_so() -> None:
         await settled(pilot)
         assert "Connecting to the runtime" in text_of(pilot)
         assert "connecting" in text_of(pilot).splitlines()[0]
+        desk.lose("nobody there")
+        await until(pilot, lambda: "Nothing is known yet" in text_of(pilot))
+        assert "Connecting" not in text_of(pilot)
 
 
 async def test_the_inbox_is_live_and_rings_for_a_new_decision(monkeypatch: pytest.MonkeyPatch) -> None:
