@@ -8,13 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
-from textual.app import App
 
+from console.app import OrbiterApp
 from console.workspace import Workspace
 from tests.screens.pictures import PICTURES, settled
 from tests.screens.test_livewidgets import screen_text
@@ -35,14 +34,14 @@ def somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def same(snapshot: SnapshotAssertion) -> Callable[[App[Any], str], bool]:
+def same(snapshot: SnapshotAssertion) -> Callable[[OrbiterApp, str], bool]:
     """Whether the app looks as it did when that picture of it was looked at."""
     pictures = snapshot.use_extension(SVGImageExtension)
-    return lambda app, name: bool(pictures(name=name) == app.export_screenshot())
+    return lambda app, name: bool(pictures(name=name) == app.picture())
 
 
 @pytest.mark.parametrize("name", PICTURES)
-async def test_dark_and_light(same: Callable[[App[Any], str], bool], name: str) -> None:
+async def test_dark_and_light(same: Callable[[OrbiterApp, str], bool], name: str) -> None:
     picture = PICTURES[name]
     app = picture.app()
     found = {}
@@ -57,7 +56,7 @@ async def test_dark_and_light(same: Callable[[App[Any], str], bool], name: str) 
 
 
 @pytest.mark.parametrize("name", PICTURES)
-async def test_ascii(same: Callable[[App[Any], str], bool], name: str) -> None:
+async def test_ascii(same: Callable[[OrbiterApp, str], bool], name: str) -> None:
     """Nothing else is painted: no border, no scroll bar, no ellipsis, no bar."""
     picture = PICTURES[name]
     app = picture.app(ascii_only=True)
