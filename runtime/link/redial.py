@@ -29,7 +29,9 @@ class Redial:
             self._failures = min(self._failures, max(0, within - 1))
 
     def now(self) -> None:
-        """Somebody did something about it: the wait that is on is over, and what failed before counts no more."""
+        """Somebody did something about it: the wait that is on is over, or, where an attempt is under way that does
+        not know of it, the next one; and what failed before counts no more.
+        """
         self._failures = 0
         self._asked.set()
 
@@ -39,9 +41,9 @@ class Redial:
             self._failures += 1
 
     async def _asked_within(self, seconds: float) -> bool:
-        self._asked.clear()
         try:
             await asyncio.wait_for(self._asked.wait(), seconds)
         except TimeoutError:
             return False
+        self._asked.clear()
         return True

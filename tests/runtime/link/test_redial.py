@@ -57,6 +57,8 @@ async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> No
     again.now()
     await waiting
     assert again._failures == 0
+    again.now()  # while an attempt is under way
+    await again.wait()
 
 
 async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(waits: list[float]) -> None:
