@@ -27,6 +27,9 @@ _ORPHANS = "SELECT count(*) FROM event WHERE run NOT IN (SELECT rid FROM run)"
 _BLOBS_IN_USE = """
     SELECT used.value FROM event, json_each(event.blobs) AS used WHERE event.blobs IS NOT NULL"""
 _MISSING_BLOBS = f"SELECT count(*) FROM ({_BLOBS_IN_USE} EXCEPT SELECT digest FROM blob)"  # noqa: S608 - constants
+_UNREADABLE = """
+    SELECT run.id, event.seq FROM event JOIN run ON run.rid = event.run WHERE NOT json_valid(event.body) LIMIT 20"""
+_UNREADABLE_BLOBS = "SELECT count(*) FROM blob WHERE NOT json_valid(value)"
 _UNOPENED = """
     SELECT incident.id FROM incident LEFT JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq
     WHERE event.pos IS NULL"""
@@ -56,9 +59,11 @@ async def check(reader: Reader) -> list[str]:
         for (count,), what in (
             ((await reader.rows(_ORPHANS))[0], "events belong to no run"),
             ((await reader.rows(_MISSING_BLOBS))[0], "values that events refer to are missing"),
+            ((await reader.rows(_UNREADABLE_BLOBS))[0], "values are no JSON"),
         ):
             if count:
                 found.append(f"{count} {what}")
+        found += [f"event {seq} of run {run_id} is no JSON" for run_id, seq in await reader.rows(_UNREADABLE)]
         found += [f"incident {row[0]}: the event that opened it is missing" for row in await reader.rows(_UNOPENED)]
     except JournalError as exc:
         found.append(str(exc))

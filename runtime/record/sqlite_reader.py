@@ -5,10 +5,12 @@ is not committed and no list waits for a write.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 import aiosqlite
@@ -56,6 +58,10 @@ class Reader:
         with translated("cannot read", self._path):
             try:
                 return list(await self.connection.execute_fetchall(sql, parameters))
+            except sqlite3.Error as exc:
+                # A cursor in its frames would hold this connection at what it reads now, as long as the error lives.
+                clear_frames(exc.__traceback__)
+                raise
             except ValueError as exc:  # aiosqlite's word for a connection closed in the meantime
                 raise JournalError(f"the journal {self._path} is closed") from exc
 

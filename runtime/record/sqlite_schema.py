@@ -70,6 +70,8 @@ def translated(doing: str, path: Path) -> Iterator[None]:
     except (sqlite3.DataError, sqlite3.IntegrityError) as exc:
         raise Unrecordable(f"{doing} in {path}: {exc}") from exc
     except sqlite3.Error as exc:
+        if str(exc).startswith("Could not decode to UTF-8"):  # what Python's module says of a row; the file is sound
+            raise Unrecordable(f"{doing} in {path}: {exc}"[:400]) from exc
         name = getattr(exc, "sqlite_errorname", "") or ""
         advice = next((text for start, text in _ADVICE if name.startswith(start)), "")
         raise JournalError(f"{doing} in {path}: {exc}{advice}") from exc
@@ -144,12 +146,10 @@ async def prepare(
     if readonly:
         if not found:
             raise JournalError(
-                f"{path} is empty: opening the console makes it anew; if there was something in it, restore a backup first"
+                f"{path} is empty: opening the console makes it anew; if something was in it, restore a backup first"
             )
         if found < version:
-            raise JournalError(
-                f"{path} has schema {found}, not {version}: opening the console once brings it up to date"
-            )
+            raise JournalError(f"{path} has schema {found}, not {version}: opening the console brings it up to date")
         return
     if found == 0:
         await connection.execute_fetchall("PRAGMA auto_vacuum = INCREMENTAL")

@@ -162,7 +162,7 @@ async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: Sq
             await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
         assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(1,)]
         assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
-        with pytest.raises(JournalError, match="open it once for writing"):
+        with pytest.raises(JournalError, match="opening the console brings it up to date"):
             await sqlite_schema.prepare(connection, journal.path, readonly=True, version=3, migrations=steps)
         steps[2].pop()
         await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)

@@ -154,21 +154,25 @@ async def test_turning_back_answers_a_stranding(bench: Bench) -> None:
     assert (ended.phase, ended.open_incidents, ASKED["model"]) == ("completed", [], 2)
 
 
-async def _spoil(bench: Bench, run: str) -> None:
-    """As a file that was damaged from outside: one event of the run is JSON no more."""
+NO_JSON, NO_TEXT = "replace(body, '}', ']')", "CAST(X'7bff22' AS TEXT)"
+
+
+async def _spoil(bench: Bench, run: str, body: str) -> None:
+    """As a file that was damaged from outside: one event of the run is JSON no more, or not even text."""
     writer = bench.journal._writer
     assert writer is not None
-    sql = "UPDATE event SET body = replace(body, '}', ']') WHERE seq = 3 AND run = (SELECT rid FROM run WHERE id = ?)"
+    sql = f"UPDATE event SET body = {body} WHERE seq = 3 AND run = (SELECT rid FROM run WHERE id = ?)"
     await writer.alone(lambda connection: connection.execute(sql, (run,)).fetchall())
 
 
-@pytest.mark.parametrize("how", ["answer", "request"])
-async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench, how: str) -> None:
+@pytest.mark.parametrize(("how", "body"), [("answer", NO_JSON), ("request", NO_TEXT)])
+async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench, how: str, body: str) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
         (question,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
-        await _spoil(bench, run)
+        await _spoil(bench, run, body)
+        assert await bench.journal.check() == [f"event 3 of run {run} is no JSON"]
         await bench.answer(question, "input", value="x")
         async with asyncio.timeout(20):
             while not (  # noqa: ASYNC110 - of a run that cannot be read
@@ -176,7 +180,7 @@ async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench
             ):
                 await asyncio.sleep(0.01)
         (incident,) = found
-        assert "cannot be read" in incident.opened.message
+        assert ("cannot be read" if body is NO_JSON else "cannot read in") in incident.opened.message
         assert (incident.title, incident.opened.task) == ("zoo.py:asker", "go")
         if how == "answer":
             await bench.answer(incident, "abort", reason="beyond help")
