@@ -265,7 +265,7 @@ class AlikeScreen(ModalScreen[None]):
         self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     def action_confirm(self) -> None:
-        if self._session.link.status.phase == "lost":
+        if not self._session.reached:
             return
         self._go("sent")
         # Of the app, not of this page: what came of it is told when the page is closed, too.

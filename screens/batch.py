@@ -75,7 +75,7 @@ class BatchScreen(ModalScreen[None]):
 
     def action_do(self) -> None:
         """Begin; not with a key that was pressed before the question was there to be read, nor without a runtime."""
-        if self._question and (monotonic() < self._armed_at or self._session.link.status.phase == "lost"):
+        if self._question and (monotonic() < self._armed_at or not self._session.reached):
             return
         self._began = True
         self.query_one("#box").border_subtitle = Content(self._hints())

@@ -176,6 +176,11 @@ class Session:
             links = [each for each in links if each.host == where] or links
         return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
 
+    @property
+    def reached(self) -> bool:
+        """Whether there is anybody to say something to: of several hosts, one that is lost keeps it from no other."""
+        return self.link.status.phase != "lost" or any(self.link.host_names)
+
     def name_keys(self, keys: Mapping[str, str], letters: Mapping[str, str] | None) -> None:
         """From now on these are the keys, on every screen; without `letters` decisions have the usual ones."""
         for here, now in ((self.keys, keys), (self.letters, KEYS if letters is None else letters)):

@@ -174,7 +174,9 @@ class LogScreen(AskingScreen):
         paths = ", ".join(self.session.looks().line(path, 100) for path in self._paths.values())
         name = "Events" if self._source == "events" else f"Log file {paths}".rstrip()
         new = f"{log.unseen} new below, " if log.unseen else ""
-        state = "following" if log.following else f"{glyphs.more} stopped: {new}end follows again"
+        key = self.session.looks().key("log.follow", "end")
+        again = f"{key} follows again" if key else ""
+        state = "following" if log.following else f"{glyphs.more} stopped: {new}{again}"
         title = f"{name}{glyphs.dot}{plural(len(self.book.shown), 'line')}{glyphs.dot}{state}"
         if log.border_title != title:
             log.border_title = Content(title)

@@ -209,7 +209,7 @@ class StartScreen(ModalScreen[str]):
 
     def _where(self) -> dict[str, str]:
         names = self._session.link.host_names
-        return {"where": self._value("host") or names[0]} if len(names) > 1 else {}
+        return {"where": self._value("host") or names[0]} if any(names) else {}
 
     def _relative(self, ref: str) -> str:
         """A reference as one types it in the workspace."""
@@ -333,7 +333,7 @@ class StartScreen(ModalScreen[str]):
 
     def _lost(self) -> bool:
         """Whether there is no runtime that could start something; the line below says so."""
-        return self._session.link.status.phase == "lost"
+        return not self._session.reached
 
     async def _start(self, ref: str, args: dict[str, Any]) -> None:
         link = self._session.link

@@ -515,6 +515,15 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
         assert next(args for verb, args in desk.said if verb == "start")["where"] == "west"
 
 
+async def test_a_host_that_is_lost_keeps_no_run_from_another() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.status = Status("lost", "west: gone")
+        desk.host_names = ("east",)
+        await pilot.press("s", *"a.py:b", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["where"] for verb, args in desk.said if verb == "start") == "east"
+
+
 async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
     async with showing(SwarmsScreen, size=(80, 24)) as (pilot, _):
         assert "No runs yet. s starts one." in text_of(pilot)
