@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from orbiter._internal.encodable import encodable
 
@@ -110,7 +110,7 @@ def _text(value: Any) -> str:
 def _state(value: Any) -> RunPhase:
     if not isinstance(value, str) or value not in _PHASES:
         raise ValueError
-    return value  # type: ignore[no-any-return]
+    return cast("RunPhase", value)
 
 
 def _count(value: Any) -> int:
