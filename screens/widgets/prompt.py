@@ -251,7 +251,7 @@ class Prompt(Vertical):
         if self.has_class("-form"):
             keys = {"enter": "goes on", **keys}
         elif self.has_class("-picks") and self.query_one(Picks).several:
-            keys = {"space": "ticks", **keys}
+            keys = {self._session.looks().key("picks.tick", "space"): "ticks", **keys}
         keys["esc"] = "goes back"
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = "" if self.has_class("-picks") else view.asked_for(opened, choice, self._session.looks())
