@@ -231,24 +231,26 @@ def test_the_depth_of_colour_is_told(place: Workspace, environment: dict[str, st
 FAKE_TMUX = """#!{python}
 import sys
 print({{"-V": "tmux 3.4", "set-clipboard": {clipboard!r}, "allow-passthrough": "off",
-       "default-terminal": {kind!r}}}[sys.argv[-1]])
+       "default-terminal": {kind!r}, "#{{client_utf8}}": {utf8!r}}}[sys.argv[-1]])
 """
 
 
 @pytest.mark.parametrize(
-    ("clipboard", "kind", "words"),
+    ("told", "words"),
     [
-        ("on", "tmux-256color", []),
-        ("external", "tmux-256color", ["set-clipboard on"]),
-        ("off", "screen", ["set-clipboard on", "default-terminal"]),
+        (("on", "tmux-256color", "1"), []),
+        (("on", "tmux-256color", "0"), ["tmux -u"]),
+        (("external", "tmux-256color", "1"), ["set-clipboard on"]),
+        (("off", "screen", "0"), ["set-clipboard on", "default-terminal", "; attach with tmux -u"]),
     ],
 )
 def test_tmux_is_asked_what_it_lets_through(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, clipboard: str, kind: str, words: list[str]
+    place: Workspace, monkeypatch: pytest.MonkeyPatch, told: tuple[str, str, str], words: list[str]
 ) -> None:
+    clipboard, kind, utf8 = told
     tmux = place.root / "bin" / "tmux"
     tmux.parent.mkdir()
-    tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind))
+    tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind, utf8=utf8))
     tmux.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmux.parent))
     seen = found(terminal.multiplexer, place, {"TMUX": "/tmp/tmux,1,0"})["multiplexer"]

@@ -92,7 +92,10 @@ def _tmux() -> Iterator[Finding]:
     if not kind.endswith("256color"):
         wanted.append('for more than 16 colours: set -s default-terminal "tmux-256color"')
     advice = f"in ~/.tmux.conf, {'; '.join(wanted)}" if wanted else ""
-    yield Finding("multiplexer", "warn" if wanted else "ok", told, advice)
+    if answer_of("tmux", "display-message", "-p", "#{client_utf8}") == "0":
+        told = f"{told}, no UTF-8: signs show as _"
+        advice = "; ".join((*([advice] if advice else []), "attach with tmux -u, or set a UTF-8 LANG before"))
+    yield Finding("multiplexer", "warn" if advice else "ok", told, advice)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
