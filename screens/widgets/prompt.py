@@ -126,6 +126,7 @@ class Prompt(Vertical):
         self._advised = ""
         self._may_act = True
         self._note: Spans = ()
+        self._draft: tuple[str, dict[str, str]] = ("", {})
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -416,11 +417,14 @@ class Prompt(Vertical):
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
         self.set_class(bool(fields), "-form")
-        self.query_one("#editor", Editor).begin(text, single=choice.need != "arguments")
+        before, texts = self._draft if self._draft[0] == self._drafted(choice) else ("", {})
+        self.query_one("#editor", Editor).begin(
+            texts.get("", text) if before and not fields else text, single=choice.need != "arguments"
+        )
         if secret:
             self.query_one(Secret).begin()
         elif fields:
-            self.query_one(Form).begin(fields)
+            self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
             self.query_one(Picks).begin(offer)
         self._hint()
@@ -490,10 +494,23 @@ class Prompt(Vertical):
         opened = self.opened
         self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
 
+    def _drafted(self, choice: Choice) -> str:
+        """What a text belongs to that was typed."""
+        return f"{self.opened.incident_id} {choice.option}" if self.opened is not None else ""
+
+    def _sent_text(self) -> tuple[str, dict[str, str]]:
+        """What was typed stands there again, if it was not taken and the same is to be typed; but never a secret."""
+        if self._choice is None or self.has_class("-secret") or self.has_class("-picks"):
+            return "", {}
+        fields = self.query_one(Form).fields if self.has_class("-form") else ()
+        texts = {field.entry.name: field.text for field in fields}
+        return self._drafted(self._choice), texts or {"": self.query_one("#editor", Editor).text}
+
     def _to(self, mode: Mode) -> None:
         was, self.mode = self.mode, mode
         self.set_class(mode == "type", "-typing")
         if was == "type" and mode != "type":
+            self._draft = self._sent_text() if mode == "sent" else ("", {})
             self.query_one(Choices).focus()
             self.query_one(Secret).value = ""
             self.remove_class("-secret", "-form", "-picks")

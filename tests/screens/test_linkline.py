@@ -12,6 +12,7 @@ from screens.alike import AlikeScreen
 from screens.batch import BatchScreen
 from screens.start import StartScreen
 from screens.widgets.editor import Editor
+from screens.widgets.prompt import Prompt
 from tests.console.test_app import console, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import digest, limited
@@ -91,3 +92,20 @@ async def test_a_link_that_is_sought_anew_is_said_too() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
         told(desk, Status("connecting", "nothing was heard for 20 s"))
         await until(pilot, lambda: "connecting: nothing was heard for 20 s; nothing here is lost" in text_of(pilot))
+
+
+async def test_a_word_to_the_agent_that_could_not_be_sent_stands_there_again() -> None:
+    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, desk):
+        prompt = pilot.app.screen.query_one(Prompt)
+        await until(pilot, lambda: prompt.armed)
+        await pilot.press("d", *"use the wiki")
+        told(desk, Status("lost", "its process ended"))
+        await pilot.press("enter")
+        await until(pilot, lambda: prompt.mode == "choose")
+        told(desk, Status("connected"))
+        await until(pilot, lambda: prompt.armed)
+        await pilot.press("d")
+        await until(pilot, lambda: prompt.mode == "type")
+        assert prompt.query_one("#editor", Editor).text == "use the wiki"
+        await pilot.press("!", "enter")
+        await until(pilot, lambda: desk.said[-1][1].get("params") == {"message": "use the wiki!"})
