@@ -176,7 +176,8 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
 async def test_whatever_is_no_look_is_closed_to_viewers(bench: Bench) -> None:
     server = await bench.serve()
     looks = {name for name, verb in server.verbs.items() if not verb.acts}
-    assert looks == {"events", "runs", "incident", "grants", "status"}
+    of_recovery = {"audit", "digest", "export", "ledger", "precedent", "preview", "report"}
+    assert looks == {"events", "runs", "incident", "grants", "status", *of_recovery}
 
 
 async def test_controls_over_runs(bench: Bench) -> None:
