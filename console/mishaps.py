@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Final
 from weakref import WeakSet
@@ -93,6 +95,18 @@ class RobustApp(TakingApp):
             self.stylesheet = before
             raise
         return super()._get_screen(screen)
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """As Textual's, which would leave the terminal for good if what has it meanwhile fails."""
+        failed: Exception | None = None
+        with super().suspend():
+            try:
+                yield
+            except Exception as exc:
+                failed = exc
+        if failed is not None:
+            raise failed
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
         """Work of the app's own, which goes on when the screen that began it is closed."""

@@ -151,6 +151,19 @@ def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program:
     assert oct(written.stat().st_mode)[-3:] == "600"
 
 
+def test_an_editor_that_fails_gives_the_terminal_back(program: Program) -> None:
+    with Terminal("-m", "console", "--embedded", cwd=program.directory, VISUAL="false") as terminal:
+        terminal.until("No runs yet")
+        terminal.press("6")
+        terminal.until("Read again".lower())
+        terminal.press("e")
+        terminal.until("ended with code 1")
+        terminal.press("1")
+        terminal.until("No runs yet")
+        terminal.press("q")
+        assert terminal.ended() == 0
+
+
 def test_the_log_is_gated_redacted_and_kept_small(tmp_path: Path) -> None:
     log = ConsoleLog(tmp_path / "state" / "console.log")
 
