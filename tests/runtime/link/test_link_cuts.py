@@ -29,7 +29,11 @@ class CuttingLink:
 
     async def connect(self, sock: socket.socket) -> None:
         far = await asyncio.open_unix_connection(sock=sockets.dial(self._bench.state_dir))
-        near = await asyncio.open_unix_connection(sock=sock)
+        try:
+            near = await asyncio.open_unix_connection(sock=sock)
+        except BaseException:  # the console was closed while it dialled: nothing stays open for another test
+            far[1].transport.abort()
+            raise
         self._bench.spawn(self._relay(near, far))
 
     async def _relay(
