@@ -2,7 +2,8 @@
 
 BIN := .venv/bin
 COMPLETE := .venv/.complete
-PYTEST_ARGS ?= -n 2
+# More workers than cores: half of what the tests take is waiting for processes, links and terminals.
+PYTEST_ARGS ?= -n 3
 export PYTHON
 
 .PHONY: demo test lint types check-tests bench screenshots pages clean
