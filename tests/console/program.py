@@ -101,7 +101,7 @@ class Program:
             yield
             assert process.poll() is None
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=60) == 0
 
     def until_over(self) -> str:
         """Waits for the only run to end; gives its state."""

@@ -59,7 +59,7 @@ async def console(
 
 async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
     """Wait for a fact, not for a time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await pilot.pause(0.01)
 

@@ -88,7 +88,7 @@ def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program:
         while {each["state"] for each in program.json("runs")} != {"completed"}:
             assert serving.poll() is None
         serving.terminate()
-        assert serving.wait(timeout=20) == 0
+        assert serving.wait(timeout=60) == 0
     assert _stored(program) == ["a.txt", "b.txt"]
     assert program.logged("looked.log") == ["tea"]
 

@@ -105,7 +105,7 @@ def test_killed_in_mid_run_it_goes_on_with_resume(project: Program, seen: str) -
             if json.loads(line)["type"] == seen:
                 process.send_signal(signal.SIGKILL)
                 break
-        process.wait(timeout=20)
+        process.wait(timeout=60)
     before = project.json("show", project.json("runs")[0]["id"])[0]
     done_before = {node["id"] for node in before["nodes"] if node["kind"] == "tool" and node["state"] == "succeeded"}
     marks = len(calls(project))
@@ -127,7 +127,7 @@ def test_stopped_by_a_signal_it_lets_go_in_order(project: Program, number: signa
         assert process.stdout is not None
         next(line for line in process.stdout if json.loads(line)["type"] == "step.retry_scheduled")
         process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert "--resume" in err
     assert "Traceback" not in err
@@ -234,7 +234,7 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
             else:
                 terminal.type("retry")
         terminal.until("written: the report")
-        assert terminal.process.wait(timeout=20) == 0
+        assert terminal.process.wait(timeout=60) == 0
     finally:
         terminal.close()
     assert "For my aunt." in (project.directory / ".orbiter/reports/survey.md").read_text()
@@ -269,7 +269,7 @@ def test_what_was_typed_before_a_question_answers_nothing(project: Program) -> N
         terminal.type("abort\nabort\nabort")
         terminal.until("q to leave it]:")
         terminal.type("q")
-        assert terminal.process.wait(timeout=20) == 3
+        assert terminal.process.wait(timeout=60) == 3
     finally:
         terminal.close()
     (run,) = project.json("runs")

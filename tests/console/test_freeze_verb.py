@@ -43,12 +43,12 @@ def test_a_freeze_shows_what_is_under_way_and_may_be_waited_for(program: Program
             assert "freezing, 1 step under way (patient: linger)" in program("show", run).stdout
             assert freezing.poll() is None
             (program.directory / "go").touch()
-            _, said = freezing.communicate(timeout=30)
+            _, said = freezing.communicate(timeout=60)
         assert freezing.returncode == 0
         assert f"run {run}: frozen" in said
         assert program.json("runs")[0]["in_flight"] == 0
         assert program("thaw", run).returncode == 0
-        _, told = running.communicate(timeout=30)
+        _, told = running.communicate(timeout=60)
     if running.returncode == 3:  # it had looked long enough at a run that stands still, and left before the thaw
         assert "thaw" in told
         assert program("run", "slow.py:swarm", "go", "--resume").returncode == 0

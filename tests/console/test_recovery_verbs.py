@@ -163,7 +163,7 @@ def test_answers_for_all_that_are_the_same_begin_with_one(program: Program, park
             done = program("answer", waiting[0]["id"], "grant", "--like-this", "--json")
         finally:
             serving.terminate()
-            serving.communicate(timeout=30)
+            serving.communicate(timeout=60)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["state"] for line in done.stdout.splitlines()] == ["went on"] * 3
     assert program.json("grants") == []
@@ -196,7 +196,7 @@ def test_answers_may_be_several_a_file_or_a_secret_that_no_file_holds(program: P
             wait_for(lambda: len(program.logged("answers.log")) == 3)
         finally:
             serving.terminate()
-            serving.communicate(timeout=30)
+            serving.communicate(timeout=60)
     assert sorted(program.logged("answers.log")) == ["file str 1400", "secret str 14", "several list 2"]
     for path in (program.directory / ".orbiter").iterdir():
         if path.is_file():

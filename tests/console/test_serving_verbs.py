@@ -47,7 +47,7 @@ def test_a_runtime_in_the_foreground_is_dialled_and_stopped(program: Program) ->
         hello = json.loads(dialled.stdout.splitlines()[0])
         assert (hello["t"], hello["role"]) == ("hello", "viewer")
         assert program("stop").stdout == "stopped\n"
-        assert serving.wait(timeout=20) == 0
+        assert serving.wait(timeout=60) == 0
 
 
 def test_a_bad_env_file_is_named(program: Program) -> None:

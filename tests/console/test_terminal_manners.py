@@ -129,4 +129,4 @@ def test_a_terminal_that_is_gone_without_a_word_ends_the_console(program: Progra
     while b"No runs yet" not in shown:
         shown += os.read(leader, 65536)
     os.close(leader)
-    assert process.wait(timeout=30) == 128 + signal.SIGHUP
+    assert process.wait(timeout=60) == 128 + signal.SIGHUP

@@ -379,7 +379,7 @@ async def test_agents_side_by_side_stream_at_once() -> None:
 
     class Provider(Stream):
         async def stream(self, messages: Any, **kwargs: Any) -> AsyncIterator[StreamChunk]:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await both.wait()
             yield StreamChunk(delta="x")
 

@@ -56,7 +56,7 @@ async def test_a_parallel_stage_runs_at_once_and_hands_its_joined_outputs_on() -
     class Provider(ByAgent):
         async def complete(self, messages: list[Message], **kwargs: Any) -> Any:
             if messages[0].content in ("b", "c"):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     await together.wait()
             return await super().complete(messages, **kwargs)
 

@@ -79,7 +79,7 @@ async def drawn(pilot: Pilot[Any]) -> None:
 
 async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
     """Wait for a fact, not for a time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await pilot.pause(0.01)
 

@@ -91,7 +91,7 @@ class Lives:
         assert self._mother.stdin is not None
         assert self._mother.stdout is not None
         self._mother.stdin.close()
-        assert self._mother.wait(timeout=20) == 0
+        assert self._mother.wait(timeout=60) == 0
         self._reader.join()
         self._mother.stdout.close()
 
@@ -137,7 +137,7 @@ class Place:
 
     async def until(self, run: str, fact: Any) -> RunState:
         state = RunState()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for batch in self.journal.tail(run):
                 for event in batch:
                     state.apply(event)

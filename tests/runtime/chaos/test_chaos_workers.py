@@ -24,12 +24,12 @@ async def test_a_thawed_worker_finds_itself_fenced(place: Callable[[str], Place]
     async with place("w") as found:
         run = await found.start("chaos:patient")
         frozen = found.lives.begin("live", found.root, lease_s=0.3)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not found.effects["look out"]:  # noqa: ASYNC110 - told by a file
                 await asyncio.sleep(0.005)
         await _freeze(frozen, found.root)
         other = found.lives.begin("live", found.root, lease_s=0.3)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while found.effects["look out"] < 2:  # noqa: ASYNC110 - told by a file
                 await asyncio.sleep(0.005)
         (found.root / "go").touch()

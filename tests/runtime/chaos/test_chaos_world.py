@@ -52,7 +52,7 @@ async def test_a_file_that_cannot_be_written_for_a_while(
             (incident,) = await bench.incidents(run)
             await bench.answer(incident, "grant")
             await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while supervisor.driving:  # noqa: ASYNC110 - told by nobody
                     await asyncio.sleep(0.01)
             await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())

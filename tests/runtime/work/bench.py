@@ -44,7 +44,7 @@ class Bench:
     async def until(self, run_id: str, fact: Callable[[RunState], bool]) -> RunState:
         """The state as soon as `fact` holds of it; looks again at every event."""
         state = RunState()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for batch in self.journal.tail(run_id):
                 for event in batch:
                     state.apply(event)

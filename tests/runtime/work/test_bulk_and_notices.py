@@ -260,7 +260,7 @@ class Hook:
             writer.close()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(20), self.arrived:
+        async with asyncio.timeout(60), self.arrived:
             await self.arrived.wait_for(lambda: len(self.bodies) >= count)
 
     @asynccontextmanager
@@ -285,7 +285,7 @@ async def notifying(bench: Bench, rules: NoticeRules, **more: object) -> AsyncIt
 
 async def sent(bench: Bench, count: int) -> list[ev.NoticeSent]:
     found: list[ev.NoticeSent] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for batch in bench.journal.tail(ev.WORKSPACE):
             found.extend(event for event in batch if isinstance(event, ev.NoticeSent))
             if len(found) >= count:
@@ -319,7 +319,7 @@ async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: 
         async with notifying(bench, rules, redactor=Redactor([r"out\.md"])):
             for _ in range(6):
                 await bench.start("saver")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while sum(len(body["incidents"]) for body in hook.bodies) < 6:
                     await hook.until(len(hook.bodies) + 1)
     assert len(hook.bodies) < 6
@@ -347,7 +347,7 @@ async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once
             for at in range(0, 1_000, 50):
                 await bench.journal.append(lease, storm[at : at + 50])
             told: list[str] = []
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 async for batch in bench.journal.tail(ev.WORKSPACE):
                     told += [key for e in batch if isinstance(e, ev.NoticeSent) for key, _ in e.incidents]
                     if len(told) >= 1_000:
@@ -415,7 +415,7 @@ async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_
     await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
     serving = asyncio.create_task(supervisor.serve())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "nobody is told of incidents now" not in caplog.text:  # noqa: ASYNC110 - told by nobody
                 await asyncio.sleep(0.01)
         await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())

@@ -67,7 +67,7 @@ def swarm(bench: Bench) -> Path:
 
 
 async def _begun(bench: Bench) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
             await asyncio.sleep(0.005)
 
@@ -107,7 +107,7 @@ async def test_a_parked_run_holds_no_task(bench: Bench) -> None:
         runs = [await bench.start("saver") for _ in range(30)]
         for run in runs:
             await bench.until(run, lambda s: s.phase == "waiting")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while supervisor.driving:  # noqa: ASYNC110 - told by nobody
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

@@ -65,7 +65,7 @@ def test_a_runtime_with_a_blocked_loop_is_stopped_and_its_run_goes_on_elsewhere(
         while not (tmp_path / "begun").exists() and time.monotonic() < until:
             time.sleep(0.01)
         assert daemon.stop(tmp_path, timeout=20)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert lock.holder(tmp_path) is None, "the workspace is free for the next runtime"
 

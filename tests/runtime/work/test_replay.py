@@ -93,7 +93,7 @@ async def test_a_rewind_to_a_racer_lets_the_race_be_run_again(bench: Bench) -> N
         winner = next(child for child in group.children if "/c~" in child)
         await Controls(bench.journal).rewind(run, winner, by=ME)
         await bench.until(run, lambda s: incident.opened.incident_id in s.incidents and not s.open_incidents)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while bench.effects.count("wait c") < 2:  # noqa: ASYNC110 - told by a file
                 await asyncio.sleep(0.01)
         (bench.root / "b").touch()

@@ -59,7 +59,7 @@ def swarm(bench: Bench) -> Path:
 
 
 async def _begun(bench: Bench) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
             await asyncio.sleep(0.005)
 
