@@ -338,7 +338,7 @@ class Supervisor:
         reason = f"{type(exc).__name__}: {exc}" if own else str(exc)
         since = before.since if before is not None else self._clock()
         known = before is not None and before.reason == reason
-        what = "its drive failed" if own else "its journal cannot be used; it stays as it was last written"
+        what = "its drive failed" if own else "its journal cannot be written; it stays as it was"
         told = "run %s: %s; again in %.0f s at the earliest: %s"
         log.error(told, run_id, what, pause, reason, exc_info=None if known else exc)
         # Not for the journal's sake: what is tried from the third time on is to say so, and no model is asked any more.
