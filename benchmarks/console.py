@@ -120,7 +120,7 @@ async def _filled(state_dir: Path) -> None:
 
 def run() -> list[Ratio]:
     """First paint, first inbox, and bytes per second while nothing happens."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         directory = Path(name)
         asyncio.run(_filled(directory / ".orbiter"))
         daemon.ensure_runtime(directory / ".orbiter", workspace=directory)

@@ -127,7 +127,13 @@ class RunState:
         """Steps whose attempt is under way, oldest first. A frozen run is still freezing while there are any: they
         come to their end, and nothing new begins. A tool that itself waits for something inside it is not among them.
         """
-        return [self.nodes[node_id] for node_id in self.busy if not self._waits_inside(node_id)]
+        nodes, somebody_waits = self.nodes, bool(self.open_incidents)
+        return [
+            nodes[node_id]
+            for node_id in self.busy
+            # asked only where it can be: a summary is made with every append, and thousands of steps may be in flight
+            if not ((somebody_waits or nodes[node_id].children) and self._waits_inside(node_id))
+        ]
 
     @property
     def freezing(self) -> bool:
