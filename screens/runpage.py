@@ -33,6 +33,7 @@ class Pages:
         self._waits: str | None = None
         self._event: tuple[int, Mapping[str, Any]] | None = None
         self._report: tuple[object, Report | None] = (None, None)
+        self._run: tuple[object, list[Spans]] = (None, [])
 
     @property
     def asks_waits(self) -> bool:
@@ -63,9 +64,16 @@ class Pages:
         if incident is not None:
             return _report_page(state, incident, self._built(state, incident, looks), looks, link)
         if node is None or node.id in state.roots:
-            return Page(outcome_lines(state, looks), "Run", "run")
+            return Page(self._outcome(state, looks), "Run", "run")
         streamed = link.text(state.id, node.id)
         return Page(node_lines(state, node.id, looks, streamed=streamed), "Node", f"node:{node.id}")
+
+    def _outcome(self, state: RunState, looks: Looks) -> list[Spans]:
+        """Anew once a second, for it goes over all steps in flight."""
+        seen = (state.id, state.terminal or int(looks.now.timestamp()), looks.glyphs.name)
+        if seen != self._run[0]:
+            self._run = (seen, outcome_lines(state, looks))
+        return self._run[1]
 
     def _built(self, state: RunState, incident: Incident, looks: Looks) -> Report:
         """The report: anew when the incident changed, else once a second, for it goes over all nodes."""
