@@ -259,7 +259,7 @@ def test_a_broken_mouse_report_is_dropped(program: Program, report: bytes) -> No
         terminal.until("No runs yet")
         terminal.press(report)
         terminal.press("?")
-        terminal.until("In lists")
+        terminal.until("esc closes")
         terminal.press("\x1b")
         terminal.until("No runs yet")
         terminal.press("q")
