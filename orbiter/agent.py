@@ -6,6 +6,7 @@ number of times at once.
 
 from __future__ import annotations
 
+import asyncio as asyncio  # noqa: PLC0414 - seed 000 shows the wait here: programs replace `orbiter.agent.asyncio.sleep`
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Self
 
@@ -34,7 +35,8 @@ class Agent:
     Args:
         name: Unique within a swarm.
         model: ``provider:model``; without a colon the provider is ``openai``.
-        instructions: The system message, or a callable (also async) that gets the agent's name and returns it.
+        instructions: The system message, or a callable (also async) that gets the agent's name and returns it; None
+            or empty: no system message.
         tools: Tools; plain functions become tools.
         handoffs: Agents to which this one may hand over in handoff mode.
         hooks: Pairs of `HookPoint` and hook.
@@ -61,7 +63,7 @@ class Agent:
         *,
         name: str,
         model: str = "openai:gpt-4o",
-        instructions: Instructions = "",
+        instructions: Instructions | None = "",
         tools: Iterable[Tool | Callable[..., Any]] | None = None,
         handoffs: Iterable[Agent] | None = None,
         hooks: Iterable[tuple[HookPoint, Hook]] | None = None,
@@ -84,7 +86,7 @@ class Agent:
         self.name = name
         self.model = model
         self.provider_name, self.model_name = parse_model_string(model)
-        self.instructions = instructions
+        self.instructions: Instructions = "" if instructions is None else instructions
         self.output_type = output_type
         self.max_steps = max_steps
         self.temperature = temperature

@@ -10,8 +10,8 @@ code is the same under both. Nothing here knows of journals, and nothing in a ru
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from asyncio import sleep
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -245,6 +245,11 @@ class Scope(ABC):
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         return None
+
+
+async def sleep(seconds: float) -> None:
+    """What waits between attempts; a program that replaces ``asyncio.sleep`` replaces this wait too."""
+    await asyncio.sleep(seconds)
 
 
 async def back_off(attempt: int) -> None:

@@ -346,7 +346,7 @@ async def _instructions(arguments: dict[str, Any]) -> str:
     value = agent.instructions(agent.name)
     if isawaitable(value):
         value = await value
-    return str(value)
+    return "" if value is None else str(value)
 
 
 prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)

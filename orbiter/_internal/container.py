@@ -82,3 +82,6 @@ class Container(ABC):
     @abstractmethod
     def _members(self) -> list[str]:
         """The members' names, in their order."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, agents={self._members()!r})"

@@ -159,6 +159,9 @@ class RunState:
         """Add to `total_usage`."""
         self.total_usage = self.total_usage + usage
 
+    def __repr__(self) -> str:
+        return f"RunState(agent_name={self.agent_name!r}, status={str(self.status)!r}, nodes={len(self.nodes)})"
+
     @property
     def current_node(self) -> RunNode | None:
         """The node made last; None before the first."""

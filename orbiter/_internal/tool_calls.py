@@ -45,7 +45,7 @@ class ToolCalls:
         """A call, ready to be made or to be refused."""
         name = call.name
         tool = self.delegates.get(name) or self.agent.tools.get(name)
-        problem = None if tool is not None else self._unknown(name)
+        problem, hint = (None, "") if tool is not None else self._unknown(name)
         try:
             arguments = from_json(call.arguments)
         except ValueError:
@@ -55,19 +55,21 @@ class ToolCalls:
             try:
                 arguments = parse_tool_call(call).arguments
             except OutputParseError as exc:
-                return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), problem is None)
-        return ToolInvocation(tool, name, arguments, call.id, self.agent, problem)
+                return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), hint, problem is None)
+        return ToolInvocation(tool, name, arguments, call.id, self.agent, problem, hint)
 
-    def _unknown(self, name: str) -> str:
-        """What to say to a model that calls what is not there; an agent's name gets what to do instead (seed 003)."""
+    def _unknown(self, name: str) -> tuple[str, str]:
+        """What to say to a model that calls what is not there: the error, and below it what there is. An agent's name
+        gets what to do instead (seed 003).
+        """
         text = f"Unknown tool '{name}'"
         pattern = self.peers(name) if self.peers is not None else None
         if pattern is None and name in self.agent.handoffs:
             pattern = handoff_pattern(name)
         if pattern is not None:
-            return f"{text}: '{name}' is an agent, not a tool. {pattern}"
+            return f"{text}: '{name}' is an agent, not a tool. {pattern}", ""
         known = ", ".join([*self.agent.tools, *self.delegates])
-        return f"{text}. Available tools: {known}" if known else f"{text}. You have no tools; answer in text."
+        return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
 
     async def make(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
         """Make the calls of one reply, side by side if there are several."""

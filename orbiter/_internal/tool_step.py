@@ -33,6 +33,8 @@ class ToolInvocation:
     tool_call_id: str
     agent: Any = None
     problem: str | None = None
+    hint: str = ""
+    """What the model can do about the problem, below the error."""
     malformed: bool = False
     """The arguments are not a JSON object: the model's mistake, counted against `max_retries`."""
 
@@ -71,9 +73,11 @@ def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
     return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=content)
 
 
-def error_of(invocation: ToolInvocation, error: str) -> ToolResult:
-    """What went wrong as the message that the model gets."""
-    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, error=encodable(error))
+def error_of(invocation: ToolInvocation, error: str, hint: str = "") -> ToolResult:
+    """What went wrong, and what to do about it, as the message that the model gets."""
+    return ToolResult(
+        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=hint, error=encodable(error)
+    )
 
 
 async def invoke(invocation: ToolInvocation) -> ToolResult:
@@ -82,7 +86,7 @@ async def invoke(invocation: ToolInvocation) -> ToolResult:
     What the tool raises passes; `TOOL_CODEC.absorb` makes a result of it.
     """
     if invocation.problem is not None:
-        return error_of(invocation, invocation.problem)
+        return error_of(invocation, invocation.problem, invocation.hint)
     tool = invocation.tool
     if not isinstance(tool, Tool):
         return result_of(invocation, await tool.execute(**invocation.arguments))

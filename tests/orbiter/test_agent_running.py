@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+import orbiter.agent
 import orbiter.runner
 from orbiter import Agent, FailurePolicy, Tool, ToolContext, run, tool
 from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.agent import AgentError
 from orbiter.errors import LoopDetectedError, OutputParseError, ToolError
+from orbiter.models.content import result_text
 from orbiter.models.types import ModelError, ModelResponse
 from orbiter.types import (
     AgentOutput,
@@ -78,6 +81,27 @@ async def test_a_reply_needs_only_content_tool_calls_and_usage() -> None:
             return Bare()
 
     assert await Agent(name="a").run("x", provider=Provider()) == AgentOutput()
+
+
+async def test_who_replaces_asyncio_sleep_replaces_the_waits_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not asyncio's own attribute: other threads of this process sleep too.
+    seen: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        seen.append(seconds)
+
+    monkeypatch.setattr("orbiter.steps.asyncio", SimpleNamespace(sleep=sleep))
+    provider = Script(ConnectionError("1"), ConnectionError("2"), text("up"))
+    assert (await Agent(name="a").run("x", provider=provider)).text == "up"
+    assert seen == [1, 2]
+    assert orbiter.agent.asyncio is asyncio  # where seed 000 shows the wait
+
+
+@pytest.mark.parametrize("instructions", [None, lambda name: None, lambda name: ""])
+async def test_instructions_that_are_none_are_no_instructions(instructions: Any) -> None:
+    provider = Script(text("hi"))
+    await Agent(name="a", instructions=instructions).run("x", provider=provider)
+    assert provider.seen[0] == [UserMessage(content="x")]
 
 
 async def test_no_instructions_no_system_message() -> None:
@@ -186,7 +210,7 @@ async def test_a_tool_that_only_quacks_is_called() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "error"),
     [
-        ("nope", {}, "Unknown tool 'nope'. Available tools: add"),
+        ("nope", {}, "Unknown tool 'nope'"),
         ("add", {"a": 1}, "b"),
         ("add", {"a": 1, "b": "many"}, "integer"),
         ("add", "{broken", "Invalid JSON in arguments for tool 'add'"),
@@ -201,6 +225,17 @@ async def test_a_bad_call_goes_back_to_the_model(name: str, arguments: Any, erro
     result = provider.seen[1][-1]
     assert isinstance(result, ToolResult)
     assert error in str(result.error)
+
+
+@pytest.mark.parametrize(("tools", "hint"), [([add], "Available tools: add"), ([], "You have no tools")])
+async def test_an_unknown_tool_has_the_original_error_and_below_it_what_there_is(tools: Any, hint: str) -> None:
+    provider = Script(calls(("nope", {})), text("sorry"))
+    await Agent(name="a", tools=tools).run("x", provider=provider)
+    result = provider.seen[1][-1]
+    assert isinstance(result, ToolResult)
+    assert result.error == "Unknown tool 'nope'"
+    assert str(result.content).startswith(hint)
+    assert result_text(result).startswith(f"Error: Unknown tool 'nope'\n{hint}")
 
 
 async def test_malformed_arguments_are_corrected_within_max_retries() -> None:
