@@ -33,7 +33,8 @@ _WORD_KEYS = frozenset(
 )  # fmt: skip
 _STATUS_KEYS = frozenset({"status", "statuscode", "code", "httpstatus", "httpcode", "httpstatuscode"})
 
-_MODEL_PREFIX = re.compile(r"^\[[^\]\n]{1,80}\]\s+")
+_MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}\]\s+")
+# "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
 _PHRASES = "|".join(re.escape(s.phrase) for s in HTTPStatus if s.value >= 400)
 _STATUS_IN_TEXT = re.compile(
     r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
@@ -99,15 +100,15 @@ def assembled(record: Mapping[str, Any]) -> Evidence:
         elif isinstance(value, int) and not isinstance(value, bool):
             if name in _CODE_KEYS:
                 codes.append(str(value))
-            if status is None and name in _STATUS_KEYS:
-                status = status_of(value)
+            if name in _STATUS_KEYS:
+                status = _told(status, value)
         elif name == "detail" and isinstance(value, list):
             words += [as_text(item) for item in value if isinstance(item, str)]
     if isinstance(record["body"], str) and body is None:
         words.append(record["body"][:MAX_TEXT])
     text = _plain_text(" \n".join(words))
     for code in codes[:2]:
-        status = status_of(code) if status is None else status
+        status = _told(status, code)
     if status is None:
         said = _STATUS_IN_TEXT.search(text)
         status = int(said["a"] or said["b"]) if said else None
@@ -125,6 +126,14 @@ def assembled(record: Mapping[str, Any]) -> Evidence:
         code=next((c for c in reversed(codes[:2]) if c and not c.isdigit()), "")[:200],
         from_api=bool(status or known or record["provider"]),
     )
+
+
+def _told(status: int | None, said: Any) -> int | None:
+    """The status with what a body says of it: a stream that began well (2xx) tells of its failure by number inside."""
+    inner = status_of(said)
+    if status is None:
+        return inner
+    return inner if inner is not None and inner >= 400 and 200 <= status < 300 else status
 
 
 def _document(message: str) -> Any:

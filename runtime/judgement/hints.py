@@ -58,6 +58,10 @@ _TEXT_FIELD = re.compile(
     rf"|\d{{1,9}}(?:\.\d{{1,9}})?)[\"',\s}}]",
     re.IGNORECASE,
 )
+_TEXT_PROTO = re.compile(
+    r"\bretry_delay\s*:?\s*\{\s*(?:seconds:\s*(?P<s>\d{1,9}))?\s*(?:nanos:\s*(?P<n>\d{1,9}))?\s*\}", re.IGNORECASE
+)
+"""google.rpc.RetryInfo as google-api-core prints it: ``retry_delay { seconds: 17 }``."""
 _TEXT_DATE = re.compile(
     r"\b(?:regain\saccess|try\sagain|retry|resets?|available|until|wait|renews?|resume[sd]?)\b[^\n]{0,40}?"
     r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?\s?(Z|UTC|GMT"
@@ -197,6 +201,11 @@ def _from_text(text: str, now: float) -> Hint | None:
         seconds = moment(field[2], now)
         if seconds is not None:
             return Hint(seconds, f"{field[1]} in body")
+    proto = _TEXT_PROTO.search(text)
+    if proto and (proto["s"] or proto["n"]):
+        seconds = _sane(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
+        if seconds is not None:
+            return Hint(seconds, "retry_delay in message")
     said = _TEXT_SPAN.search(text)
     if said:
         seconds = span(said[1])

@@ -91,7 +91,7 @@ CODES: tuple[Rule, ...] = (
             "AccountOverdueError", "Arrearage", "account_overdue", "budget_exceeded", "key_limit_exceeded",
             "free_tier_exhausted", "AllocationQuota.FreeTierOnly", "trial_expired", "subscription_required",
             "subscription_expired", "PrepaidBillOverdue", "PostpaidBillOverdue", "ServiceQuotaExceededException",
-            "personal-team-blocked:spending-limit",
+            "personal-team-blocked:spending-limit", "SetLimitExceeded",
         ),
         cause=Cause.QUOTA_EXHAUSTED,
     ),
@@ -111,7 +111,8 @@ CODES: tuple[Rule, ...] = (
             "InvalidSignatureException", "SignatureDoesNotMatch", "IncompleteSignature",
             "IncompleteSignatureException",
             "MissingAuthenticationToken", "MissingAuthenticationTokenException", "InvalidClientTokenId",
-            "InvalidAccessKeyId", "NotAuthenticated", "invalid_x_api_key", "invalid_grant",
+            "InvalidAccessKeyId", "NotAuthenticated", "invalid_x_api_key", "invalid_grant", "RequestTimeTooSkewed",
+            "RequestExpired",
         ),
         cause=Cause.AUTH_FAILED,
     ),
@@ -124,7 +125,7 @@ CODES: tuple[Rule, ...] = (
             "api_key_ip_address_blocked", "consumer_suspended", "ip_not_authorized", "organization_not_verified",
             "organization_restricted", "model_access_denied", "AccessDenied.Unpurchased", "ModelNotOpen",
             "AuthorizationFailed", "AuthenticationTypeDisabled", "UnauthorizedOperation", "OptInRequired",
-            "location_not_supported",
+            "location_not_supported", "blocked_api_access", "key_model_access_denied", "Model.AccessDenied",
         ),
         cause=Cause.PERMISSION_DENIED,
     ),
@@ -168,7 +169,10 @@ CODES: tuple[Rule, ...] = (
         id="code.context-messages",
         source="OpenAI, litellm: the messages themselves over the maximum string length",
         code=("string_above_max_length",),
-        text=r"^Invalid '(?:input|messages|prompt|contents)\b",
+        text=(
+            r"^Invalid '(?:input|messages|prompt|contents)(?:\[\d+\])?"
+            r"(?:\.(?:content|text|output|arguments)(?:\[\d+\](?:\.text)?)?)?'"
+        ),
         cause=Cause.CONTEXT_OVERFLOW,
     ),
     Rule(
@@ -245,6 +249,7 @@ CODES: tuple[Rule, ...] = (
         id="code.rate-token-quota",
         source="watsonx: token_quota_reached heals within the minute",
         code=("token_quota_reached",),
+        unless=PER_DAY,
         cause=Cause.RATE_LIMITED,
     ),
     Rule(
@@ -435,7 +440,18 @@ STATUSES: tuple[Rule, ...] = (
     Rule(id="status.424", source=_AWS + ": ModelErrorException", status=(424,), cause=Cause.SERVICE_UNAVAILABLE),
     Rule(id="status.429", source="RFC 6585", status=(429,), cause=Cause.RATE_LIMITED),
     Rule(id="status.451", source="RFC 7725", status=(451,), cause=Cause.PERMISSION_DENIED),
-    Rule(id="status.499", source="nginx: client closed request", status=(499,), cause=Cause.NETWORK),
+    Rule(
+        id="status.499",
+        source="nginx 444 and 499, AWS load balancer 460: the connection was closed without an answer",
+        status=(444, 460, 499),
+        cause=Cause.NETWORK,
+    ),
+    Rule(
+        id="status.login",
+        source="RFC 6585: 511 asks to log in to the network; AWS load balancer 561: its identity provider refused",
+        status=(511, 561),
+        cause=Cause.AUTH_FAILED,
+    ),
     Rule(id="status.501", source="RFC 9110", status=(501, 505), cause=Cause.BAD_REQUEST),
     Rule(id="status.524", source="Cloudflare: 522 and 524 are its time-outs", status=(522, 524), cause=Cause.TIMEOUT),
     Rule(id="status.5xx", source="RFC 9110; Anthropic 529", status=("5xx",), cause=Cause.SERVICE_UNAVAILABLE),

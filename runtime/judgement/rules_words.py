@@ -57,7 +57,9 @@ WORDS: tuple[Rule, ...] = (
         id="words.context",
         source="pages and recorded errors of 24 providers, litellm, vLLM, llama.cpp, LM Studio",
         text=(
-            r"\bprompt (?:is )?too long\b|\binput (?:is |text is )?too long\b"
+            r"\bprompt (?:is )?too long\b|\binput (?:is |text is |token (?:length|count) (?:is )?)?too (?:long|large)\b"
+            r"|\bprompt\b[^.\n]{0,40}\bis too long\b|\btokens? in the (?:prompt|input"
+            r"|messages)\b[^.\n]{0,40}\bexceeds?\b"
             r"|\b(?:max(?:imum)?|model'?s?) (?:prompt|context|sequence|model|input|total) (?:length|len|window"
             r"|size|limit)\b"
             r"|\b(?:exceed\w*|larger than|longer than|greater than|overflow\w*|surpass\w*|too (?:large|long"
@@ -94,7 +96,7 @@ WORDS: tuple[Rule, ...] = (
             r"\brequest_too_large\b|\bpayload (?:is )?too large\b|\brequest (?:body |entity )?(?:is )?too large\b"
             r"|\brequest exceeds the maximum\b|\b(?:request )?payload size exceeds\b|\bcontent too large\b"
         ),
-        unless=_RATE,
+        unless=_RATE + r"|\bpeak load\b|\bhigh demand\b",
         status=("4xx", "5xx", "none"),
         cause=Cause.PAYLOAD_TOO_LARGE,
     ),
@@ -126,6 +128,8 @@ WORDS: tuple[Rule, ...] = (
             r"|\bpast due\b|\boverdue (?:payment|balance|bill)\b|\bin arrears\b|\baccount is overdue\b"
             r"|\bsubscription (?:has |is )?(?:expired|required|not active|inactive|ended)\b"
             r"|\b(?:key|total|monthly|weekly) limit exceeded\b|\bbudget (?:has been |is )?exceeded\b"
+            r"|\bout of (?:\w+ ){0,2}quota\b|\bquota will be replenished\b|\bset inference limit\b"
+            r"|\bout of (?:extra )?usage\b|\bused up (?:your|all|the)\b|\bover budget\b"
             r"|\bexceeded (?:\w+ )?budget\b"
             r"|\b(?:free )?trial (?:has |is )?(?:expired|ended|over)\b|\b(?:recharge|top up) your\b"
             r"|余额不足|欠费|充值|额度(?:不足|已用完|已耗尽)"
@@ -158,7 +162,7 @@ WORDS: tuple[Rule, ...] = (
         source="OpenRouter, Cohere, Groq: a limit per day or month is not waited out",
         text=(
             rf"\b(?:rate.?limit\w*|quota|limit(?:ed)?|too many (?:tokens|requests)"
-            rf"|exceeded)\b[^\n]{{0,200}}(?:{PER_DAY})"
+            rf"|exceed(?:s|ed)?)\b[^\n]{{0,200}}(?:{PER_DAY})"
             rf"|(?:{PER_DAY})[^\n]{{0,80}}\b(?:limit|quota)\b[^\n]{{0,40}}\b(?:reached|exceeded|hit)\b"
         ),
         unless=SAYS_WHEN,
@@ -194,9 +198,10 @@ WORDS: tuple[Rule, ...] = (
             r"|\b(?:incorrect|invalid|wrong) authentication token\b|\binvalid private key\b"
             r"|\bno token provided\b|\bauthorization denied\b"
             r"|\bvalid (?:user |access |api )?token is required\b|\bapi key doesn't match\b"
-            r"|\b(?:x-)?api[ _-]?(?:key|token)s?\b(?: \S+)? (?:is |was |are |has |header is "
+            r"|\b(?:x-)?api[ _-]?(?:key|token)s?\b(?: [^\s.;]+){0,3}? (?:is |was |are |has |header is "
             r"|has been )?(?:not valid|invalid|incorrect|expired"
-            r"|missing|not found|required|not provided|revoked|disabled|reported as leaked|deactivated"
+            r"|missing|not found|required|not provided|revoked|disabled|reported as leaked|deactivated|blocked"
+            r"|suspended"
             r"|not supported by this API)\b"
             r"|\bapi_key client option must be set\b|\bpass a valid api key\b|\b(?:provide|specify|set) (?:an"
             r"|your|a valid) api[ _-]?key\b"
@@ -210,10 +215,10 @@ WORDS: tuple[Rule, ...] = (
             r"|oauth) (?:token|header)\b"
             r"|\bauthentication (?:failed|fails|required|error|method not)\b|\bfailed to authenticate\b"
             r"|\bnot authenticated\b"
-            r"|\bunregistered callers\b|\binvalid x-api-key\b|\binvalid subscription key\b"
+            r"|\bunregistered callers\b|\binvalid x-api-key\b|\b(?:invalid|missing) subscription key\b"
             r"|\binvalid username or password\b"
             r"|\bthe token seems invalid\b|\bonly authorized for use with\b|\binvalid authorization\b"
-            r"|\bmissing (?:bearer|authorization|authentication|auth)\b|\byou didn't provide an api key\b"
+            r"|\bmissing (?:bearer|authorization|authentication|auth|credentials)\b|\byou didn't provide an api key\b"
             r"|\bunauthorized\b(?=\W*$)"
         ),
         status=(400, 401, 403, 407, 498, "none", 500),
@@ -252,12 +257,14 @@ WORDS: tuple[Rule, ...] = (
             r"|not recogni[sz]ed)\b"
             r"|\bis not a valid model\b|\bno endpoints found for\b"
             r"|\bno allowed providers are available for the selected model\b"
-            r"|\bmodel\b[^.\n]{0,80}\bis not (?:available|supported)\b(?! (?:for|in|with) (?:tool|image|stream"
+            r"|\bunable to access (?:\S+ )?model\b"
+            r"|\bmodel\b(?:[^.\n]|\.(?=\w)){0,80}\bis not (?:available|supported)\b(?! (?:for|in|with) (?:tool|image"
+            r"|stream"
             r"|function))"
-            r"|模型不存在"
+            r"|\bmodel (?:(?:was|is|has been) )?unloaded\b|模型不存在"
         ),
         status=(400, 403, 404, 410, 422, 500, "none", "2xx"),
-        unless=r"\bon-demand throughput\b|\buse case details\b",
+        unless=r"\bon-demand throughput\b|\buse case details\b|\baccess to (?:this|the) model\b",
         cause=Cause.MODEL_UNKNOWN,
     ),
     Rule(
@@ -280,7 +287,10 @@ WORDS: tuple[Rule, ...] = (
             r"|its )?[^.\n]{0,30}(?:terms|license|agreement)\b"
             r"|\brequest not allowed\b|\bis not authorized\b|\bnot currently allowed for this organi[sz]ation\b"
             r"|\buse case details have not been submitted\b|\bunauthorized to (?:access|use|perform)\b"
-            r"|\bfirewall rules\b"
+            r"|\baccess to (?:this|the) model is (?:not available|restricted|disabled)\b"
+            r"|\bfirewall rules\b|\borgani[sz]ation policy constraint\b|\bprohibited by organi[sz]ation(?:'s"
+            r"|al)? policy\b"
+            r"|\bapi access (?:has been|is|was) (?:blocked|disabled|suspended|revoked|restricted)\b"
         ),
         status=(400, 401, 403, 404, "none", 451, 500),
         unless=_RATE,
@@ -290,10 +300,11 @@ WORDS: tuple[Rule, ...] = (
         id="words.capacity",
         source="Mistral, Gemini, Vertex, Azure: 429 that is the service's load, not the user's limit",
         text=(
-            r"\boverloaded\b|\b(?:over|at|no|out of|insufficient|limited) capacity\b|\bcapacity (?:exceeded"
+            r"\boverloaded\b|\b(?:over|at|no|out of|insufficient|limited) capacity\b"
+            r"|\bcapacity (?:(?:temporarily )?exceeded"
             r"|constraints?|available|limits?)\b"
             r"|\b(?:high|heavy|increased|peak) (?:demand|load|traffic)\b|\bserver (?:is )?(?:too )?busy\b"
-            r"|\btoo busy\b"
+            r"|\btoo busy\b|\bserver is (?:currently )?processing too many requests\b"
             r"|\b(?:is )?(?:currently|still) loading\b|\bloading model\b|\bmodel is loading\b|\bnot ready yet\b"
             r"|\bqueue is full\b"
             r"|\bmaximum pending requests exceeded\b|\bmaximum queue size\b"
@@ -305,8 +316,11 @@ WORDS: tuple[Rule, ...] = (
     Rule(
         id="words.memory",
         source="Ollama, llama.cpp, vLLM: the machine is too small for the model",
-        text=r"\brequires more system memory\b|\bCUDA out of memory\b|\bnot enough (?:GPU |system )?memory\b",
-        status=("5xx", "none"),
+        text=(
+            r"\brequires more system memory\b|\bout of memory\b|\bnot enough (?:GPU |system )?memory\b"
+            r"|\binsufficient system resources\b|\btoo large to be loaded\b"
+        ),
+        status=(400, 403, "5xx", "none"),
         cause=Cause.SERVICE_UNAVAILABLE,
         persistence=Persistence.NEEDS_CHANGE,
     ),

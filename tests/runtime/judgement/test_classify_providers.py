@@ -77,6 +77,8 @@ def test_a_quoted_message_is_placed(row: dict[str, Any]) -> None:
     found = classify_record(_record(row), now=NOW)
     assert found.cause == row["cause"], found
     assert (found.persistence is Persistence.TRANSIENT) == row["transient"], found
+    if "seconds" in row:
+        assert found.retry_after_s == pytest.approx(row["seconds"], abs=0.001), found
 
 
 @pytest.mark.parametrize("row", _rows("logged-exceptions.jsonl"), ids=lambda row: str(row["record"])[:60])
