@@ -9,7 +9,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
-from orbiter._internal.results import total
+from orbiter._internal.results import changed, total
 from orbiter._internal.tool_calls import Peers
 from orbiter._internal.tool_step import as_text
 from orbiter.agent import Agent
@@ -51,14 +51,15 @@ class Totals:
 
     def on(self, result: RunResult) -> RunResult:
         """The last member's result with the swarm's totals in their own fields."""
-        return result.model_copy(
-            update={
+        return changed(
+            result,
+            {
                 "total_usage": self.usage,
                 "total_steps": self.steps,
                 "outputs": dict(self.outputs),
                 "warnings": list(self.warnings),
                 "state": "degraded" if self.degraded else "completed",
-            }
+            },
         )
 
 

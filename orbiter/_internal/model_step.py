@@ -126,7 +126,9 @@ def reply_of(response: Any) -> Reply:
 
 def _text(response: Any, name: str) -> str:
     value = getattr(response, name, "")
-    return encodable(value) if isinstance(value, str) else ""
+    if not value or not isinstance(value, str):
+        return ""
+    return value if value.isascii() else encodable(value)
 
 
 class ModelCodec(Codec[ModelCall, Reply]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -112,6 +113,12 @@ def _register_known() -> None:
 _register_known()
 
 
+@lru_cache(maxsize=256)
+def _plain_config(provider: str, name: str) -> ModelConfig:
+    """Frozen, hence the same one for every run of a model: each run of each agent builds a provider."""
+    return ModelConfig(provider=provider, model_name=name)
+
+
 def get_provider(
     model: str, *, api_key: str | None = None, base_url: str | None = None, **options: Any
 ) -> ModelProvider:
@@ -137,7 +144,10 @@ def get_provider(
             where="client",
             hint=f"{hint}A model string is 'provider:model'; register one of your own with model_registry.register().",
         )
-    fields = {key: options.pop(key) for key in list(options) if key in ModelConfig.model_fields}
-    config = ModelConfig(provider=provider, model_name=name, api_key=api_key, base_url=base_url, **fields)
+    if options or api_key is not None or base_url is not None:
+        fields = {key: options.pop(key) for key in list(options) if key in ModelConfig.model_fields}
+        config = ModelConfig(provider=provider, model_name=name, api_key=api_key, base_url=base_url, **fields)
+    else:
+        config = _plain_config(provider, name)
     built: ModelProvider = model_registry.get(provider)(config, **options)
     return built

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +30,10 @@ from runtime.work.sockets import SocketError
 
 log = logging.getLogger(__name__)
 
+SWEPT = (5_000, 20, 20)
+"""How rarely a process that does nothing but serve looks for garbage: nearly all of what a step makes goes away by
+itself, and with Python's own (700, 10, 10) the looking takes a part of each step that grows with what is held.
+"""
 LOOK_S = 1.0
 """How often, in seconds, it is looked whether another program is installed."""
 
@@ -101,16 +106,30 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
             loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
         for number in ending:
             loop.add_signal_handler(number, stop)
-        ready()
-        changing = await _until_changed(runtime, begun)
-        if changing:
-            await runtime.drain()
+        with rarely_swept():
+            ready()
+            changing = await _until_changed(runtime, begun)
+            if changing:
+                await runtime.drain()
         stopped = stopped or runtime.stopping
     if changing and not stopped:
         return True
     if runtime.left_behind:
         _leave()
     return False
+
+
+@contextmanager
+def rarely_swept() -> Iterator[None]:
+    """What has been loaded stays, and is no longer looked at for garbage; what comes is looked at more rarely."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*SWEPT)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def _until_changed(runtime: Runtime, begun: str) -> bool:

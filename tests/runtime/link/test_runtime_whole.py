@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from runtime.link.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.embedded import Embedded
 from runtime.link.program import program
-from runtime.link.serve import BadSetting, conditions
+from runtime.link.serve import SWEPT, BadSetting, conditions, serve
 from runtime.link.transport import UnixTransport
 from runtime.record import lock
 from runtime.record.state import RunState
@@ -243,6 +244,20 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
     assert lock.holder(state_dir) is None
     with pytest.raises(sockets.NoRuntime):
         sockets.dial(state_dir)
+
+
+async def test_a_process_that_serves_is_swept_rarely_and_only_while_it_serves(workspace: Path) -> None:
+    before, found = gc.get_threshold(), []
+
+    def ready() -> None:
+        found.append((gc.get_threshold(), gc.get_freeze_count() > 0))
+        asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
+
+    assert await serve(workspace / ".orbiter", conditions(workspace, {}), ready, outlive=True) is False
+    assert found == [(SWEPT, True)]
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+    with Embedded(workspace / ".orbiter", conditions(workspace, {})):
+        assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0), "the process is not ours alone"
 
 
 def test_settings_that_cannot_be_are_named(tmp_path: Path) -> None:
