@@ -8,7 +8,8 @@ Forms and where they come from:
   ``estimated_time`` (Hugging Face), ``resets_in_seconds``/``resets_at`` (ChatGPT plans);
 - words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01";
 - ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
-  epoch seconds or milliseconds, RFC 3339 times. These stand on every answer, so they count only for rate limits.
+  epoch seconds or milliseconds, RFC 3339 times; ``ratelimit`` with all in one (IETF draft). These stand on every
+  answer, so they count only for rate limits.
 
 A span is taken exactly; a point in time is rounded up to the next whole second, and one that is past means 0: come
 back whenever you like (as does ``retry-after: 0``; who waits then takes a backoff of his own, as both SDKs do). What
@@ -44,8 +45,12 @@ _ONE_PART = re.compile(rf"(\d{{1,12}}(?:\.\d{{1,12}})?)\s?({_UNIT})(?![a-z])", r
 _WHOLE_SPAN = re.compile(rf"\s*{_SPAN}\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*\+?(\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
 
+_NUMBERS = re.compile(r"\s*\d[\d.]*(?:\s*,\s*\d[\d.]*)+\s*", re.ASCII)
+_RATELIMIT = re.compile(r"\b(?:remaining|r)=0\b[^,]{0,80}?[;,]\s*(?:reset|t)=(\d{1,9})(?!\d)", re.ASCII)
+"""One limit that is used up in the ``RateLimit`` field: ``"default";r=0;t=30``, or ``remaining=0, reset=50`` before."""
+
 _TEXT_SPAN = re.compile(
-    r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|resets?|come\sback)\b"
+    r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|expected\s(?:to\sbe\s)?available|your\srequest\sagain|resets?|come\sback)\b"
     rf"[^\d\n.;]{{0,40}}?\b(?:in|after|for|wait|at\sleast|about)?:?\s*(?<![\d.])({_SPAN})",
     re.IGNORECASE,
 )
@@ -151,13 +156,16 @@ def find(headers: Mapping[str, str], body: Any, text: str, *, now: float, resets
 
 
 def _from_headers(headers: Mapping[str, str], at: float) -> Hint | None:
-    millis = _NUMBER.fullmatch(headers.get("retry-after-ms", ""))
-    if millis:
-        seconds = _sane(float(millis[1]) / 1000)
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        millis = _NUMBER.fullmatch(headers.get(name, ""))
+        seconds = _sane(float(millis[1]) / 1000) if millis else None
         if seconds is not None:
-            return Hint(seconds, "retry-after-ms header")
+            return Hint(seconds, f"{name} header")
     for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after", "x-ratelimit-reset-after"):
-        seconds = moment(headers.get(name, ""), at)
+        # Sent twice, by the service and by a proxy: the HTTP library joins both.
+        numbers = _NUMBERS.fullmatch(headers.get(name, ""))
+        values = headers[name].split(",") if numbers else [headers.get(name, "")]
+        seconds = max((s for s in (moment(v, at) for v in values) if s is not None), default=None)
         if seconds is not None:
             return Hint(seconds, f"{name} header")
     return None
@@ -231,7 +239,7 @@ def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Reset
     if resets == "none":
         return None
     open_: list[Hint] = []
-    used_up: list[Hint] = []
+    used_up = [Hint(float(s), "ratelimit header") for s in _RATELIMIT.findall(headers.get("ratelimit", ""))]
     for name, value in headers.items():
         if not _RESET.search(name):
             continue

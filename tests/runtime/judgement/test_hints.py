@@ -48,6 +48,37 @@ def test_retry_after(value: str, seconds: float | None) -> None:
     assert _header("retry-after", value) == seconds
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "seconds"),
+    [
+        ("retry-after", "12, 30", 30.0),
+        ("x-ms-retry-after-ms", "1500", 1.5),
+        ("ratelimit", '"default";r=0;t=30', 30.0),
+        ("ratelimit", '"burst";r=5;t=3, "daily";r=0;t=900', 900.0),
+        ("ratelimit", "limit=100, remaining=0, reset=50", 50.0),
+        ("ratelimit", "limit=100, remaining=7, reset=50", None),
+    ],
+)
+def test_what_gateways_send(name: str, value: str, seconds: float | None) -> None:
+    assert _header(name, value) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Request was throttled. Expected available in 52 seconds.", 52.0),
+        ("Try your request again after 10 sec", 10.0),
+        ("[violations { quota_value: 15 } , retry_delay { seconds: 17 }]", 17.0),
+        ("retry_delay { seconds: 1 nanos: 500000000 }", 1.5),
+        ("retry_delay { }", None),
+        ("The plan is only available for 30 days", None),
+    ],
+)
+def test_words_of_gateways(text: str, seconds: float | None) -> None:
+    found = hints.find({}, None, text, now=NOW)
+    assert (found.seconds if found else None) == seconds
+
+
 def test_a_date_is_rounded_up_never_down() -> None:
     when = datetime.fromtimestamp(NOW + 41.3, UTC)
     seconds = hints.moment(when.isoformat(), NOW)
