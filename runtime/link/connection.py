@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -55,11 +54,7 @@ class Connection:
         finally:
             self._server.leave(self)
             self.lane.close()
-            with contextlib.suppress(TimeoutError, ConnectionError):
-                await asyncio.wait_for(writing, FLUSH_S)
-            self._writer.close()
-            with contextlib.suppress(ConnectionError):
-                await self._writer.wait_closed()
+            await self._hang_up(writing)
 
     def refuse(self, error: str, message: str, run_id: str = "") -> None:
         """Tell the console that something is not understood or not allowed."""
@@ -76,6 +71,21 @@ class Connection:
         except ConnectionError as exc:
             log.info("console %s went: %s", self.name, exc)
             self._reader.feed_eof()
+
+    async def _hang_up(self, writing: asyncio.Task[None]) -> None:
+        """End the connection, once the console has taken what it is owed; one that reads no more is not waited for."""
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await writing
+                self._writer.close()
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except asyncio.CancelledError:
+            self._writer.transport.abort()
+            raise
+        except ConnectionError as exc:
+            log.info("console %s went: %s", self.name, exc)
 
     async def _read(self) -> None:
         lines = LineReader()

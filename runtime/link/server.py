@@ -256,7 +256,12 @@ class LinkServer:
         connection = Connection(self, reader, writer, role, account(uid))
         self._connections.add(connection)
         self.deltas.eyes = len(self._connections)
-        self._spawn(connection.run())
+
+        def hung_up(_ended: asyncio.Task[None]) -> None:
+            if not writer.is_closing():  # it was sent away before it began
+                writer.transport.abort()
+
+        self._spawn(connection.run()).add_done_callback(hung_up)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -94,6 +94,7 @@ class UnixTransport:
         self._role: sockets.Role = role
         self._reviver = reviver
         self._dialled: socket.socket | None = None
+        self._closed = False
 
     def login(self, *, start: bool = False) -> None:
         return None
@@ -101,20 +102,28 @@ class UnixTransport:
     def call_ahead(self) -> bool:
         """Dial now, for the next `connect`; False if nobody answers, for a reason that `connect` will find again."""
         try:
-            self._dialled = sockets.dial(self._state_dir, self._role)
+            self._dial()
         except OSError:
             return False
         return True
 
+    def _dial(self) -> None:
+        """Also on a thread that nobody waits for any more: what it dialled is left to nobody then."""
+        sock = sockets.dial(self._state_dir, self._role)
+        if self._closed:
+            sock.close()
+        else:
+            self._dialled = sock
+
     async def connect(self) -> Streams:
-        sock, self._dialled = self._dialled, None
         try:
-            if sock is None:
-                sock = await asyncio.to_thread(sockets.dial, self._state_dir, self._role)
+            if self._dialled is None:
+                await asyncio.to_thread(self._dial)
         except sockets.NoRuntime as exc:
             raise Unreachable(exc.strerror or str(exc), gone=True) from exc
         except OSError as exc:
             raise Unreachable(str(exc)) from exc
+        sock, self._dialled = self._dialled, None
         return await asyncio.open_unix_connection(sock=sock, limit=READ_BYTES)
 
     async def revive(self) -> None:
@@ -134,8 +143,10 @@ class UnixTransport:
         return None
 
     async def close(self) -> None:
+        self._closed = True
         if self._dialled is not None:
             self._dialled.close()
+            self._dialled = None
 
 
 def local_transport(  # the arguments of `runtime.work.daemon.ensure_runtime`

@@ -152,6 +152,7 @@ class Bench:
     async def close(self) -> None:
         for client in self.clients:
             await client.close()
+        await asyncio.sleep(0)  # a task that is cancelled before its first step never comes to what it would close
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

@@ -456,6 +456,26 @@ async def test_a_line_without_end_ends_the_connection_with_a_word(bench: Bench) 
     await console.until(lambda: server.consoles == 1)
 
 
+async def test_a_console_that_reads_no_more_keeps_no_runtime_from_stopping(bench: Bench) -> None:
+    await bench.serve()
+    raw = await Raw.dial(bench)
+    await raw.hear()
+    raw.say(b'{"t":"tango"}\n' * 40_000)  # each is refused, with more words than fit in what lies between the two
+    await raw.writer.drain()
+    await bench.stop()
+    await raw.end()
+
+
+async def test_a_console_that_is_sent_away_before_it_is_served_is_hung_up_on(bench: Bench) -> None:
+    server = await bench.serve()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours:
+        await server.adopt(theirs)
+        await bench.stop()
+        assert await asyncio.get_running_loop().sock_recv(ours, 1) == b""
+
+
 async def test_half_a_command_is_never_carried_out(bench: Bench) -> None:
     server = await bench.serve()
     raw = await Raw.dial(bench)
@@ -515,13 +535,15 @@ async def test_noise_before_hello_is_skipped_and_named_if_nothing_follows(bench:
 
     async def pump(sock: socket.socket, head: bytes, *, on: bool) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=sock)
-        writer.write(head)
-        if on:
-            far_reader, far_writer = await asyncio.open_unix_connection(sock=sockets.dial(bench.state_dir))
-            back = bench.spawn(_copy(far_reader, writer))
-            await _copy(reader, far_writer)
-            await back
-        writer.close()
+        try:
+            writer.write(head)
+            if on:
+                far_reader, far_writer = await asyncio.open_unix_connection(sock=sockets.dial(bench.state_dir))
+                back = bench.spawn(_copy(far_reader, writer))
+                await _copy(reader, far_writer)
+                await back
+        finally:
+            writer.close()
 
     async def good(sock: socket.socket) -> None:
         bench.spawn(pump(sock, said[0], on=True))

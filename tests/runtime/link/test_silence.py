@@ -67,6 +67,7 @@ class Far:
                     writer.write(p.Pong(id=message.id).line() + b"\n")
 
     async def close(self) -> None:
+        await asyncio.sleep(0)  # a task that is cancelled before its first step never comes to its finally
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
