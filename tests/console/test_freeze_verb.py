@@ -16,6 +16,7 @@ from orbiter.models.scripted import Call, Reply, script
 @tool
 async def linger() -> str:
     """Takes its time."""
+    Path("lingers").touch()
     while not Path("go").exists():
         await asyncio.sleep(0.02)
     return "done"
@@ -35,6 +36,7 @@ def _until(true: Callable[[], bool]) -> None:
 def test_a_freeze_shows_what_is_under_way_and_may_be_waited_for(program: Program) -> None:
     (program.directory / "slow.py").write_text(SWARM)
     with program.start("run", "slow.py:swarm", "go") as running:
+        _until((program.directory / "lingers").exists)  # the tool: what is under way before it is a turn of the model
         _until(lambda: any(run["in_flight"] for run in program.json("runs")))
         (run,) = [run["id"] for run in program.json("runs")]
         with program.start("freeze", run, "--wait", "--reason", "lunch") as freezing:
