@@ -128,9 +128,16 @@ async def writing() -> AsyncIterator[Journal]:
     async with await SqliteJournal.open(path) as journal:
         # Whoever drives the workspace has looked; else what is written now would hide what is missing.
         if holder(workspace().state) is None:
+            missing = ""
             with suppress(JournalError):  # damaged elsewhere, too: what is asked for says so, if it cannot be done
-                if missing := await journal.look_for_loss():
-                    note(f"the journal has lost its newest events: {missing}; runs go on from what is left of them")
+                missing = await journal.look_for_loss()
+            if missing:
+                frozen = await journal.stand_still(missing)
+                note(f"the journal has lost its newest events: {missing}")
+                note(
+                    f"{len(frozen)} runs are frozen, and so is what begins later: what was done after that may be done"
+                    " again. Look (show RUN), then: orbiter-console thaw RUN, or thaw --all"
+                )
         yield journal
 
 

@@ -158,6 +158,9 @@ def _print(state: RunState) -> None:
     phase = under_way(state) if state.freezing else state_word(state.phase)
     say(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
     say(f"task: {clean_line(state.input, limit=400)}")
+    if state.phase == "frozen" and state.frozen is not None and state.frozen.reason:
+        who = clean_line(state.frozen.by.name or state.frozen.by.channel, limit=60)
+        say(f"frozen by {who}: {clean_line(state.frozen.reason, limit=300)}")
     for back in state.rewound:
         who, when = clean_line(back.by.name or back.by.channel, limit=60), back.ts.astimezone()
         why = f": {clean_line(back.reason, limit=200)}" if back.reason else ""

@@ -140,7 +140,7 @@ def _reason(state: RunState, node: Node) -> tuple[Kind, str, datetime | None, st
     if node.in_flight is not None and node.phase == "running":
         return "work", "its call is under way", None, ""
     if state.phase == "frozen":
-        return "frozen", "the run is frozen: no new step begins until it is thawed", None, ""
+        return "frozen", _frost(state), None, ""
     if node.phase == "retrying" and node.retry is not None:
         again = f"attempt {node.retry.attempt} of {node.retry.max_attempts}"
         return "time", f"a pause before {again} ({node.retry.source or 'backoff'})", node.retry.until, ""
@@ -149,6 +149,11 @@ def _reason(state: RunState, node: Node) -> tuple[Kind, str, datetime | None, st
     if state.wake_at is not None:
         return "time", "a time that was set", state.wake_at, ""
     return ("order", "its turn", None, "") if node.phase == "pending" else ("work", "it works between steps", None, "")
+
+
+def _frost(state: RunState) -> str:
+    why = f" ({state.frozen.reason})" if state.frozen is not None and state.frozen.reason else ""
+    return f"the run is frozen{why}: no new step begins until it is thawed"
 
 
 _DECISIONS: dict[Cause, tuple[Kind, str]] = {
@@ -170,7 +175,7 @@ def _decision(opened: IncidentOpened) -> tuple[Kind, str]:
 def _run_itself(state: RunState, chain: list[Waiting]) -> Blocked:
     found = {
         "queued": ("runtime", "a runtime that takes the run up"),
-        "frozen": ("frozen", "the run is frozen: no new step begins until it is thawed"),
+        "frozen": ("frozen", _frost(state)),
         "running": ("work", "it works between steps"),
         "waiting": ("time", "a time that was set") if state.wake_at else ("person", "somebody's decision"),
     }.get(state.phase, ("nothing", f"nothing: the run is {state.phase}"))

@@ -41,7 +41,8 @@ class Digest(BaseModel):
 
     def sentences(self) -> list[str]:
         """The digest in words, one line for each kind of thing."""
-        lines = [f"the journal has lost its newest events ({each})" for each in self.lost]
+        frozen = "everything was frozen: look, then thaw"
+        lines = [f"the journal has lost its newest events ({each}), and {frozen}" for each in self.lost]
         lines += [f"{self.started} run{_s(self.started)} started"] if self.started else []
         lines += [f"{count} run{_s(count)} {state}" for state, count in self.ended.items()]
         if self.opened:

@@ -72,7 +72,7 @@ def abort_requested(s: RunState, e: ev.AbortRequested) -> bool:
 def run_frozen(s: RunState, e: ev.RunFrozen) -> bool:
     if s.terminal or s.phase == "frozen":
         return False
-    s.phase = "frozen"
+    s.phase, s.frozen = "frozen", e
     return True
 
 

@@ -282,21 +282,34 @@ class SqliteJournal:
         return await sqlite_doctor.check(self._reader)
 
     async def look_for_loss(self) -> str:
-        """What is missing at the journal's end since somebody last wrote to it, in words, and written to the
-        workspace's stream; empty if nothing is. For whoever is the first to open it, before anything else is written.
+        """What is missing at the journal's end since somebody last wrote to it, in words; empty if nothing is. For
+        whoever is the first to open it, before anything else is written.
         """
-        found = await self._write().alone(lambda connection: sqlite_loss.lost(connection, self.path))
-        if found:
-            await self.post(ev.WORKSPACE, ev.EventsLost(detail=found))
-            sqlite_loss.mark(self.path, await self.position(), lower=True)
-        return found
+        return await self._write().alone(lambda connection: sqlite_loss.lost(connection, self.path))
+
+    async def stand_still(self, lost: str) -> list[str]:
+        """Freeze everything, and say what was found to be lost: who goes on from what is left would do again what only
+        the lost part told of. Gives the ids of the runs that were frozen now. If this fails the loss is found again.
+        """
+        by = ev.Actor(name="the journal", channel="rule")
+        ids = await self._write().alone(sqlite_loss.unfrozen)
+        # Queued at once, and in this order: a loss is told of once it has taken effect on all.
+        await asyncio.gather(
+            self.post(ev.WORKSPACE, ev.FreezeSet(reason=sqlite_loss.WHY, by=by)),
+            *(self.post(run_id, ev.RunFrozen(reason=sqlite_loss.WHY, by=by)) for run_id in ids),
+            self.post(ev.WORKSPACE, ev.EventsLost(detail=lost)),
+        )
+        sqlite_loss.mark(self.path, await self.position(), lower=True)
+        return ids
 
     def mark(self) -> None:
-        """Keep how far this object has written, so that `look_for_loss` can tell. Cheap, and not synced."""
-        if self._writer is not None and self._writer.position > self._marked:
+        """Keep how far this object has written, so that `look_for_loss` can tell. Cheap, and not synced. Only what is
+        on the disk counts: what a power cut may take with it can be done again, and is no loss that anybody must see.
+        """
+        if self._writer is not None and self._writer.synced > self._marked:
             with suppress(OSError):  # a full disk: what was kept before is as true as it was
-                sqlite_loss.mark(self.path, self._writer.position)
-                self._marked = self._writer.position
+                sqlite_loss.mark(self.path, self._writer.synced)
+                self._marked = self._writer.synced
 
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""

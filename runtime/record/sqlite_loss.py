@@ -17,6 +17,10 @@ from typing import Final
 
 from runtime.record.sqlite_sql import POSITION
 
+WHY: Final = (
+    "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
+    " look at them, then thaw"
+)
 _HEAD: Final = 32
 _FRAME: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)
@@ -27,16 +31,24 @@ def lost(connection: sqlite3.Connection, path: Path) -> str:
 
     For whoever opens it first after the last process died, before anything new is written.
     """
-    _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    behind = _transactions_behind(Path(f"{path}-wal"), max(0, read))
     (position,) = connection.execute(POSITION).fetchone()
     known = marked(path)
-    found = []
-    if behind:
-        found.append(f"{behind} transactions at the end of its write-ahead log cannot be read")
-    if known > position:
-        found.append(f"it ends at event {position}, and had reached {known} before")
+    found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
+    try:
+        _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:  # the disk is full, or the file damaged elsewhere
+        if not found:
+            raise
+    else:
+        if behind := _transactions_behind(Path(f"{path}-wal"), max(0, read)):
+            found.insert(0, f"{behind} transactions at the end of its write-ahead log cannot be read")
     return "; ".join(found)
+
+
+def unfrozen(connection: sqlite3.Connection) -> list[str]:
+    """Ids of the runs that would go on by themselves."""
+    rows = connection.execute("SELECT id FROM run WHERE state IN ('queued', 'running', 'waiting')").fetchall()
+    return [run_id for (run_id,) in rows]
 
 
 def _transactions_behind(log: Path, read: int) -> int:

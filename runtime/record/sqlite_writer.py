@@ -54,6 +54,8 @@ class Writer:
         self.commits = 0
         self.operations = 0
         """Operations that wrote events, since this journal was opened."""
+        self.synced = 0
+        """The position up to which events are known to be on the disk; 0 before any of this object's are."""
         self._path = path
         self._clock = clock
         self._publish = publish
@@ -64,11 +66,6 @@ class Writer:
         self._rows = _Rows()
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
-
-    @property
-    def position(self) -> int:
-        """Of the newest event that this object knows of; 0 before it wrote any."""
-        return self._rows.position
 
     def do(self, op: Op) -> asyncio.Future[Any]:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
@@ -160,6 +157,8 @@ class Writer:
             self._fail(taken, JournalError(f"the journal {self._path} was stopped: this may be written or not"))
             raise
         self.commits += 1
+        if any(op.sync for op in ops):
+            self.synced = self._rows.position
         self.operations += sum(op.counted for op, _ in taken)
         if self._die_after and self.operations >= self._die_after:
             os.kill(os.getpid(), signal.SIGKILL)

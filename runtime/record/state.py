@@ -53,6 +53,8 @@ class RunState:
     updated_at: datetime | None = None
     finished_at: datetime | None = None
     wake_at: datetime | None = None
+    frozen: ev.RunFrozen | None = None
+    """The last freeze: by whom, and why. It may be over."""
     thawed_at: datetime | None = None
     parked: ev.RunParked | None = None
     abort: ev.AbortRequested | None = None

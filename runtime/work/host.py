@@ -148,11 +148,20 @@ class Host:
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:
+    """Nothing goes on by itself from a journal that has lost its end: somebody looks first.
+
+    Raises:
+        JournalError: it has, and the runs cannot be frozen.
+    """
     try:
-        if missing := await journal.look_for_loss():
-            log.error("the journal has lost its newest events: %s. Runs go on from what is left of them", missing)
+        missing = await journal.look_for_loss()
     except JournalError as exc:  # a file that is damaged elsewhere, too: what of it can be used is
         log.error("whether the journal has lost its newest events cannot be told: %s", exc)  # noqa: TRY400
+        return
+    if missing:
+        frozen = await journal.stand_still(missing)
+        told = "the journal has lost its newest events: %s. Everything is frozen until somebody has looked: %s"
+        log.error(told, missing, ", ".join(frozen) or "no run was under way")
 
 
 async def _mark(journal: SqliteJournal) -> None:

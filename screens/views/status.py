@@ -40,7 +40,9 @@ def _frozen(state: RunState, looks: Looks) -> Spans:
         return ()
     if state.freezing:
         return span(f"freezing{_flying(state, looks)}", "state-frozen", bold=True)
-    return (Span("frozen: nothing is in flight, ", "state-frozen"), Span("p", "ink-key"), Span(" thaws", "ink-muted"))
+    why = looks.line(state.frozen.reason, 300) if state.frozen is not None else ""
+    told = f"frozen: {f'{why}; ' if why else ''}nothing is in flight, "
+    return (Span(told, "state-frozen"), Span("p", "ink-key"), Span(" thaws", "ink-muted"))
 
 
 def _flying(state: RunState, looks: Looks) -> str:

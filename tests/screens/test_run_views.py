@@ -273,6 +273,12 @@ def test_a_freeze_shows_what_is_still_in_flight_until_nothing_is() -> None:
     assert "1 call still in flight: search" in plain(status_line(story.state, at(story)))
     story.end(two, "x")
     assert plain(status_line(story.state, at(story))) == "frozen: nothing is in flight, p thaws"
+    story.tell(ev.RunThawed())
+    story.tell(ev.RunFrozen(reason="look [b]first[/b]\x1b[2J"))
+    said = plain(status_line(story.state, at(story)))
+    assert said.startswith("frozen: look [b]first[/b]")
+    assert "; nothing is in flight, p thaws" in said
+    assert "\x1b" not in said
 
 
 def test_a_run_that_was_turned_back_says_to_where_and_by_whom_though_nothing_is_left_of_it() -> None:

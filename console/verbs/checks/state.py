@@ -123,7 +123,8 @@ def journal(world: World) -> Iterator[Finding]:
         return
     yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
     for sentence in lost:
-        yield Finding("journal", "warn", sentence, "look at what runs had done since: show RUN, audit; rewind or abort")
+        look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
+        yield Finding("journal", "warn", sentence, look)
     for sentence in wrong:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:

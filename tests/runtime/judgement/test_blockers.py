@@ -90,6 +90,9 @@ def test_a_call_a_freeze_an_ending_and_a_missing_runtime_are_told_apart() -> Non
     story.end(call, "x")
     assert (blocked(story.state, root).kind, blocked(story.state, root).node_id) == ("frozen", agent)
     story.tell(ev.RunThawed())
+    story.tell(ev.RunFrozen(reason="look first"))
+    assert "frozen (look first): no new step begins" in blocked(story.state, root).why
+    story.tell(ev.RunThawed())
     story.tell(ev.AbortRequested())
     assert blocked(story.state, root).kind == "ending"
     story.finish("aborted")

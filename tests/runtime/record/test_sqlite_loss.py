@@ -40,7 +40,8 @@ async def crashed(tmp_path: Path) -> Path:
 
 async def _looked(path: Path) -> tuple[str, list[str], int]:
     async with await SqliteJournal.open(path) as journal:
-        found = await journal.look_for_loss()
+        if found := await journal.look_for_loss():
+            await journal.stand_still(found)
         told = [each.detail for each in await journal.read(ev.WORKSPACE) if isinstance(each, ev.EventsLost)]
         return found, told, len(await journal.runs())
 
