@@ -26,6 +26,7 @@ from orbiter.models.exchange import Exchange, fitting
 from orbiter.models.failures import Call
 from orbiter.models.provider import ModelProvider
 from orbiter.models.structured import reply_schema, schema_in_words
+from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
 
@@ -72,9 +73,10 @@ class AnthropicProvider(ModelProvider):
         **settings: Any,
     ) -> ModelResponse:
         """One reply, whole. Further keywords go into the request as they are."""
+        names = ToolNames.of(tools)
         request = self._request(
-            messages,
-            tools=tools,
+            names.messages(messages),
+            tools=names.tools(tools),
             temperature=temperature,
             max_tokens=max_tokens,
             output_type=output_type,
@@ -90,7 +92,7 @@ class AnthropicProvider(ModelProvider):
         async with clients.client(self._setting(), self._build) as client:
             fields = fitting(client.messages.create, request)
             reply: ModelResponse = await exchange.whole(lambda: client.messages.create(**fields), read)
-            return reply
+            return names.reply(reply)
 
     async def stream(
         self,
@@ -103,9 +105,10 @@ class AnthropicProvider(ModelProvider):
         **settings: Any,
     ) -> AsyncGenerator[StreamChunk, None]:
         """One reply, in pieces. Further keywords go into the request as they are."""
+        names = ToolNames.of(tools)
         request = self._request(
-            messages,
-            tools=tools,
+            names.messages(messages),
+            tools=names.tools(tools),
             temperature=temperature,
             max_tokens=max_tokens,
             output_type=output_type,
@@ -117,7 +120,7 @@ class AnthropicProvider(ModelProvider):
             pieces = self._exchange().stream(lambda: client.messages.create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
-                    yield chunk
+                    yield names.chunk(chunk)
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""

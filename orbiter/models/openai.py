@@ -21,6 +21,7 @@ from orbiter.models.openai_stream import ChatReader
 from orbiter.models.openai_wire import response_from_wire, to_wire
 from orbiter.models.provider import ModelProvider
 from orbiter.models.structured import reply_schema, schema_in_words
+from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
 
@@ -81,9 +82,10 @@ class OpenAIProvider(ModelProvider):
         **settings: Any,
     ) -> ModelResponse:
         """One reply, whole. Further keywords (`response_format`, …) go into the request as they are."""
+        names = ToolNames.of(tools)
         request = self._request(
-            messages,
-            tools=tools,
+            names.messages(messages),
+            tools=names.tools(tools),
             temperature=temperature,
             max_tokens=max_tokens,
             output_type=output_type,
@@ -95,7 +97,7 @@ class OpenAIProvider(ModelProvider):
             create = client.responses.create if self._responses else client.chat.completions.create
             fields = fitting(create, request)
             reply: ModelResponse = await exchange.whole(lambda: create(**fields), lambda raw: read(raw, exchange.call))
-            return reply
+            return names.reply(reply)
 
     async def stream(
         self,
@@ -108,9 +110,10 @@ class OpenAIProvider(ModelProvider):
         **settings: Any,
     ) -> AsyncGenerator[StreamChunk, None]:
         """One reply, in pieces. Further keywords go into the request as they are."""
+        names = ToolNames.of(tools)
         request = self._request(
-            messages,
-            tools=tools,
+            names.messages(messages),
+            tools=names.tools(tools),
             temperature=temperature,
             max_tokens=max_tokens,
             output_type=output_type,
@@ -128,7 +131,7 @@ class OpenAIProvider(ModelProvider):
             pieces = exchange.stream(lambda: create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
-                    yield chunk
+                    yield names.chunk(chunk)
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""

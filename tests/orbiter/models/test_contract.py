@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 
 from orbiter.models import ModelResponse, StreamAssembly, StreamChunk, get_provider
 from orbiter.models.provider import ModelProvider
+from orbiter.models.tool_names import fitting_name
 from orbiter.models.types import ModelError
 from orbiter.types import (
     AssistantMessage,
@@ -118,6 +120,29 @@ async def test_tool_calls_side_by_side(says: Says, server: Loopback, mode: Mode)
     assert found.content == "Looking"
     (sent,) = server.asked[0].body["tools"]
     assert (sent.get("input_schema") or sent["function"]["parameters"])["required"] == ["path"]
+
+
+@BOTH_MODES
+async def test_a_tool_may_have_any_name_though_the_apis_take_few(says: Says, server: Loopback, mode: Mode) -> None:
+    # A worker named "Data Analyst" makes a delegate tool of that name, and both APIs refuse a blank in it.
+    names = ["delegate_to_Data Analyst", "delegate_to_Data-Analyst", "delegate_to_研究者", "x" * 65, "read"]
+    tools = [{**TOOL, "function": {**TOOL["function"], "name": name}} for name in names]  # type: ignore[dict-item]
+    fits = [fitting_name(name) for name in names]
+    assert all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", each) for each in fits)
+    assert len(set(fits)) == len(names)
+    assert fits[1] == names[1]
+    assert fits[4] == names[4]
+    server.answers = [reply(says, mode, "", [(f"c{at}", fit, "{}") for at, fit in enumerate(fits)])]
+    before = AssistantMessage(tool_calls=[ToolCall(id="a", name=names[2], arguments="{}")])
+    said = [*HELLO, before, ToolResult(tool_call_id="a", tool_name=names[2], content="A")]
+    found = await ask(provider(says, server), mode, said, tools=tools)
+    assert [call.name for call in found.tool_calls] == names
+    body = server.asked[0].body
+    assert [each.get("name") or each["function"]["name"] for each in body["tools"]] == fits
+    (turn,) = [each for each in body["messages"] if each["role"] == "assistant"]
+    (sent,) = turn["content"] if says.name == "anthropic" else [turn["tool_calls"][0]["function"]]
+    assert sent["name"] == fits[2]
+    assert before.tool_calls[0].name == names[2]
 
 
 async def test_a_conversation_with_tools_and_images_in_each_wire_form(says: Says, server: Loopback) -> None:
