@@ -186,7 +186,7 @@ def _waiting(screen: LinkedScreen) -> Iterator[Command]:
 def _runs(screen: LinkedScreen) -> Iterator[Command]:
     looks = screen.session.looks()
     for found in reversed(list(screen.link.summaries.values())):
-        state = f"Go to it: {looks.line(found.state, 20)}"
+        state = f"Go to it: {looks.line(found.shown, 20)}"
         yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
 
 

@@ -174,7 +174,7 @@ class LogScreen(AskingScreen):
         paths = ", ".join(self.session.looks().line(path, 100) for path in self._paths.values())
         name = "Events" if self._source == "events" else f"Log file {paths}".rstrip()
         new = f"{log.unseen} new below, " if log.unseen else ""
-        key = self.session.looks().key("log.follow", "end")
+        key = self.session.looks().key("log.follow", "G")
         again = f"{key} follows again" if key else ""
         state = "following" if log.following else f"{glyphs.more} stopped: {new}{again}"
         title = f"{name}{glyphs.dot}{plural(len(self.book.shown), 'line')}{glyphs.dot}{state}"

@@ -79,7 +79,7 @@ async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
                 return under_way(state)
         for event in coming.result():
             state.apply(event)
-    return under_way(state) if state.freezing else state_word(state.phase)
+    return under_way(state) if state.freezing else state_word(state.shown)
 
 
 @verb()
@@ -236,7 +236,7 @@ async def _tell(journal: Journal, run_id: str, told: str, *, as_json: bool, **mo
     if as_json:
         summary = await journal.summary(run_id)
         assert isinstance(summary, Summary)
-        emit({"id": run_id, "state": summary.state, **more})
+        emit({"id": run_id, "state": summary.shown, **more})
     else:
         note(told)
         _who_drives()

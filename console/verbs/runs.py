@@ -12,11 +12,14 @@ from console.verbs.frame import Refusal, operator, reading, run_named, state_of,
 from console.workspace import workspace
 from runtime.judgement.audit import shown
 from runtime.record.events import AbortRequested, utc_now
+from runtime.record.journal import Journal
 from runtime.record.state import RUN_TERMINAL, Incident, Node, RunPhase, RunState, Summary
 from runtime.work import daemon
 from screens.glyphs import ASCII, UNICODE, state_word
 from screens.text import clean_line
 from screens.words import age, cost, elapsed, tokens
+
+_ALL = 1_000_000
 
 
 @verb()
@@ -32,10 +35,10 @@ from screens.words import age, cost, elapsed, tokens
 async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     """List the runs of this workspace, newest first."""
     async with reading() as journal:
-        found = await journal.runs(limit, states=states) if journal is not None else []
+        found = await _in(journal, states, limit) if journal is not None else []
     if as_json:
         for summary in found:
-            emit(summary.plain())
+            emit(summary.told())
     elif found:
         table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
     else:
@@ -43,6 +46,14 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     for held in _held_up():
         note(f"run {held['run_id']} cannot be carried on now: {clean_line(str(held['reason']), limit=300)}")
     return 0
+
+
+async def _in(journal: Journal, states: tuple[str, ...], limit: int) -> list[Summary]:
+    """Those in the states that are named, as they are shown: a run that waits for a person may still be held."""
+    if not {"running", "waiting"} & set(states):
+        return await journal.runs(limit, states=states)
+    found = await journal.runs(_ALL, states=(*states, "running", "waiting"))
+    return [each for each in found if each.shown in states][:limit]
 
 
 def _held_up() -> list[dict[str, Any]]:
@@ -57,7 +68,7 @@ def _held_up() -> list[dict[str, Any]]:
 def _row(each: Summary) -> tuple[str, ...]:
     return (
         each.id,
-        "freezing" if each.freezing else state_word(each.state),
+        "freezing" if each.freezing else state_word(each.shown),
         str(each.open_incidents or ""),
         age(each.created_at, utc_now()),
         tokens(each.input_tokens, each.output_tokens),
@@ -90,7 +101,7 @@ async def show(run: str, *, path: str, as_json: bool) -> int:
 def as_object(state: RunState) -> dict[str, Any]:
     """A run with its nodes and incidents, as JSON: ids are `id`, states are `state`."""
     return {
-        **state.summary().plain(),
+        **state.summary().told(),
         "input": state.input,
         "output": state.output,
         "error": state.error,
@@ -155,7 +166,7 @@ def _print(state: RunState) -> None:
     unicode = speaks_unicode()
     glyphs = UNICODE if unicode else ASCII
     now = utc_now()
-    phase = under_way(state) if state.freezing else state_word(state.phase)
+    phase = under_way(state) if state.freezing else state_word(state.shown)
     say(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
     say(f"task: {clean_line(state.input, limit=400)}")
     if state.phase == "frozen" and state.frozen is not None and state.frozen.reason:
@@ -191,7 +202,7 @@ async def abort(run: str, *, reason: str, as_json: bool) -> int:
         await journal.post(summary.id, AbortRequested(reason=reason, by=operator()))
         summary = await journal.summary(summary.id) or summary
     if as_json:
-        emit({"id": summary.id, "state": summary.state})
+        emit({"id": summary.id, "state": summary.shown})
     else:
         note(f"run {summary.id}: asked to end")
     return 0

@@ -27,7 +27,7 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
         state = await state_of(journal, summary.id)
     found = blocked(state, node_id)
     if as_json:
-        emit({"id": summary.id, "state": state.phase, **found.model_dump(mode="json")})
+        emit({"id": summary.id, "state": state.shown, **found.model_dump(mode="json")})
         return 0
     looks = Looks(utc_now(), UNICODE if speaks_unicode() else ASCII)
     for line in waits_lines(found, looks):

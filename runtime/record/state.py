@@ -138,6 +138,21 @@ class RunState:
         ]
 
     @property
+    def stuck(self) -> bool:
+        """Whether the run is held in memory, and every node that is open waits for a person or for one that does."""
+        if self.phase != "running" or self.counts["retrying"] or self.counts["pending"]:
+            return False
+        asked = self.open_incidents
+        held = {node.id for each in asked for node in self.lineage(each.opened.node_id) if not node.terminal}
+        unfinished = sum(number for phase, number in self.counts.items() if phase not in NODE_TERMINAL)
+        return bool(held) and len(held) == unfinished
+
+    @property
+    def shown(self) -> RunPhase:
+        """The state that people are told."""
+        return "waiting" if self.stuck else self.phase
+
+    @property
     def freezing(self) -> bool:
         """Frozen, and not yet still."""
         return self.phase == "frozen" and bool(self.in_flight)
@@ -232,6 +247,7 @@ class RunState:
             updated_at=self.updated_at,
             wake_at=self.wake_at,
             error=self.error[:500],
+            stuck=self.stuck,
         )
 
     def _move(self, node: Node, phase: NodePhase) -> bool:

@@ -52,7 +52,14 @@ class Summary:
     updated_at: datetime | None = None
     wake_at: datetime | None = None
     error: str = ""
+    stuck: bool = False
+    """It runs, and whatever of it is open waits for a person: it is let go of once that has lasted for a while."""
     fold: int = FOLD_VERSION
+
+    @property
+    def shown(self) -> RunPhase:
+        """The state that people are told: who waits for them does so at once, and not when it is let go of."""
+        return "waiting" if self.stuck and self.state == "running" and self.open_incidents else self.state
 
     @property
     def freezing(self) -> bool:
@@ -63,6 +70,12 @@ class Summary:
         """What is not as it is in every summary of which nothing else is said. Written at every step of every run."""
         values = zip(_READERS, _VALUES(self), _UNSAID, strict=True)
         return {name: value for name, value, unsaid in values if value != unsaid}
+
+    def told(self) -> dict[str, Any]:
+        """As JSON that people and their programs read: the state is the one that is shown."""
+        row = self.plain()
+        del row["stuck"]
+        return {**row, "state": self.shown}
 
     def plain(self, *, brief: bool = False) -> dict[str, Any]:
         """As JSON has it; `brief`: what `said` gives."""
@@ -119,6 +132,12 @@ def _count(value: Any) -> int:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError  # noqa: TRY004
+    return value
+
+
 def _counts(value: Any) -> dict[str, int]:
     if not isinstance(value, dict) or not all(isinstance(found, int) for found in value.values()):
         raise ValueError
@@ -143,7 +162,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "id": _text, "ref": _text, "title": _text, "input": _text, "state": _state, "nodes": _counts,
     "members": _count, "members_done": _count, "steps": _count, "input_tokens": _count, "output_tokens": _count,
     "cost_usd": _amount, "open_incidents": _count, "in_flight": _count,
-    "created_at": _instant, "updated_at": _instant, "wake_at": _instant, "error": _text, "fold": _count,
+    "created_at": _instant, "updated_at": _instant, "wake_at": _instant, "error": _text, "stuck": _flag,
+    "fold": _count,
 }  # fmt: skip
 """How each field is read, in their order. Raises ValueError."""
 _VALUES = attrgetter(*_READERS)

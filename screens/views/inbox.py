@@ -53,7 +53,7 @@ def inbox_rows(
 
 
 def _only_asks(found: Summary, asking: Collection[str]) -> bool:
-    return found.state == "waiting" and found.id in asking
+    return found.shown == "waiting" and found.id in asking
 
 
 def _decisions(waiting: Sequence[Waiting], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:

@@ -70,9 +70,9 @@ def _ago(words: str) -> str:
 def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
     lines: list[Spans] = [
         span(title_of(summary, looks), "ink-strong", bold=True),
-        joined((looks.state(summary.state), progress(summary, looks)), looks.glyphs.dot)
+        joined((looks.state(summary.shown), progress(summary, looks)), looks.glyphs.dot)
         if summary.nodes
-        else looks.state(summary.state),
+        else looks.state(summary.shown),
         (),
     ]
     facts = (

@@ -70,7 +70,7 @@ def run_values(summary: Summary, looks: Looks) -> tuple[Any, ...]:
     """What a row of runs is sorted by, column by column."""
     since = since_of(summary)
     return (
-        summary.state,
+        summary.shown,
         title_of(summary, looks),
         summary.steps,
         summary.input_tokens + summary.output_tokens,
@@ -88,7 +88,7 @@ def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.state),
+            looks.state(summary.shown),
             named(span(title_of(summary, looks), "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
@@ -123,7 +123,7 @@ def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
 
 def time_left(summary: Summary, now: datetime) -> str:
     """In its largest unit; empty where it cannot be told."""
-    if summary.state != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
+    if summary.shown != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
         return ""
     so_far = now - summary.created_at
     whole = so_far / summary.members_done * (summary.members - summary.members_done)
@@ -140,7 +140,7 @@ def pace_facts(summary: Summary, looks: Looks) -> tuple[tuple[str, str], ...]:
     left, rest = time_left(summary, looks.now), summary.members - summary.members_done
     if left:
         left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
-    elif summary.state == "running" and not summary.members:
+    elif summary.shown == "running" and not summary.members:
         left = "not known: how many steps it takes shows as it goes"
     return (
         ("steps", _with_rate(count(summary.steps), summary.steps, minutes) if summary.steps else ""),
@@ -157,7 +157,7 @@ def head_line(state: RunState, looks: Looks) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
     nodes = {name: number for name, number in state.counts.items() if number > 0}
     parts = (
-        looks.state(state.phase),
+        looks.state(state.shown),
         span(elapsed(state.created_at, state.finished_at, looks.now), "ink"),
         *node_counts(nodes),
         _unit(tokens(state.input_tokens, state.output_tokens), "tokens"),

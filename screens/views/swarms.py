@@ -107,9 +107,9 @@ def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
 
 
 def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where: str) -> Row:
-    states = {found.state for found in runs}
-    state = next((each for each in _STATES if each in states), runs[0].state)
-    live = sum(not is_done(found) for found in runs)
+    states = {found.shown for found in runs}
+    state = next((each for each in _STATES if each in states), runs[0].shown)
+    live = sum(not is_done(found) and found.shown != "waiting" for found in runs)
     waiting = sum(found.open_incidents for found in runs)
     counts = (
         span(plural(len(runs), "run"), "ink"),
@@ -144,7 +144,7 @@ def run_row(summary: Summary, looks: Looks, used: tuple[int, ...] = (), under: s
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.state),
+            looks.state(summary.shown),
             span(title_of(summary, looks), "ink" if done else "ink-strong"),
             far or span(looks.line(summary.input, 200), "ink-muted"),
             sparkline(used, looks.glyphs),
@@ -189,7 +189,7 @@ def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where:
     for found in runs:
         for state, count in found.nodes.items():
             nodes[state] = nodes.get(state, 0) + count
-    by_state = {state: sum(found.state == state for found in runs) for state in _STATES}
+    by_state = {state: sum(found.shown == state for found in runs) for state in _STATES}
     ended = [found for found in runs if is_done(found) and found.created_at is not None]
     lines: list[Spans] = [
         span(looks.line(ref, 300), "ink-strong", bold=True),

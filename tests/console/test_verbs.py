@@ -110,7 +110,7 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
         (["answer", "nonesuch", "retry"], "orbiter-console incidents"),
         (["abort", "nonesuch"], "orbiter-console runs"),
         (["demo", "--model", "gpt"], "provider:name"),
-        (["nonesuch"], "No such command"),
+        (["nonesuch"], "there is no verb 'nonesuch'"),
         (["serve", "--python", "nonesuch/python"], "nonesuch/python"),
     ],
 )

@@ -108,13 +108,13 @@ def one(story: Callable[[], Story]) -> Callable[[], Desk]:
 
 DECIDES = "one key decides"
 PICTURES = {
-    "inbox": Picture(many, first="chapter"),
+    "inbox": Picture(many, first="like this"),
     "inbox_of_nothing": Picture(Desk, first="No runs yet"),
     "inbox_without_a_runtime": Picture(one(digest), first="No runtime", changed=lost),
-    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="chapter"),
-    "swarms": Picture(many, (("2", "swarms"),), first="chapter"),
+    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="like this"),
+    "swarms": Picture(many, (("2", "swarms"),), first="like this"),
     "swarms_of_nothing": Picture(Desk, (("2", "s starts one"),), first="No runs yet"),
-    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="chapter"),
+    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="like this"),
     "run_permission": Picture(one(digest), run_id="run-1", first=DECIDES),
     "run_broken_tool": Picture(one(broken), run_id="run-3", first=DECIDES),
     "run_question": Picture(one(asks), run_id="run-2", first=DECIDES),
@@ -133,10 +133,10 @@ PICTURES = {
     ),
     "prompt_takes_a_text": Picture(one(asks), (("i", "enter"), (*"Q4 2026", "Q4 2026")), run_id="run-2", first=DECIDES),
     "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
-    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="chapter"),
+    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="like this"),
     "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),)),
     "limits": Picture(filled, (("4", "tries again"),)),
     "log": Picture(filled, (("5", "needs a decision"),)),
-    "settings": Picture(many, (("6", "Looks"),), first="chapter"),
+    "settings": Picture(many, (("6", "Looks"),), first="like this"),
     "audit": Picture(filled, (("7", "answered"),)),
 }

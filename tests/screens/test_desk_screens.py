@@ -399,7 +399,7 @@ async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
         await more(pilot, desk, story, "came while following")
         await shown(pilot, "came while following")
         await pilot.press("pageup")
-        await shown(pilot, "stopped: end follows again")
+        await shown(pilot, "stopped: G follows again")
         before = [line[:-1] for line in screen_text(pilot.app)[2:16]]
         await more(pilot, desk, story, "came while reading")
         await shown(pilot, "1 new below")

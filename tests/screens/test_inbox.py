@@ -169,7 +169,7 @@ def test_one_of_a_kind_or_without_a_fingerprint_or_of_another_host_is_no_group()
 
 
 def test_a_row_is_made_anew_only_when_it_says_something_else() -> None:
-    stories, memory = [limited(1), limited(2, fingerprint="b"), finished()], Memory()
+    stories, memory = [digest(), limited(2, fingerprint="b"), finished()], Memory()
     summaries, waiting = summaries_of(*stories), waiting_of(*stories)
 
     def rows(seconds: float) -> list[Any]:
@@ -451,7 +451,9 @@ async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was()
 
 
 async def test_faults_only_and_sorting_by_the_columns() -> None:
-    async with showing(HomeScreen, digest(), finished(), limited(7, 3, usd=2.0), size=(120, 24)) as (pilot, _):
+    dear = limited(7, 3, usd=2.0)
+    dear.open("agent", "editor", dear.state.roots[0], 1)  # at work, while the other waits for a person
+    async with showing(HomeScreen, digest(), finished(), dear, size=(120, 24)) as (pilot, _):
         await pilot.press("F")
         await drawn(pilot)
         assert "faults only · 1 left out" in text_of(pilot)

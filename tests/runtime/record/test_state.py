@@ -167,3 +167,47 @@ def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
         "g~0/a~0.0": "succeeded",
         "g~0/b~0.1": "cancelled",
     }
+
+
+def _asked_in_parallel() -> tuple[RunState, list[ev.Record]]:
+    """A group of two; one of them asks a person in its call, the other is still at work."""
+    call: dict[str, Any] = {"run_id": "r", "kind": "llm", "name": "m", "agent": "a", "attempt": 1}
+    one, other = "g~0/a~0", "g~0/b~0"
+    told: list[ev.Record] = [
+        ev.RunCreated(run_id="r", ref="x:y"),
+        ev.RunStarted(epoch=1),
+        ev.NodeOpened(node_id="g~0", kind="group", name="g"),
+        ev.NodeOpened(node_id=one, parent_id="g~0", kind="agent", name="a"),
+        ev.NodeOpened(node_id=other, parent_id="g~0", kind="agent", name="b"),
+        ev.StepStarted(**call, node_id=f"{one}/m~0", parent_id=one, epoch=1),
+        ev.StepStarted(**call, node_id=f"{other}/m~0", parent_id=other, epoch=1),
+        ev.StepEnded(**call, node_id=f"{one}/m~0", parent_id=one, fault=FAULT),
+        ev.IncidentOpened(node_id=f"{one}/m~0", parent_id=one, incident_id="i-1", fault=FAULT, message="m"),
+    ]
+    ended: list[ev.Record] = [
+        ev.StepEnded(**call, node_id=f"{other}/m~0", parent_id=other, settled=True, result={}),
+        ev.NodeClosed(node_id=other, parent_id="g~0", state="succeeded"),
+    ]
+    return fold(_numbered(told)), ended
+
+
+def test_a_run_of_which_all_that_is_open_waits_for_a_person_is_shown_to_wait_at_once() -> None:
+    state, ended = _asked_in_parallel()
+    shown = [state.shown]
+    for event in ended:
+        state.apply(event)
+        shown.append(state.shown)
+    # Between its call and its end the other member is at work, though no call is under way.
+    assert shown == ["running", "running", "waiting"]
+    assert (state.phase, state.summary().state, state.summary().shown) == ("running", "running", "waiting")
+    assert state.summary().told()["state"] == "waiting"
+    state.apply(ev.IncidentAnswered(incident_id="i-1", option="retry", revision=1, node_id="g~0/a~0/m~0"))
+    assert state.shown == state.summary().shown == "running"
+
+
+def test_a_run_in_which_something_else_is_tried_again_by_itself_is_not_shown_to_wait() -> None:
+    state, _ = _asked_in_parallel()
+    state.apply(ev.RetryScheduled(node_id="g~0/b~0/m~0", attempt=2, max_attempts=4, delay_s=1, until=T0))
+    assert state.shown == "running"
+    state.apply(ev.RunFrozen())
+    assert state.shown == state.summary().shown == "frozen"

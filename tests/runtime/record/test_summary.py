@@ -25,6 +25,7 @@ SUMMARIES = st.builds(
     cost_usd=st.none() | st.floats(0, 1e6),
     created_at=INSTANT,
     wake_at=INSTANT,
+    stuck=st.booleans(),
     fold=st.integers(0, FOLD_VERSION),
 )
 
@@ -51,6 +52,7 @@ def test_half_an_emoji_is_replaced_and_unknown_fields_are_ignored() -> None:
     [
         ("title", 1), ("state", "asleep"), ("state", []), ("nodes", {"running": "3"}), ("nodes", []), ("steps", "3"),
         ("cost_usd", "much"), ("created_at", "yesterday"), ("created_at", "2026-01-01T00:00:00"), ("wake_at", 7),
+        ("stuck", 1),
     ],
 )  # fmt: skip
 def test_a_field_that_cannot_be_is_named(field: str, value: Any) -> None:
