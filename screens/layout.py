@@ -188,16 +188,19 @@ def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
 
 
 def cut_middle(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
-    """Not more than `width` cells of a cell of one piece, whose beginning and end stay."""
-    if width_of(spans) <= width or len(spans) != 1 or width < _BOTH_ENDS:
+    """Not more than `width` cells, by a cut in the middle of the last piece, whose beginning and end stay. As it is
+    where that piece would get too little room for two ends.
+    """
+    width -= width_of(spans[:-1])
+    if not spans or width_of(spans[-1:]) <= width or width < _BOTH_ENDS:
         return spans
-    (piece,) = spans
+    *before, piece = spans
     ending = width // 2
     tail = piece.text[-ending:]
     while cell_len(tail) > ending:
         tail = tail[1:]
     head = set_cell_size(piece.text, width - 1 - cell_len(tail))
-    return (piece._replace(text=f"{head}{ellipsis}{tail}"),)
+    return (*before, piece._replace(text=f"{head}{ellipsis}{tail}"))
 
 
 def wrap(spans: Spans, width: int) -> list[Spans]:

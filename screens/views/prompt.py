@@ -148,9 +148,16 @@ def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
         elif name == "arguments" and isinstance(value, dict):
             given = [f"{key} = {json_text(found)}" for key, found in value.items()]
             lines += _labelled("with", [line for text in given for line in looks.block(text)])
+        elif name == "budget" and isinstance(value, dict):
+            lines += _labelled("limit", looks.block(_limit(value)))
         else:
             lines += _labelled(looks.line(name, 20), looks.block(json_text(value)))
     return lines
+
+
+def _limit(budget: Mapping[str, Any]) -> str:
+    """What is used up, of how much, and whose it is."""
+    return f"{budget.get('limit')}: {budget.get('used')} of {budget.get('allowed')} used, by {budget.get('of')}"
 
 
 def _labelled(label: str, texts: list[str]) -> list[Spans]:
@@ -187,6 +194,11 @@ def grant_words(opened: IncidentOpened, lifetime: str) -> str:
 
 def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
     """What kind of answer is wanted, in a few words; empty where any text will do."""
+    if choice.need == "amount":
+        budget = opened.action.get("budget")
+        return f"how much more ({looks.line(_limit(budget), 120)})" if isinstance(budget, dict) else "how much more"
+    if choice.need == "model":
+        return "as provider:model"
     if choice.option not in ("input", "result"):
         return ""
     schema = (opened.answer_schema if choice.option == "input" else opened.result_schema) or {}

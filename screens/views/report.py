@@ -10,7 +10,7 @@ from runtime.record.state import Incident
 from screens.layout import LINK, Span, Spans, span
 from screens.views.looks import Looks
 from screens.views.values import json_lines, json_text
-from screens.words import cost, elapsed
+from screens.words import cost, duration, elapsed
 
 
 def report_lines(
@@ -123,12 +123,12 @@ def decision_lines(incident: Incident, looks: Looks) -> list[Spans]:
         return []
     label = next((found.label for found in incident.opened.options if found.id == answer.option), answer.option)
     who = f"{looks.line(answer.by.name, 60) or 'somebody'} ({answer.by.channel})"
-    after = (answer.ts - incident.opened.ts).total_seconds()
+    after = duration((answer.ts - incident.opened.ts).total_seconds())
     lines: list[Spans] = [
         (
             Span(f"{looks.glyphs.state['succeeded']} Answered: ", "state-succeeded"),
             Span(looks.line(label, 80), "ink-strong"),
-            Span(f" by {who} after {after:.0f}s", "ink-muted"),
+            Span(f" by {who} after {after}", "ink-muted"),
         )
     ]
     for name, value in shown(answer.params).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 from runtime.record.state import Node, RunState
@@ -16,7 +17,7 @@ from screens.views.node import KIND
 from screens.words import elapsed, tokens, whole_seconds
 
 COLUMNS: Final = (
-    Column("node", width=24, grow=1),
+    Column("node", width=24, grow=1, both_ends=True),
     Column("state", width=16),
     Column("tries", width=4, right=True, drop=1),
     Column("time", width=6, right=True),
@@ -29,6 +30,10 @@ _UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
 
 FRESH: Final = timedelta(seconds=10)
 """How long a node that came is marked as new."""
+_VALUES: Final = 6
+"""Arguments of a call that its line tells."""
+_VALUE: Final = 80
+"""Characters of one of them: its beginning and its end."""
 _FAULTS: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
 _FOLDING: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
 
@@ -125,11 +130,25 @@ def is_fault(node: Node) -> bool:
 
 def _says(node: Node) -> str:
     """What a filter looks at."""
-    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent}"
+    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent} {digest(node)}"
+
+
+def digest(node: Node) -> str:
+    """What a tool was called with, in a few words as they came: it tells calls of one name apart. Empty for others."""
+    if node.kind != "tool":
+        return ""
+    arguments = node.effective.get("arguments", node.requested.get("arguments"))
+    if not isinstance(arguments, dict):
+        return ""
+    return ", ".join(_ends(str(value)) for value in islice(arguments.values(), _VALUES))
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= _VALUE else f"{text[: _VALUE // 2]}...{text[-_VALUE // 2 :]}"
 
 
 def label(node: Node, looks: Looks) -> Spans:
-    """Sign and name of a node, and its kind where the name does not tell."""
+    """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
     name = looks.line(node.name, 120) or "?"
     found = [looks.sign(node.phase), Span(f" {name}", ink, bold=not node.is_step and not node.terminal)]
@@ -137,6 +156,8 @@ def label(node: Node, looks: Looks) -> Spans:
         found.append(Span(f" {KIND.get(node.kind, node.kind)}", "ink-muted"))
     if node.warnings:
         found.append(Span(f" {looks.glyphs.warning}", "severity-warning"))
+    if given := looks.line(digest(node), _VALUES * _VALUE):
+        found.append(Span(f" {given}", "ink-muted"))
     return tuple(found)
 
 

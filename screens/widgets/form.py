@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,6 +94,12 @@ class Form(VerticalScroll, can_focus=False):
     @property
     def fields(self) -> list[Field]:
         return list(self._box.query(Field)) if self._box is not None else []
+
+    def blame(self, why: str) -> None:
+        """Go to the field that a message of what is wrong begins with, if it names one."""
+        found = next((field for field in self.fields if re.match(rf"'?{re.escape(field.entry.name)}\b", why)), None)
+        if found is not None:
+            found.focus()
 
     def on_field_next(self, message: Field.Next) -> None:
         message.stop()

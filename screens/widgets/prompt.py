@@ -480,6 +480,8 @@ class Prompt(Vertical):
         """What was typed does not fit; it stays, to be mended."""
         self._note = span(self._session.looks().line(str(why), 200), "severity-error")
         self._hint()
+        if self.has_class("-form"):
+            self.query_one(Form).blame(str(why))
 
     def _send(self, choice: Choice, value: Any) -> None:
         assert self.opened is not None

@@ -519,8 +519,8 @@ async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> No
         await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
         assert shown(pilot, "path  string, needed  where to write")
         assert shown(pilot, 'mode  "w" | "a"')
-        await pilot.press(*["backspace"] * 8, *"/tmp/x", "enter", "backspace", *"many", "ctrl+s")
-        await until(pilot, lambda: shown(pilot, "lines: "))
+        await pilot.press(*["backspace"] * 8, *"/tmp/x", "enter", "backspace", *"many", "enter", "ctrl+s")
+        await until(pilot, lambda: shown(pilot, "lines: ") and form.fields[1].has_focus)  # the one that is wrong
         assert desk.said == []
         await pilot.press(*["backspace"] * 4, "5", "enter", *"a", "enter")
         await until(pilot, lambda: bool(desk.said))

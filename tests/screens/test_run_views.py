@@ -25,7 +25,7 @@ from screens.views.acts import ACTS, Act
 from screens.views.filter import Filter
 from screens.views.looks import Looks
 from screens.views.node import VALUE, node_lines
-from screens.views.prompt import asked_for, check, choices, deadline_line
+from screens.views.prompt import Choice, asked_for, check, choices, deadline_line, question_lines
 from screens.views.report import advised, linked, report_lines
 from screens.views.status import status_line
 from screens.views.tree import RunTree, narrowed
@@ -223,6 +223,23 @@ def test_faults_only_keeps_what_waits_and_what_is_above_it() -> None:
 )
 def test_a_filter_keeps_what_it_means_unfolded_below_what_is_above_it(pattern: str, keys: list[str]) -> None:
     assert left(digest(), pattern) == keys
+
+
+def test_calls_of_one_tool_are_told_apart_by_what_they_were_called_with() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    for number in range(3):
+        story.start("tool", "fetch", agent, number, arguments={"url": f"http://h{number}/\u202e", "deep": {"n": 1}})
+    tree = RunTree(story.state, at(story))
+    lines = [plain(tree.row(child).cells[0]) for child in tree.children(agent)]
+    assert lines[2] == "● fetch http://h2/⟨U+202E⟩, {'n': 1}"
+    assert len(set(lines)) == 3
+    assert left(story, "h1/") == ["weekly_digest~0", "a~0", "fetch~1"]
+    long = story.start("tool", "fetch", agent, 3, arguments={"text": "begin" + "x" * 100_000 + "end"})
+    found = plain(tree.row(long).cells[0])
+    assert found.startswith("● fetch beginx")
+    assert found.endswith("xend")
+    assert len(found) < 100
 
 
 def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first() -> None:
@@ -468,6 +485,15 @@ def test_what_kind_of_answer_is_wanted_is_said(schema: dict[str, Any] | None, sa
     opened = asked(schema)
     choice = next(each for each in choices(opened, Looks(START)) if each.option == "input")
     assert asked_for(opened, choice, Looks(START)) == says
+
+
+def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
+    budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
+    opened = asked(None, question="", action={"budget": budget})
+    lines = [plain(line) for line in question_lines(opened, Looks(START))]
+    assert "limit  max_steps: 6 of 6 used, by a" in lines
+    choice = Choice("x", "extend", "Extend the budget", need="amount")
+    assert asked_for(opened, choice, Looks(START)) == "how much more (max_steps: 6 of 6 used, by a)"
 
 
 def test_what_does_not_fit_is_said_before_it_is_sent() -> None:

@@ -302,7 +302,7 @@ def test_an_answered_incident_says_who_and_what() -> None:
     assert answer_lines(incident, looks_at(story)) == []
     story.answer("run-1-inc-1", "deny", who="grace", text="use ./out")
     found = words(answer_lines(incident, looks_at(story)))
-    assert found[0] == "✓ Answered: Deny, with a word to the agent by grace (console) after 185s"
+    assert found[0] == "✓ Answered: Deny, with a word to the agent by grace (console) after 3m05s"
     assert "text  use ./out" in found
 
 

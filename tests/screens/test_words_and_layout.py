@@ -117,6 +117,13 @@ def test_a_cell_that_is_cut_in_the_middle_keeps_both_ends(text: str, width: int)
         assert cell_len(tail) >= width // 2 - 1
 
 
+def test_only_the_last_piece_of_a_cell_is_cut_in_the_middle() -> None:
+    cell = (Span("✓ "), Span("fetch"), Span(" http://example.com/17"))
+    assert plain(cut_middle(cell, 20)) == "✓ fetch http:…com/17"
+    assert cut_middle(cell, 12) == cell
+    assert cut_middle((), 12) == ()
+
+
 @given(SPANS, st.integers(min_value=2, max_value=60))
 def test_wrapping_loses_nothing_but_blanks(spans: tuple[Span, ...], width: int) -> None:
     lines = wrap(spans, width)
