@@ -192,7 +192,8 @@ class LinkedScreen(TakenScreen):
     def _draw_lost(self) -> None:
         status = self.link.status
         bar = self.query_one("#lost", Sentence)
-        bar.set_class(status.phase == "lost", "-shown")
+        held_up = self._held_up()
+        bar.set_class(status.phase == "lost" or bool(held_up), "-shown")
         if status.phase == "lost":
             looks = self.session.looks()
             what = "Another version" if status.mismatch else "No runtime"
@@ -204,10 +205,25 @@ class LinkedScreen(TakenScreen):
                     Span(f": {why}{looks.glyphs.dot}what you see is what was known last", "severity-error"),
                 )
             )
+        elif held_up:
+            bar.show(held_up)
         standing = (status.phase, status.mismatch, self.link.role)
         if standing != self._standing:
             self._standing = standing
             self.refresh_bindings()
+
+    def _held_up(self) -> Spans:
+        """Runs that cannot be carried on, of which nothing could be written either; empty where there are none."""
+        looks = self.session.looks()
+        found = [
+            f"{looks.line(each.host, 40)}: {words}" if each.host else words
+            for each in self.link.qualities
+            if (words := looks.line(each.held_up, 400))
+        ]
+        if not found:
+            return ()
+        told = f"{'; '.join(found)}{looks.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
+        return (Span(f"{looks.glyphs.state['failed']} {told}", "severity-error"),)
 
     def _way_back(self) -> Spans:
         action, words = ("app.login", " logs in again") if self.link.asks else ("app.revive", " brings it back")

@@ -97,7 +97,7 @@ class LinkClient:
         """How good the link is: of one host."""
         trip = self.round_trip
         stalled = trip.stalled if self.status.phase == "connected" else 0
-        return (Quality(self.host, self.status.phase, trip.shown, stalled, self.role),)
+        return (Quality(self.host, self.status.phase, trip.shown, stalled, self.role, self._view.held_up),)
 
     @property
     def pending(self) -> Mapping[str, Pending]:

@@ -119,7 +119,7 @@ class Connection:
             case p.Ack():
                 self.lane.acknowledge(message.taken)
             case p.Ping():
-                self.lane.reply(p.Pong(id=message.id).line())
+                self.lane.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
             case p.Part():
                 self.refuse("bad_message", "a part holds a part")
 

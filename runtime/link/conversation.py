@@ -102,6 +102,7 @@ class Conversation:
             case p.Pong():  # before those that would be loaded with the rest of the vocabulary
                 self._round_trip.answered(message.id)
                 self._asked.answered(message)
+                self._view.held_up = message.held_up
             case p.Reply():
                 self._asked.replied(message)
             case p.Refused():

@@ -180,6 +180,13 @@ class Runtime:
             "keys": list(provider_keys()),
         }
 
+    def _held_up(self) -> str:
+        found = self._host.held_up
+        if not found:
+            return ""
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
+
     async def _serve(self) -> None:
         self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
         desk = Desk(self._journal, Path(self._conditions.workspace), program=self._conditions.program)
@@ -204,6 +211,7 @@ class Runtime:
             workspace=self._conditions.workspace,
             keys=provider_keys(),
             streams=self._streams,
+            held_up=self._held_up,
         )
         await self._server.start()
         if self._listening:

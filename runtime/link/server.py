@@ -14,7 +14,7 @@ import logging
 import os
 import pwd
 import socket
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from runtime.link import protocol as p
@@ -49,6 +49,7 @@ class LinkServer:
         workspace: str = "",
         keys: Sequence[str] = (),
         streams: Streams | None = None,
+        held_up: Callable[[], str] = str,
         window: int = WINDOW,
         capacity: int = CAPACITY,
     ) -> None:
@@ -56,6 +57,8 @@ class LinkServer:
         self.capacity = capacity
         self.picture = Picture()
         self.verbs = dict(verbs)
+        self.held_up = held_up
+        """Runs that cannot be carried on now, in words: what every pong says."""
         self._commands = Commands(journal, self.verbs)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else Streams()

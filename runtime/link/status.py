@@ -43,7 +43,8 @@ class Status:
 @dataclass(slots=True, frozen=True)
 class Quality:
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
-    `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there.
+    `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
+    runs that cannot be carried on there, and why, in words.
     """
 
     host: str
@@ -51,3 +52,4 @@ class Quality:
     round_trip: float = 0.0
     stalled: int = 0
     role: p.Role = "operator"
+    held_up: str = ""

@@ -126,11 +126,14 @@ class Changed:
 
 @dataclass(slots=True, frozen=True)
 class Pong:
+    """`held_up`: runs that cannot be carried on now, in words; nothing of it is in the journal, nor in the picture."""
+
     id: int = 0
+    held_up: str = ""
     t: Literal["pong"] = "pong"
 
     def line(self) -> bytes:
-        return line("pong", id=self.id)
+        return line("pong", id=self.id, **({"held_up": self.held_up} if self.held_up else {}))
 
 
 @dataclass(slots=True, frozen=True)
@@ -235,7 +238,7 @@ _READ: dict[bytes, Callable[[dict[str, Any]], Told]] = {
     b"hello": _hello,
     b"snapshot": _snapshot,
     b"changed": _changed,
-    b"pong": lambda said: Pong(_number(said, "id")),
+    b"pong": lambda said: Pong(_number(said, "id"), str(said.get("held_up", ""))),
 }
 
 

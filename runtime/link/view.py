@@ -42,10 +42,13 @@ class View:
         self.runs: dict[str, WatchedView] = {}
         self.snapshots: list[Why] = []
         """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
+        self.held_up = ""
+        """Runs that cannot be carried on now, in words, by the last pong."""
         self._parts: list[Snapshot] = []
 
     def cut(self) -> None:
         """The connection ended: halves of snapshots are worth nothing."""
+        self.held_up = ""
         self._parts.clear()
         for run in self.runs.values():
             run.cut()

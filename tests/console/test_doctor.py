@@ -19,6 +19,8 @@ from console.verbs.checks import settings, state, terminal
 from console.verbs.checks.finding import Check, Finding, Limited, World, answer_of
 from console.verbs.doctor import CHECKS
 from console.workspace import Workspace
+from runtime.link.client import LinkClient
+from runtime.link.transport import UnixTransport
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import Summary
@@ -102,7 +104,19 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
         daemon.stop(state_dir)
 
 
-def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_and_doctor(tmp_path: Path) -> None:
+async def _held_up(state_dir: Path) -> str:
+    """What a console is told of runs that are held up, once it is."""
+    console = LinkClient(UnixTransport(state_dir))
+    console.start()
+    try:
+        while not (told := console.qualities[0].held_up):  # noqa: ASYNC110 - a pong wakes nobody
+            await asyncio.sleep(0.01)
+        return told
+    finally:
+        await console.close()
+
+
+def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_consoles(tmp_path: Path) -> None:
     state_dir = tmp_path / ".orbiter"
 
     async def spoilt() -> None:
@@ -122,6 +136,7 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_and_doctor(tmp_path
         told = program("doctor")
         assert told.returncode == 1
         assert "fail held up: run r1 cannot be carried on: cannot write" in told.stdout
+        assert asyncio.run(_held_up(state_dir)).startswith("run r1 cannot be carried on now: cannot write")
     finally:
         daemon.stop(state_dir)
 

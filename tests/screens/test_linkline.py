@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.widgets import Input
 
-from runtime.link.client import Status
+from runtime.link.client import Quality, Status
 from screens.acting import ActScreen
 from screens.alike import AlikeScreen
 from screens.batch import BatchScreen
@@ -46,6 +46,22 @@ async def test_the_form_says_that_the_runtime_is_gone_and_starts_when_it_is_back
         assert screen.query_one("#ref", Input).value == "new.py:swarm"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+
+
+async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_until_it_goes_on() -> None:
+    async with console(digest(), size=(120, 34)) as (pilot, desk):
+        assert "cannot be carried on" not in text_of(pilot)
+        why = "run r1: [b]disk[/b] full"
+        desk.qualities = (Quality("", "connected", held_up=why), Quality("far", "connected", held_up="r2, too"))
+        desk.changed()
+        await until(pilot, lambda: f"{why}; far: r2, too · it is tried again by itself" in text_of(pilot))
+        await pilot.press("5")
+        await until(pilot, lambda: "› log" in text_of(pilot) and why in text_of(pilot))
+        told(desk, Status("lost", "its process ended"))
+        await until(pilot, lambda: "No runtime" in text_of(pilot) and why not in text_of(pilot))
+        desk.qualities = ()
+        told(desk, Status("connected"))
+        await until(pilot, lambda: "No runtime" not in text_of(pilot) and why not in text_of(pilot))
 
 
 async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_back() -> None:
