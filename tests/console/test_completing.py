@@ -93,7 +93,15 @@ def test_a_beginning_of_several_incidents_is_bad_input(workspace: Path) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("shwo", "show"), ("inc", "incidents"), ("abrot", "abort"), ("permissions", "--help lists them")],
+    [
+        ("shwo", "show"),
+        ("inc", "incidents"),
+        ("abrot", "abort"),
+        ("inbox", "did you mean incidents?"),  # as the console calls it
+        ("limits", "did you mean breakers or budgets?"),
+        ("permissions", "did you mean grants?"),
+        ("xylophone", "--help lists them"),
+    ],
 )
 def test_a_mistyped_verb_is_answered_with_the_nearest(typed: str, meant: str) -> None:
     done = CliRunner().invoke(cli, [typed])
