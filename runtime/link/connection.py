@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 from runtime.link import protocol as p
@@ -55,6 +56,11 @@ class Connection:
             self._server.leave(self)
             self.lane.close()
             await self._hang_up(writing)
+
+    def second_end(self) -> socket.socket:
+        """Our end once more: the console sees us hang up when both are closed. Raises `OSError` if it is gone."""
+        end: socket.socket = self._writer.get_extra_info("socket").dup()
+        return end
 
     def refuse(self, error: str, message: str, run_id: str = "") -> None:
         """Tell the console that something is not understood or not allowed."""

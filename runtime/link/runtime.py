@@ -148,10 +148,11 @@ class Runtime:
         try:
             await asyncio.to_thread(self._host.stop)
         finally:
-            if self._server is not None:
-                await self._server.close()
-            if self._journal is not None:
-                await self._journal.close()
+            with self._server.held() if self._server is not None else contextlib.nullcontext():
+                if self._server is not None:
+                    await self._server.close()
+                if self._journal is not None:
+                    await self._journal.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -14,7 +14,7 @@ import logging
 import os
 import pwd
 import socket
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from runtime.link import protocol as p
@@ -110,6 +110,17 @@ class LinkServer:
         for server in self._servers:
             await server.wait_closed()
         self.deltas.close()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Whoever is connected now sees us hang up at the end of the ``with``, also if `close` comes before. That is
+        how one who waits for the runtime to be gone knows it, and may then move what was ours or take it away.
+        """
+        with contextlib.ExitStack() as ends:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):  # it is gone already
+                    ends.enter_context(connection.second_end())
+            yield
 
     @property
     def consoles(self) -> int:

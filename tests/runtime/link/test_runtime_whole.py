@@ -165,6 +165,12 @@ async def test_stop_ends_it_and_the_run_is_found_as_it_was(
     assert "stopping" in log_path(state_dir).read_text()
 
 
+def test_once_stop_returns_nothing_of_the_runtime_is_open_and_its_state_may_be_taken_away(state_dir: Path) -> None:
+    daemon.ensure_runtime(state_dir)
+    assert daemon.stop(state_dir)
+    assert sorted(path.name for path in state_dir.iterdir()) == ["journal.db", "runtime.lock", "runtime.log"]
+
+
 def test_two_at_once_start_one(state_dir: Path) -> None:
     found: list[daemon.Running] = []
     threads = [threading.Thread(target=lambda: found.append(daemon.ensure_runtime(state_dir))) for _ in range(3)]
