@@ -126,7 +126,7 @@ class LinkedScreen(TakenScreen):
     def on_mount(self) -> None:
         self._end = self.link.subscribe(self._changed)
         self._clock = self.set_interval(TICK, self._changed)
-        self._draw()
+        self._draw(mounting=True)
 
     def on_unmount(self) -> None:
         if self._end is not None:
@@ -148,8 +148,9 @@ class LinkedScreen(TakenScreen):
         if self.is_active:
             self.pace.request()
 
-    def _draw(self) -> None:
-        if not self.is_mounted or not self.is_active:
+    def _draw(self, *, mounting: bool = False) -> None:
+        """`mounting`: what is in it is there, and Textual says so when this is done: the first frame has it then."""
+        if not (self.is_mounted or mounting) or not self.is_active:
             return
         crumbs = self.query_one_optional("#crumbs", Bar)
         if crumbs is None:  # the screen is being taken down

@@ -29,6 +29,7 @@ from screens.widgets.choices import Choices
 from screens.widgets.livelist import LiveList
 from screens.widgets.livepage import LivePage
 from screens.widgets.livetree import LiveTree
+from screens.widgets.pace import Pace
 from screens.widgets.prompt import Asked, Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
@@ -735,3 +736,23 @@ async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> 
         for theme in BUILT_IN:
             pilot.app.theme = theme
             await redrawn(pilot)
+
+
+async def test_what_is_known_is_drawn_as_soon_as_the_screen_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "request", lambda self: None)  # nothing is drawn later
+    desk = Desk(finished())
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now))
+    async with app.run_test(size=(100, 36)) as pilot:
+        await until(pilot, lambda: bool(pilot.app.screen.query("#list")))
+        await pilot.pause()
+        assert app.screen.query_one("#list", LiveList).keys
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_where_opening_takes_no_time_nothing_is_painted_before_the_first_screen(*, at_once: bool) -> None:
+    desk = Desk(finished())
+    app = OrbiterApp(lambda: Session(desk, clock=lambda: desk.now), opening="looking", at_once=at_once)
+    async with app.run_test(size=(100, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await settled(pilot)
+        assert bool(app.screen_stack[0].query("#opening")) is not at_once
