@@ -1,7 +1,7 @@
 """The supervisor: finds runs that can go on and sees to it that somebody drives them.
 
-`LocalEngine` is tasks of this loop. The reconciler is one query and one submit, by a hint or twice a second: an
-enqueue may happen too often, never too rarely; `claim` is the only gate (facts/engine, section 5).
+The reconciler is one query and one submit, by a hint or `PERIOD_S` after the last: an enqueue may happen too often,
+never too rarely; `claim` is the only gate (facts/engine, section 5).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Protocol
 
 from runtime.judgement.notices import NoticeRules
 from runtime.judgement.redaction import Redactor
@@ -22,7 +22,8 @@ from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError, Unrecordable
 from runtime.work.analysis import Analyst
 from runtime.work.conditions import Conditions
-from runtime.work.drive import LEASE_S, Driven, Stopping, Unclaimed, drive
+from runtime.work.drive import LEASE_S, Stopping, Unclaimed, drive
+from runtime.work.engine import Drive, Engine, LocalEngine, Outcome
 from runtime.work.notifier import Notifier
 from runtime.work.owner import owner_name
 
@@ -34,15 +35,10 @@ computer may sleep before that counts as a break in which nobody was alive.
 """
 PERIOD_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint."""
-
-
 TRIES = 3
 """How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
 _LONGEST = 30.0
 """The longest pause between two tries of a run that cannot be carried on, in lengths of a lease."""
-
-Outcome = Driven | Literal["held up"]
-Drive = Callable[[str], Awaitable[Outcome]]
 
 
 def slept_s() -> float:
@@ -68,66 +64,12 @@ class HeldUp:
     """Where the journal is not to blame."""
 
 
-class Engine(Protocol):
-    """Sees to it that submitted runs are driven; made by a call with the drive. `claim` is the only gate: what an
-    engine does too often costs a claim that is refused, what it does not do is submitted again.
-    """
-
-    @property
-    def driving(self) -> list[str]:
-        """Ids of the runs that are driven here now."""
-        ...
-
-    def submit(self, run_id: str) -> bool:
-        """Have a run driven, now or when there is room; False if there is none now. May be called too often."""
-        ...
-
-    async def join(self) -> None:
-        """Wait until nothing is driven any more."""
-        ...
-
-
 class Attendant(Protocol):
     """Works beside the drives, and begins from what the journal says."""
 
     async def serve(self) -> None:
         """Until cancelled."""
         ...
-
-
-class LocalEngine:
-    """Drives runs as tasks of the running loop, at most `slots` at once."""
-
-    def __init__(self, carry_on: Drive, *, slots: int = 64) -> None:
-        self._carry_on = carry_on
-        self._slots = slots
-        self._driving: dict[str, asyncio.Task[None]] = {}
-
-    @property
-    def driving(self) -> list[str]:
-        return list(self._driving)
-
-    def submit(self, run_id: str) -> bool:
-        if run_id in self._driving:
-            return True
-        if len(self._driving) >= self._slots:
-            return False
-        task = asyncio.create_task(self._drive(run_id), name=f"drive {run_id}")
-        self._driving[run_id] = task
-        task.add_done_callback(lambda _: self._driving.pop(run_id, None))
-        return True
-
-    async def _drive(self, run_id: str) -> None:
-        try:
-            outcome = await self._carry_on(run_id)
-            log.info("run %s: %s", run_id, outcome)
-        except Exception:
-            log.exception("run %s: its drive failed; it is tried again when its lease has run out", run_id)
-
-    async def join(self) -> None:
-        """Wait until nothing is driven any more."""
-        while self._driving:
-            await asyncio.gather(*self._driving.values(), return_exceptions=True)
 
 
 async def _kept_up(attendant: Callable[[], Attendant], lost: str, again_s: float) -> None:

@@ -36,7 +36,7 @@ from runtime.work.supervisor import Supervisor
 assert orbiter.runner is not None
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
-LOCAL = "runtime.work.supervisor:LocalEngine"
+LOCAL = "runtime.work.engine:LocalEngine"
 
 
 def named(reference: str) -> Any:

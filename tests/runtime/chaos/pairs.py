@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runtime.record.sqlite import SqliteJournal
-from runtime.work.supervisor import Drive, LocalEngine
+from runtime.work.engine import Drive, LocalEngine
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime]) -> SqliteJournal:
@@ -34,7 +34,7 @@ PAIRS = (
     Pair(
         "sqlite+local",
         "tests.runtime.chaos.pairs:sqlite",
-        "runtime.work.supervisor:LocalEngine",
+        "runtime.work.engine:LocalEngine",
         "tests.runtime.chaos.pairs:narrow",
     ),
 )

@@ -19,8 +19,9 @@ from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
 from runtime.work.conditions import Conditions
+from runtime.work.engine import Drive, LocalEngine
 from runtime.work.gates import GATES
-from runtime.work.supervisor import Drive, LocalEngine, Supervisor
+from runtime.work.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = '''

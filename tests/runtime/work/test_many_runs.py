@@ -16,8 +16,9 @@ from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
 from runtime.work import begin
 from runtime.work.conditions import Conditions
+from runtime.work.engine import LocalEngine
 from runtime.work.life import Life
-from runtime.work.supervisor import LocalEngine, Supervisor
+from runtime.work.supervisor import Supervisor
 from tests.runtime.work.bench import Bench
 
 PARKED = 10_000
