@@ -6,14 +6,15 @@ A failure is a result: `ToolResult(error=…)` goes to the model, which is often
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from orbiter import steps
 from orbiter._internal.encodable import encodable
-from orbiter.errors import ToolCallError
+from orbiter.errors import ToolCallError, ToolExecutionError
 from orbiter.steps import NO_TRAITS, Codec, Traits
 from orbiter.tool import Tool, ToolContext, _context, result_content
 from orbiter.types import ToolResult, content_text
@@ -89,13 +90,28 @@ async def invoke(invocation: ToolInvocation) -> ToolResult:
         return error_of(invocation, invocation.problem, invocation.hint)
     tool = invocation.tool
     if not isinstance(tool, Tool):
-        return result_of(invocation, await tool.execute(**invocation.arguments))
+        return result_of(invocation, await _uncancelled(invocation, tool.execute(**invocation.arguments)))
     token = _context.set(invocation.context)
     try:
-        value = await tool.invoke(invocation.arguments)
+        value = await _uncancelled(invocation, tool.invoke(invocation.arguments))
     finally:
         _context.reset(token)
     return result_of(invocation, value)
+
+
+async def _uncancelled(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
+    """What a tool returns. A cancellation that nobody asked for (something that the tool awaited was cancelled) is the
+    tool's failure; the agent's own passes.
+    """
+    try:
+        return await running
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        name = invocation.tool_name
+        said = "something that it waited for was cancelled"
+        raise ToolExecutionError(f"Tool '{name}' failed: {said}", tool_name=name, execution_error=said) from exc
 
 
 def _metadata(agent: Any) -> Mapping[str, Any]:

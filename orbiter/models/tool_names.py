@@ -48,7 +48,7 @@ class ToolNames:
         return [_renamed(each) for each in tools] if tools and self.given else tools
 
     def messages(self, messages: list[Message]) -> list[Message]:
-        """The conversation with names that fit; calls of other agents, and of names that a model made up, are in it too."""
+        """The conversation with names that fit: other agents' calls are in it, and names that a model made up."""
         return [_fitting(each) for each in messages]
 
     def reply(self, reply: ModelResponse) -> ModelResponse:

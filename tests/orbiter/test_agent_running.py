@@ -238,6 +238,48 @@ async def test_an_unknown_tool_has_the_original_error_and_below_it_what_there_is
     assert result_text(result).startswith(f"Error: Unknown tool 'nope'\n{hint}")
 
 
+async def test_a_cancellation_that_nobody_asked_for_is_the_tools_failure() -> None:
+    @tool
+    async def waits_for_a_dead_task() -> None:
+        helper = asyncio.create_task(asyncio.sleep(3600))
+        helper.cancel()
+        await helper
+
+    class Foreign:
+        name = "foreign"
+
+        def to_schema(self) -> dict[str, Any]:
+            return {"type": "function", "function": {"name": "foreign", "parameters": {}}}
+
+        async def execute(self) -> None:
+            raise asyncio.CancelledError
+
+    foreign: Any = Foreign()
+    provider = Script(calls(("waits_for_a_dead_task", {}), ("foreign", {})), text("went on"))
+    result = await run(Agent(name="a", tools=[waits_for_a_dead_task, foreign]), "x", provider=provider)
+    assert result.output == "went on"
+    said = "failed: something that it waited for was cancelled"
+    assert [m.error for m in result.messages if isinstance(m, ToolResult)] == [
+        f"Tool 'waits_for_a_dead_task' {said}",
+        f"Tool 'foreign' {said}",
+    ]
+
+
+async def test_a_cancellation_of_the_run_passes_through_its_tool() -> None:
+    begun = asyncio.Event()
+
+    @tool
+    async def long() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task(run(Agent(name="a", tools=[long]), "x", provider=Script(calls(("long", {})))))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 async def test_malformed_arguments_are_corrected_within_max_retries() -> None:
     bad = [calls(("add", "{")) for _ in range(3)]
     with pytest.raises(CallRunnerError, match="Invalid JSON in arguments for tool 'add'") as caught:

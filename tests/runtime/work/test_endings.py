@@ -22,12 +22,18 @@ from orbiter.models.scripted import script
 
 HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
 
-@tool(idempotent=True)
-async def gives_up() -> str:
-    """Cancels itself, the first time."""
+async def gives_up(name: str) -> str:
     if not (HERE / "again").exists():
         (HERE / "again").touch()
         raise asyncio.CancelledError
+    return "Go on."
+
+@tool(idempotent=True)
+async def cancelled_within() -> str:
+    """Waits for what is cancelled."""
+    helper = asyncio.create_task(asyncio.sleep(3600))
+    helper.cancel()
+    await helper
     return "done"
 
 @tool(idempotent=True)
@@ -55,7 +61,9 @@ def agent(tool):
     script(f"endings/{tool.name}", [Reply(calls=[Call(tool.name, {})]), "told: ${result}"])
     return Agent(name=tool.name, model=f"scripted:endings/{tool.name}", tools=[tool])
 
-one, two, three = agent(gives_up), agent(holds_on), agent(never)
+script("endings/gives_up", ["done"])
+one = Agent(name="one", model="scripted:endings/gives_up", instructions=gives_up)
+two, three, four = agent(holds_on), agent(never), agent(cancelled_within)
 '''
 
 
@@ -81,6 +89,15 @@ async def test_code_that_cancels_itself_is_asked_about_and_not_lost(bench: Bench
         await bench.answer(incident, "retry" if "retry" in offered else "abort")
         state = await bench.ended(run)
     assert state.phase == ("completed" if "retry" in offered else "aborted")
+
+
+async def test_a_tool_in_which_something_was_cancelled_has_failed_and_its_model_is_told(
+    bench: Bench, swarm: Path
+) -> None:
+    async with bench.driving():
+        state = await bench.ended(await bench.desk.start(f"{swarm}:four", "go", by=ME))
+    assert (state.phase, state.incidents) == ("completed", {})
+    assert "'cancelled_within' failed: something that it waited for was cancelled" in state.output
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
