@@ -424,3 +424,16 @@ class ModelTimeoutError(ModelError, TimeoutError):
     """A deadline of ours passed while a provider was silent. Times in seconds."""
 
     recoverable = True
+
+
+def text_of(exc: BaseException) -> str:
+    """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``, even what would end the process."""
+    try:
+        return str(exc)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        try:
+            return " ".join(str(a) for a in exc.args)
+        except Exception:
+            return ""

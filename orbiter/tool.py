@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,9 +26,9 @@ from orbiter._internal.tool_settings import (
     checked_policy,
     checked_timeout,
 )
-from orbiter.errors import ToolCallError, ToolError, ToolExecutionError
+from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
 from orbiter.schema import Signature, described_errors, signature_of
-from orbiter.steps import NO_TRAITS, Traits
+from orbiter.steps import NO_TRAITS, Skipped, Traits
 
 __all__ = [
     "FunctionTool",
@@ -61,6 +62,8 @@ class ToolContext:
 
 
 _NO_CONTEXT = ToolContext()
+_NOT_THE_TOOLS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Skipped)
+"""What passes through a call without being its failure: whoever ends the task, the process, or the step."""
 _context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
 
 
@@ -239,11 +242,12 @@ class FunctionTool(Tool):
                 return await self._fn(*positional, **arguments)
             result = await run_in_thread(partial(self._fn, *positional, **arguments), on_late=self._on_late)
             return await result if inspect.isawaitable(result) else result
-        except ToolError:
+        except (ToolError, *_NOT_THE_TOOLS):
             raise
-        except (Exception, SystemExit) as exc:
+        except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
+            said = text_of(exc)
             raise ToolExecutionError(
-                f"Tool '{self.name}' failed: {exc}", tool_name=self.name, execution_error=str(exc)
+                f"Tool '{self.name}' failed: {said}", tool_name=self.name, execution_error=said
             ) from exc
 
     def _bound(self, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -216,13 +216,17 @@ def _deliver(job: _Job, result: Any, error: BaseException | None) -> None:
             job.on_late(result, error)
 
 
+_MEANT_OTHERWISE = (StopIteration, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError)
+"""To a future, to the coroutine that waits for it, or to the loop these mean something else than a call that failed."""
+
+
 def _settle(job: _Job, result: Any, error: BaseException | None) -> None:
     if job.future.done():
         if job.on_late is not None:
             job.on_late(result, error)
     elif error is None:
         job.future.set_result(result)
-    elif isinstance(error, (StopIteration, asyncio.CancelledError)):  # to a future these mean something else
+    elif isinstance(error, _MEANT_OTHERWISE):
         failure = RuntimeError(f"a blocking call raised {error!r}")
         failure.__cause__ = error
         job.future.set_exception(failure)

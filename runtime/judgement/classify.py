@@ -7,11 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orbiter.errors import text_of
 from orbiter.models.redact import MARK, redact
 from runtime.judgement import hints, wording
 from runtime.judgement.evidence import MAX_TEXT, Evidence
 from runtime.judgement.rules import Rule, builtin_rules, first_match
-from runtime.judgement.sources import from_exception, from_record, text_of
+from runtime.judgement.sources import from_exception, from_record
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
 
 LONG_WAIT_S = 86_400.0

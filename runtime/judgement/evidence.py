@@ -222,7 +222,9 @@ def attribute(thing: Any, name: str) -> Any:
         return None
     try:
         value = getattr(thing, name, None)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return None
     return None if callable(value) else value
 

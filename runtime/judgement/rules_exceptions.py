@@ -236,6 +236,15 @@ EXCEPTIONS: tuple[Rule, ...] = (
         cause=Cause.CONTEXT_OVERFLOW,
     ),
     Rule(
+        id="os.disk-full",
+        source="errno: ENOSPC, EDQUOT; the latter's words are those of a rate limit",
+        text=r"\bNo space left on device\b|\bDisk quota exceeded\b",
+        status=("none",),
+        cause=Cause.INTERNAL,
+        persistence=Persistence.NEEDS_CHANGE,
+        suggestions=("Make room on that disk",),
+    ),
+    Rule(
         # A tool's own bug, more often than not, and the stack is whole again: no reason to end the others' work.
         id="py.too-deep",
         source=_PY,
@@ -290,6 +299,12 @@ OPERATING_SYSTEM: tuple[Rule, ...] = (
         effect=Effect.NOT_ATTEMPTED,
     ),
     Rule(
+        id="class.authentication",
+        source="smtplib, paramiko, ldap3, PyMongo: any class name containing authentication",
+        exception=("*authentication*",),
+        cause=Cause.AUTH_FAILED,
+    ),
+    Rule(
         id="os.permission",
         source="MARSYS case 25: local OS errors are permanent",
         exception=("PermissionError",),
@@ -317,10 +332,18 @@ OPERATING_SYSTEM: tuple[Rule, ...] = (
         cause=Cause.NETWORK,
     ),
     Rule(
+        id="os.busy",
+        source="errno: EAGAIN, EBUSY, ETXTBSY, EDEADLK",
+        exception=("OSError",),
+        text=r"\[Errno (?:11|16|26|35)\]|\bresource busy\b",
+        cause=Cause.SERVICE_UNAVAILABLE,
+    ),
+    Rule(
         id="os.permanent",
         source="MARSYS case 25: local OS errors are permanent",
         exception=("FileExistsError", "OSError"),
-        text=r"\[Errno (?:1|2|13|17|20|21|22|28|30|36|40)\]|\bNo space left\b|\bRead-only file system\b",
+        text=r"\[Errno (?:1|2|5|7|8|9|12|13|17|18|19|20|21|22|23|24|27|28|30|31|36|39|40|116|122)\]"
+        r"|\bNo space left\b|\bRead-only file system\b|\bToo many open files\b",
         cause=Cause.INTERNAL,
         persistence=Persistence.NEEDS_CHANGE,
     ),

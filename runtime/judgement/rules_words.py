@@ -314,6 +314,18 @@ WORDS: tuple[Rule, ...] = (
         cause=Cause.SERVICE_UNAVAILABLE,
     ),
     Rule(
+        id="words.database",
+        source="SQLite, PostgreSQL (class 40, 53, 57P), MySQL (1040, 1205, 1213): the same call can succeed later",
+        text=(
+            r"\bdatabase (?:table )?is locked\b|\btoo many clients already\b|\btoo many connections\b"
+            r"|\bdatabase system is (?:starting up|shutting down|in recovery mode|not yet accepting connections)\b"
+            r"|\bremaining connection slots are reserved\b|\bdeadlock (?:detected|found)\b"
+            r"|\bcould not serialize access\b|\block wait timeout exceeded\b"
+        ),
+        status=("none",),
+        cause=Cause.SERVICE_UNAVAILABLE,
+    ),
+    Rule(
         id="words.memory",
         source="Ollama, llama.cpp, vLLM: the machine is too small for the model",
         text=(
@@ -356,6 +368,7 @@ WORDS: tuple[Rule, ...] = (
         text=(
             r"\btimed[ -]?out\b|\b(?:request|gateway|read|connect(?:ion)?|server|upstream|response|operation"
             r"|a) time-?out\b"
+            r"|\b(?:statement|query|lock wait|lock) time-?out\b"
             r"|\bdeadline (?:exceeded|expired)\b|\btime-?out (?:error|occurred|expired|exceeded|after|waiting)\b"
             r"|^time-?out\b"
         ),
@@ -377,6 +390,7 @@ WORDS: tuple[Rule, ...] = (
             r"|\bunexpected eof\b|\bpremature (?:close|end)\b|\bstream (?:ended|closed|interrupted|terminated"
             r"|disconnected)\b|\bcannot connect to\b"
             r"|\bfailed to (?:establish|connect)\b|\bremote end closed\b"
+            r"|\bserver closed the connection\b|\bMySQL server has gone away\b|\blost connection to\b"
         ),
         status=("none", "2xx"),
         cause=Cause.NETWORK,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from orbiter.errors import text_of
 from runtime.judgement.evidence import (
     MAX_TEXT,
     Evidence,
@@ -74,7 +75,7 @@ def _unwrapped(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     spent = bool(wrapping and wrapping["n"])
     tool = "ToolError" in names or "ToolExecutionError" in names
     members = attribute(exc, "exceptions")
-    if "BaseExceptionGroup" in names and isinstance(members, tuple) and len(members) == 1:
+    if "BaseExceptionGroup" in names and isinstance(members, tuple) and len({type(m) for m in members}) == 1:
         return (members[0] if isinstance(members[0], BaseException) else None), spent, False
     if type(exc).__name__ == "RetryError":  # tenacity
         spent = True
@@ -141,17 +142,6 @@ def _named_by_type(kind: Any) -> tuple[str, ...]:
     return _ancestry(kind) if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind) else ()
 
 
-def text_of(exc: BaseException) -> str:
-    """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``."""
-    try:
-        return str(exc)
-    except Exception:
-        try:
-            return " ".join(str(a) for a in exc.args)
-        except Exception:
-            return ""
-
-
 def _spoken(exc: BaseException, message: str) -> str:
     own = attribute(exc, "message")
     if isinstance(own, str) and own and own not in message:
@@ -169,7 +159,7 @@ def _class_names(exc: BaseException) -> tuple[str, ...]:
 def _with_families(own: str, names: list[str]) -> tuple[str, ...]:
     """`names`, and ``*timeout*`` or ``*ratelimit*`` where the class's own name says so (Osprey's convention)."""
     said = own.rsplit(".", 1)[-1].replace("_", "").lower()
-    families = [f"*{word}*" for word in ("timeout", "ratelimit") if word in said]
+    families = [f"*{word}*" for word in ("timeout", "ratelimit", "authentication") if word in said]
     return tuple(dict.fromkeys([*names, *families]))
 
 

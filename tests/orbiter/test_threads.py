@@ -41,7 +41,7 @@ async def test_a_call_raises_what_it_raised(error: BaseException) -> None:
     assert caught.value is error
 
 
-@pytest.mark.parametrize("error", [StopIteration(7), asyncio.CancelledError()])
+@pytest.mark.parametrize("error", [StopIteration(7), asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt()])
 async def test_errors_that_mean_something_else_to_a_task_arrive_as_errors(error: BaseException) -> None:
     def call() -> None:
         raise error

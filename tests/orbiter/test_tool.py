@@ -425,3 +425,27 @@ def test_a_result_that_contains_itself_is_an_error() -> None:
 def test_a_tool_must_say_how_it_runs() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Tool()  # type: ignore[abstract]
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class _Ending(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class _Odd(BaseException):
+    """What some libraries raise past every `except Exception`."""
+
+
+@pytest.mark.parametrize("error", [_Mute("a", 1), _Ending("a", 1), _Odd("a 1"), GeneratorExit("a 1")])
+async def test_whatever_a_tool_raises_ends_its_call_and_nothing_else(error: BaseException) -> None:
+    def raises() -> None:
+        """Raise."""
+        raise error
+
+    with pytest.raises(ToolError, match=r"^Tool 'raises' failed: .*a'?,? 1"):
+        await tool(raises).execute()

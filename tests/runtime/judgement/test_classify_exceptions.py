@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
+import smtplib
 import socket
+import sqlite3
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -434,3 +439,63 @@ def test_a_recursion_without_end_is_one_nodes_trouble_and_no_memory_is_the_progr
         tool()
     assert classify(raised.value, now=NOW).impact is not Impact.PROCESS
     assert classify(MemoryError(), now=NOW).impact is Impact.PROCESS
+
+
+# -- what tools meet: the operating system, databases, other people's classes ----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "cause", "transient"),
+    [
+        (errno.ENOSPC, "internal", False),
+        (errno.EDQUOT, "internal", False),
+        (errno.EMFILE, "internal", False),
+        (errno.ENOTEMPTY, "internal", False),
+        (errno.EINVAL, "internal", False),
+        (errno.EIO, "internal", False),
+        (errno.ENOEXEC, "internal", False),
+        (errno.EBUSY, "service_unavailable", True),
+        (errno.EAGAIN, "service_unavailable", True),
+        (errno.EACCES, "permission_denied", False),
+        (errno.ENOENT, "not_found", False),
+        (errno.ECONNRESET, "network", True),
+        (errno.EHOSTUNREACH, "network", True),
+        (errno.ETIMEDOUT, "timeout", True),
+    ],
+)
+def test_errors_of_the_operating_system_are_told_apart(number: int, cause: str, transient: bool) -> None:
+    found = classify(OSError(number, os.strerror(number), "/data/x"), origin=Origin.TOOL)
+    assert (found.cause, found.persistence is Persistence.TRANSIENT) == (cause, transient), found
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (sqlite3.OperationalError("database is locked"), "service_unavailable"),
+        (sqlite3.IntegrityError("UNIQUE constraint failed: t.a"), "tool_failed"),
+        (RuntimeError("sorry, too many clients already"), "service_unavailable"),
+        (RuntimeError("canceling statement due to statement timeout"), "timeout"),
+        (RuntimeError('relation "x" does not exist'), "tool_failed"),
+        (smtplib.SMTPAuthenticationError(535, b"5.7.8 Username and Password not accepted"), "auth_failed"),
+        (ExceptionGroup("a", [ConnectionResetError(104, "x"), ConnectionResetError(104, "y")]), "network"),
+        (ExceptionGroup("a", [ValueError("x"), ConnectionResetError(104, "y")]), "tool_failed"),
+        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)"), "network"),
+    ],
+    ids=str,
+)
+def test_what_tools_meet_is_placed(error: Exception, cause: str) -> None:
+    assert classify(error, origin=Origin.TOOL).cause == cause
+
+
+def test_an_exception_that_would_end_the_process_when_it_is_read_is_placed() -> None:
+    class Ending(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+        @property
+        def response(self) -> None:
+            raise SystemExit(4)
+
+    found = classify(Ending("the words"), origin=Origin.TOOL)
+    assert found.cause == "tool_failed"
+    assert "the words" in found.technical
