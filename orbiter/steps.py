@@ -86,6 +86,13 @@ class Codec(ABC, Generic[A, R]):
     def describe(self, arguments: A) -> dict[str, Any]:
         """The requested arguments as JSON: what is recorded, and compared when the step is recalled."""
 
+    def describe_masked(self, arguments: A, mask: Callable[[Any], Any]) -> dict[str, Any]:
+        """`describe` of what is kept of the arguments, where `mask` takes secrets out: a later life, which has no more
+        than that, describes the same.
+        """
+        masked: dict[str, Any] = mask(self.describe(arguments))
+        return masked
+
     @abstractmethod
     def dump(self, result: R) -> Any:
         """The result as JSON."""

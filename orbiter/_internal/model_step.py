@@ -6,7 +6,7 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -140,9 +140,14 @@ class ModelCodec(Codec[ModelCall, Reply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
+        return self._described(arguments, _dump_messages(arguments.messages[arguments.fresh :]))
+
+    def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
+        return self._described(arguments, mask(_dump_messages(arguments.messages[arguments.fresh :])))
+
+    def _described(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
         import hashlib
 
-        new = _dump_messages(arguments.messages[arguments.fresh :])
         canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
         described: dict[str, Any] = {
             "model": arguments.model,

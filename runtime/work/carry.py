@@ -43,6 +43,8 @@ async def carry(c: Carried) -> Any:
         raise error_of(c.node.returned)
     while c.node is not None and (c.node.recorded or c.node.hooks_due):
         changed = difference(c.node, c.step, c.requested)
+        if changed:  # a secret that was given since is masked now, and was not when this was recorded
+            changed = difference(c.node, c.step, c.step.codec.describe(c.step.arguments)) and changed
         if not changed:
             return await _recalled(c, c.node)
         take_up(c, await incidents.park(c.life, c.element, c.node_id, differs(changed)), {})

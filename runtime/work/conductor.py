@@ -35,6 +35,7 @@ from runtime.work.late import note_late
 from runtime.work.life import Element, Life
 from runtime.work.recall import RunChanged, displaced
 from runtime.work.returning import error_of, past
+from runtime.work.secrets import described
 from runtime.work.stalls import uncircled
 from runtime.work.troubles import differs
 
@@ -218,7 +219,7 @@ class RunScope(steps.Scope):
                     parent_id=self.path,
                     element=element,
                     scope=inner,
-                    requested=step.codec.describe(step.arguments),
+                    requested=described(step),
                 )
             )
             return result

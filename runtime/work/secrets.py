@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orbiter.models.redact import ANYWHERE, MARK, SHORTEST, without
+from orbiter.steps import Step
 from runtime.judgement.sealed import CannotOpen, KeyPair, unseal
 from runtime.record import events as ev
 
@@ -82,6 +83,15 @@ def kept_out(event: ev.Record) -> ev.Record:
         said = ("user_message", "technical", "suggestions", "metadata")
         update["fault"] = fault.model_copy(update={name: _masked(getattr(fault, name), secrets) for name in said})
     return event.model_copy(update=update)
+
+
+def described(step: Step[Any, Any]) -> dict[str, Any]:
+    """What is recorded of a step's arguments. A model may be told a secret, but what its question is known by later may
+    not depend on one: the life that recalls it has only what was kept.
+    """
+    if not (secrets := VAULT.known()):
+        return step.codec.describe(step.arguments)
+    return step.codec.describe_masked(step.arguments, lambda value: _masked(value, secrets))
 
 
 def _masked(value: Any, secrets: tuple[str, ...]) -> Any:

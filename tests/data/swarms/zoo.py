@@ -196,6 +196,12 @@ script("zoo/leaker", [
     "said: ${result}",
 ])  # fmt: skip
 leaker = agent("leaker", "", leak, look)
+script("zoo/leaks_then_asks", [
+    Reply(calls=[Call("leak", {"how": "return"})]),
+    Reply(calls=[Call("quiz", {"kind": "text"})]),
+    "quiz: ${result}",
+])  # fmt: skip
+leaks_then_asks = agent("leaks_then_asks", "", leak, quiz)
 
 
 @script("zoo/wanter")

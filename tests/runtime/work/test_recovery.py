@@ -199,6 +199,25 @@ async def test_a_secret_that_comes_back_in_a_result_or_an_error_is_in_no_file(
     assert "[redacted]" in json.dumps(recorded)
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_run_whose_model_was_told_a_secret_is_known_again_in_a_later_life(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, restarted: bool
+) -> None:
+    from runtime.work import secrets
+
+    async with bench.driving():
+        run = await bench.start("leaks_then_asks")
+        await bench.answer(await only(bench, run), "input", value="Tr0ub4dor&3")
+        await bench.until(run, lambda s: len(s.incidents) == 2)
+    if restarted:
+        monkeypatch.setattr(secrets, "VAULT", secrets.Vault())
+    await bench.answer(await only(bench, run), "input", value="no")
+    async with bench.driving():
+        state = await bench.ended(run)
+    assert state.output == "quiz: got a str"
+    assert state.anomalies == 0
+
+
 async def test_a_secret_that_an_error_quotes_is_in_no_line_of_the_log(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
