@@ -52,7 +52,8 @@ class Agent:
         get_retry_policy: Gives the retry settings for this agent's model calls; a subclass may define it as a method.
 
     Raises:
-        AgentError: Two tools or two handoffs of one name, or `max_steps` below 1.
+        AgentError: Two tools or two handoffs of one name, `max_steps` below 1, or a value of a kind that cannot be
+            meant: a handoff that is no agent, hooks that are no pairs, an output type that is no pydantic model.
     """
 
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
@@ -83,6 +84,7 @@ class Agent:
                 f"Agent '{name}': max_steps must be at least 1, got {max_steps}",
                 suggestion="One step is one model call.",
             )
+        _check_kinds(name, model, output_type)
         self.name = name
         self.model = model
         self.provider_name, self.model_name = parse_model_string(model)
@@ -102,8 +104,8 @@ class Agent:
         for agent in handoffs or ():
             self._add_handoff(agent)
         self.hook_manager = HookManager()
-        for point, hook in hooks or ():
-            self.hook_manager.add(point, hook)
+        for pair in hooks or ():
+            self._add_hook(pair)
         if classify_error is not None:
             self.classify_error = classify_error
         if get_retry_policy is not None:
@@ -129,7 +131,19 @@ class Agent:
             )
         self.tools[made.name] = made
 
+    def _add_hook(self, pair: Any) -> None:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise AgentError(
+                f"Agent '{self.name}': hooks are pairs of a hook point and a function, got {pair!r}",
+                suggestion="Write hooks=[(HookPoint.START, my_hook)].",
+            )
+        self.hook_manager.add(*pair)
+
     def _add_handoff(self, agent: Agent) -> None:
+        if not hasattr(agent, "name"):
+            raise AgentError(
+                f"Agent '{self.name}': handoffs are agents, got {agent!r}", suggestion="Pass the agent, not its name."
+            )
         if agent.name in self.handoffs:
             raise AgentError(
                 f"Duplicate handoff agent '{agent.name}' on agent '{self.name}'", suggestion="Name each agent once."
@@ -197,3 +211,17 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, model={self.model!r})"
+
+
+def _check_kinds(name: str, model: Any, output_type: Any) -> None:
+    """Refuse what cannot be meant, where it is written."""
+    if not isinstance(model, str):
+        raise AgentError(
+            f"Agent '{name}': model must be a string, got {model!r}",
+            suggestion="Write 'provider:model', such as 'openai:gpt-4o'; a provider of your own goes to run().",
+        )
+    if output_type is not None and not (isinstance(output_type, type) and issubclass(output_type, BaseModel)):
+        raise AgentError(
+            f"Agent '{name}': output_type must be a pydantic model, got {output_type!r}",
+            suggestion="Derive a class from pydantic.BaseModel.",
+        )

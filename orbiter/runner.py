@@ -78,6 +78,14 @@ def _unusable(provider: Any) -> OrbiterError | None:
     return None
 
 
+def _demand_name(agent: Any) -> None:
+    """Refuse what nothing can run."""
+    if not hasattr(agent, "name"):
+        raise AgentError(
+            f"run() needs an agent, a group or a swarm, got {agent!r}", suggestion="Pass the agent itself."
+        )
+
+
 def _for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
     """A swarm that is not ours gets the provider of its first agent; ours look up each agent's own."""
     if settings.provider is not None or getattr(type(swarm), "takes_loop_threshold", False):
@@ -157,6 +165,7 @@ def _stream(
     from orbiter._internal.event_stream import ContainerStream, EventStream
     from orbiter._internal.stream_run import StreamedRun
 
+    _demand_name(agent)
     wanted = wanted_types(detailed, event_types)
     if runs_plainly(agent) and not steps.inside():
         streamed = StreamedRun(
@@ -263,7 +272,9 @@ async def run(
     Raises:
         CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
         SwarmError: A swarm cannot be run, or handed over too often.
+        AgentError: `agent` is nothing of the kind.
     """
+    _demand_name(agent)
     settings = RunSettings(provider, max_retries, loop_threshold)
     if is_container(agent):
         return await run_container(agent, input, _for_foreign(agent, settings), messages)

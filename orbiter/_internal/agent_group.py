@@ -188,6 +188,10 @@ def _said(exc: Exception) -> str:
 def _by_name(kind: str, group: str, agents: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for agent in agents:
+        if not hasattr(agent, "name"):
+            raise GroupError(
+                f"{kind} '{group}': members are agents, groups or swarms, got {agent!r}", hint="Pass agents, not names."
+            )
         if agent.name in found:
             raise GroupError(
                 f"Duplicate agent name '{agent.name}' in {kind} '{group}'", hint="Give each member its own name."

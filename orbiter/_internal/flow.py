@@ -13,10 +13,14 @@ def by_name(agents: Iterable[Any]) -> dict[str, Any]:
     """The agents by name.
 
     Raises:
-        SwarmError: There is none, or two have one name.
+        SwarmError: There is none, one is no agent, or two have one name.
     """
     found: dict[str, Any] = {}
     for agent in agents:
+        if not hasattr(agent, "name"):
+            raise SwarmError(
+                f"A swarm's members are agents, groups or swarms, got {agent!r}", suggestion="Pass agents, not names."
+            )
         if agent.name in found:
             raise SwarmError(
                 f"Duplicate agent name '{agent.name}' in swarm", suggestion="Give each agent its own name."

@@ -60,7 +60,7 @@ class AnthropicProvider(ModelProvider):
         Raises:
             ModelError: No key (code `missing_api_key`), naming the variable.
         """
-        self._endpoint.require(self.config.api_key, self.config.base_url)
+        self._endpoint.require(self.config.api_key, self.config.base_url, self.config.model_name)
 
     async def complete(
         self,

@@ -54,12 +54,22 @@ class Endpoint:
         is_host_only = found.count("/") == 2
         return f"{found}{self.url_suffix}" if is_host_only else found
 
-    def require(self, given_key: str | None, given_url: str | None) -> None:
+    def require(self, given_key: str | None, given_url: str | None, model: str) -> None:
         """Say what is missing before anything goes over the network.
 
         Raises:
-            ModelError: No key (code `missing_api_key`) or no base URL (code `missing_base_url`), naming the variable.
+            ModelError: No model (code `missing_model`); no key (`missing_api_key`) or no base URL
+                (`missing_base_url`), naming the variable.
         """
+        if not model:
+            raise ModelError(
+                f"The model string '{self.name}:' names no model",
+                provider=self.name,
+                code="missing_model",
+                type="configuration_error",
+                where="client",
+                hint=f"Write '{self.name}:' and a model's name{f' from {self.models_url}' if self.models_url else ''}.",
+            )
         if self.key_required and not self.key(given_key):
             names = " or ".join(self.key_variables)
             raise ModelError(

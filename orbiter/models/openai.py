@@ -69,7 +69,7 @@ class OpenAIProvider(ModelProvider):
         Raises:
             ModelError: No key (code `missing_api_key`) or no base URL (`missing_base_url`), naming the variable.
         """
-        self._endpoint.require(self.config.api_key, self.config.base_url)
+        self._endpoint.require(self.config.api_key, self.config.base_url, self.config.model_name)
 
     async def complete(
         self,

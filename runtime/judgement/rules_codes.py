@@ -132,7 +132,10 @@ CODES: tuple[Rule, ...] = (
     Rule(
         id="orbiter.model-config",
         source="orbiter.models: what is missing before a call can be made",
-        code=("unknown_provider", "missing_base_url", "configuration_error", "invalid_script", "script_empty_turn"),
+        code=(
+            "unknown_provider", "missing_model", "missing_base_url", "configuration_error", "invalid_script",
+            "script_empty_turn",
+        ),
         cause=Cause.CONFIG_INVALID,
         effect=Effect.NOT_ATTEMPTED,
     ),

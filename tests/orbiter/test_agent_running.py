@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,11 @@ from pydantic import BaseModel
 
 import orbiter.agent
 import orbiter.runner
-from orbiter import Agent, FailurePolicy, Tool, ToolContext, run, tool
+from orbiter import Agent, FailurePolicy, HookPoint, ParallelGroup, Swarm, Tool, ToolContext, run, tool
 from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.agent import AgentError
-from orbiter.errors import LoopDetectedError, OutputParseError, ToolError
+from orbiter.errors import GroupError, LoopDetectedError, OutputParseError, SwarmError, ToolError
 from orbiter.models.content import result_text
 from orbiter.models.types import ModelError, ModelResponse
 from orbiter.types import (
@@ -236,6 +237,44 @@ async def test_an_unknown_tool_has_the_original_error_and_below_it_what_there_is
     assert result.error == "Unknown tool 'nope'"
     assert str(result.content).startswith(hint)
     assert result_text(result).startswith(f"Error: Unknown tool 'nope'\n{hint}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model": None}, "model must be a string, got None"),
+        ({"output_type": dict}, "output_type must be a pydantic model, got <class 'dict'>"),
+        ({"output_type": list[int]}, "output_type must be a pydantic model, got list"),
+        ({"hooks": [HookPoint.START]}, "hooks are pairs of a hook point and a function"),
+        ({"handoffs": ["b"]}, "handoffs are agents, got 'b'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_where_it_is_written(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(AgentError, match=re.escape(said)) as caught:
+        Agent(name="a", **settings)
+    assert caught.value.hint
+
+
+async def test_members_and_runs_want_agents_and_not_their_names() -> None:
+    not_an_agent: Any = "writer"
+    with pytest.raises(SwarmError, match="got 'writer'"):
+        Swarm(agents=[not_an_agent])
+    with pytest.raises(GroupError, match="got 'writer'"):
+        ParallelGroup(name="g", agents=[not_an_agent])
+    for nothing in (None, "writer", Agent):
+        with pytest.raises(AgentError, match="needs an agent, a group or a swarm"):
+            await run(nothing, "x")
+        with pytest.raises(AgentError, match="needs an agent, a group or a swarm"):
+            run.stream(nothing, "x")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_model_string_without_a_model_is_refused_before_any_call(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-test")
+    with pytest.raises(AgentError, match=f"The model string '{provider}:' names no model"):
+        await run(Agent(name="a", model=f"{provider}:"), "x")
 
 
 async def test_a_cancellation_that_nobody_asked_for_is_the_tools_failure() -> None:
