@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, ClassVar
@@ -154,10 +155,14 @@ async def test_rule_2_a_single_tool_call_makes_no_task() -> None:
 
 
 async def test_rule_2_tokens_pass_no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise AssertionError("a token is handed on where it is made")
+    here = threading.get_ident()
 
-    monkeypatch.setattr(asyncio, "Queue", refused)
+    class Refused(asyncio.Queue[object]):
+        def __init__(self) -> None:
+            assert threading.get_ident() != here, "a token is handed on where it is made"
+            super().__init__()
+
+    monkeypatch.setattr(asyncio, "Queue", Refused)
     provider = Counting(ModelConfig(provider="x", model_name="y"))
     pieces = [event async for event in run.stream(Agent(name="a"), "q", provider=provider)]
     assert len(pieces) == 3
