@@ -22,7 +22,9 @@ from console.workspace import Workspace
 from runtime.link.client import LinkClient
 from runtime.link.transport import UnixTransport
 from runtime.record import events as ev
+from runtime.record.journal import JournalError
 from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite_schema import translated
 from runtime.record.state import Summary
 from runtime.work import daemon
 from tests.console.program import Program
@@ -139,6 +141,17 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
         assert asyncio.run(_held_up(state_dir)).startswith("run r1 cannot be carried on now: cannot write")
     finally:
         daemon.stop(state_dir)
+
+
+def test_where_the_disk_is_full_no_backup_is_to_be_restored(tmp_path: Path) -> None:
+    """SQLite's word for a disk on which it cannot make its files is that of a disk that fails."""
+    with pytest.raises(JournalError) as full, translated("cannot open the journal", tmp_path):
+        exc = sqlite3.OperationalError("disk I/O error")
+        exc.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+        raise exc
+    assert state._no_room(full.value, 0).startswith("make room first")
+    assert not state._no_room(full.value, 2**20)
+    assert not state._no_room(JournalError("it is malformed"), 0)
 
 
 def test_a_journal_of_a_newer_program_is_not_called_broken(tmp_path: Path) -> None:

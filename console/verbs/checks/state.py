@@ -119,7 +119,7 @@ def journal(world: World) -> Iterator[Finding]:
         )
         return
     except JournalError as exc:
-        yield Finding("journal", "fail", str(exc), advice)
+        yield Finding("journal", "fail", str(exc), _no_room(exc, shutil.disk_usage(path.parent).free) or advice)
         return
     yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
     for sentence in lost:
@@ -129,6 +129,13 @@ def journal(world: World) -> Iterator[Finding]:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:
         yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
+
+
+def _no_room(exc: JournalError, free: int) -> str:
+    """What to do where it is the disk that keeps a journal from being read; empty where it is not."""
+    if free >= _MIB or "no space" not in str(exc):
+        return ""
+    return "make room first: to be read it needs a few KiB beside it, and nothing says that it is damaged"
 
 
 async def _read(path: Path) -> tuple[str, list[str], list[str]]:
