@@ -77,10 +77,17 @@ async def _show(journal: Journal, run_id: str, state: RunState, present: Present
         for event in batch:
             state.apply(event)
             said = present(event, state) or said
-        if state.terminal or (desk_clerk is None and state.phase == "waiting"):
+        if state.terminal or (desk_clerk is None and _left_waiting(state)):
             return
         if desk_clerk is not None:
             desk_clerk.look_at(state, said=said)
+
+
+def _left_waiting(state: RunState) -> bool:
+    """Whether the run was parked for somebody, or for an instant. An answer that came while it was being parked has it
+    driven on, and nobody is waited for.
+    """
+    return state.phase == "waiting" and (bool(state.open_incidents) or state.wake_at is not None)
 
 
 async def _until_stuck(state: RunState) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from console.demo.operator import DemoOperator
 from console.demo.tools import report_file
-from console.linear import Answering
+from console.linear import Answering, follow
 from console.operators import Given
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
@@ -196,3 +196,35 @@ async def test_the_demos_operator_looks_before_it_repeats(tmp_path: Path, monkey
     report_file().parent.mkdir()
     report_file().write_text("written")
     assert (await DemoOperator().decide(RunState(), doubtful)).option == "result"
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_for(
+    tmp_path: Path, answered: bool
+) -> None:
+    # A rule answered while the run was being parked: it is driven on at once, and its end is what is told.
+    parked = asyncio.Event()
+
+    def present(event: ev.Record, state: RunState) -> bool:
+        if isinstance(event, ev.RunParked):
+            parked.set()
+        return True
+
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        state = RunState()
+        created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
+        state.apply(created)
+        await journal.create(created, state.summary())
+        lease = await journal.claim("r", "test", 60)
+        assert lease is not None
+        await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="test"), opened("i-1", "abort")])
+        if answered:
+            await journal.answer(ev.IncidentAnswered(run_id="r", incident_id="i-1", revision=1, option="abort"))
+        await journal.append(lease, [ev.RunParked(reason="waiting")])
+        following = asyncio.create_task(follow(journal, Desk(journal, tmp_path), "r", present, None))
+        await parked.wait()
+        if answered:
+            await journal.append(lease, [ev.RunFinished(state="aborted")])
+        async with asyncio.timeout(60):
+            found = await following
+    assert found.phase == ("aborted" if answered else "waiting")
