@@ -145,9 +145,9 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
 
 def test_where_the_disk_is_full_no_backup_is_to_be_restored(tmp_path: Path) -> None:
     """SQLite's word for a disk on which it cannot make its files is that of a disk that fails."""
+    exc = sqlite3.OperationalError("disk I/O error")
+    exc.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
     with pytest.raises(JournalError) as full, translated("cannot open the journal", tmp_path):
-        exc = sqlite3.OperationalError("disk I/O error")
-        exc.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
         raise exc
     assert state._no_room(full.value, 0).startswith("make room first")
     assert not state._no_room(full.value, 2**20)
