@@ -73,6 +73,15 @@ class Verbs(click.Group):
             ctx.fail(_no_verb(args[0]))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as exc:  # click repeats what was typed as it is, escape sequences and all
+            from screens.text import clean_line
+
+            exc.message = clean_line(exc.message, limit=2_000)  # type: ignore[misc]  # there is no other way in
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(name, help_text) for name, (_, help_text) in VERBS.items()])

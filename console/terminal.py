@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from screens.text import clean_line
+
 COPY_BYTES: Final = 74_994
 """The longest text that terminals take: 100,000 characters of base 64, as k9s and others keep to."""
 _SCREEN_PIECE: Final = 512
@@ -49,7 +51,7 @@ def wrapped(sequence: str, environment: Mapping[str, str]) -> str:
 
 def title(text: str) -> str:
     """The sequence that sets the terminal's title; tmux and screen take it for that of their window."""
-    return f"\x1b]2;{_CONTROLS.sub(' ', text)[:200]}\x07"
+    return f"\x1b]2;{clean_line(_CONTROLS.sub(' ', text), limit=200)}\x07"
 
 
 def has_title(environment: Mapping[str, str]) -> bool:

@@ -30,10 +30,10 @@ def edited(command: str, text: str, suffix: str = ".txt") -> str:
     try:
         with tempfile.TemporaryDirectory(prefix="orbiter-") as directory:
             file = Path(directory, f"answer{suffix}")
-            file.write_text(f"{text}\n" if text else "", encoding="utf-8")
+            file.write_text(f"{text}\n" if text else "", encoding="utf-8", errors="surrogatepass")
             file.chmod(0o600)
             open_in(command, file)
-            return file.read_text(encoding="utf-8").removesuffix("\n")
+            return file.read_text(encoding="utf-8", errors="surrogatepass").removesuffix("\n")
     except (OSError, ValueError) as exc:
         raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
 

@@ -19,6 +19,7 @@ from console.workspace import workspace
 from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.explain import explain
 from runtime.work.configuration import load
+from screens.text import clean_line
 
 
 @verb()
@@ -48,7 +49,7 @@ def _opened(name: Path) -> Iterator[BinaryIO]:
     try:
         source = name.open("rb")
     except OSError as exc:
-        raise Refusal(f"cannot read {name}: {exc.strerror or exc}") from exc
+        raise Refusal(f"cannot read {clean_line(str(name))}: {exc.strerror or exc}") from exc
     with source:
         yield source
 

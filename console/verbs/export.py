@@ -16,6 +16,7 @@ from runtime.record.events import WORKSPACE, utc_now
 from runtime.record.journal import Journal
 from runtime.work.configuration import load
 from runtime.work.secrets import VAULT
+from screens.text import clean_line
 
 
 @verb(json=False)
@@ -75,7 +76,7 @@ def opened(path: str) -> capsule.Capsule:
     try:
         return capsule.read(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as exc:
-        raise Refusal(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+        raise Refusal(f"{clean_line(str(path))} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     except capsule.BadCapsule as exc:
         raise Refusal(f"{path}: {exc}") from exc
 

@@ -161,10 +161,12 @@ class Outbox:
         return last + timedelta(seconds=self._rules.quiet_s) if last is not None else None
 
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f;]+")
+def _harmless(text: str) -> str:
+    """No character that a terminal obeys or cannot be written to it, none that turns the line, no field's end."""
+    return re.sub(r"[\0;]+", " ", "".join(char if char.isprintable() else "\0" for char in text))
 
 
 def escape_sequences(notice: Notice) -> str:
     """What tells a terminal: its title (OSC 2), a notice as iTerm2 (OSC 9) and as urxvt and others (777) read it."""
-    title, body = _CONTROLS.sub(" ", notice.title()), _CONTROLS.sub(" ", notice.body())[:200]
+    title, body = _harmless(notice.title()), _harmless(notice.body())[:200]
     return f"\x1b]2;{title}\x07\x1b]9;{title}: {body}\x07\x1b]777;notify;{title};{body}\x07"

@@ -37,10 +37,10 @@ def dial_stdio(
     try:
         sock = _dial(state_dir, role, start_in)
     except sockets.NoRuntime as exc:
-        print(f"orbiter-console: {exc.strerror}", file=sys.stderr)
+        _say(str(exc.strerror))
         return NO_RUNTIME
     except (OSError, ValueError) as exc:  # sockets not to be trusted, a runtime that does not come up, bad settings
-        print(f"orbiter-console: {exc}", file=sys.stderr)
+        _say(str(exc))
         return REFUSED
     with sock:
         if name:
@@ -70,7 +70,7 @@ def _up(sock: socket.socket) -> None:
             sock.sendall(data)
         sock.shutdown(socket.SHUT_WR)
     except OSError as exc:
-        print(f"orbiter-console: {exc}", file=sys.stderr)
+        _say(str(exc))
 
 
 def _down(sock: socket.socket) -> None:
@@ -82,4 +82,10 @@ def _down(sock: socket.socket) -> None:
     except BrokenPipeError:
         return  # nobody reads any more
     except OSError as exc:
-        print(f"orbiter-console: {exc}", file=sys.stderr)
+        _say(str(exc))
+
+
+def _say(why: str) -> None:
+    """To stderr, which may be a terminal: paths and settings are quoted there, and what is no letter is escaped."""
+    shown = "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in why)
+    print(f"orbiter-console: {shown}", file=sys.stderr)

@@ -62,6 +62,7 @@ def test_what_is_too_long_for_a_terminal_is_not_copied() -> None:
 
 def test_a_title_holds_no_control_character() -> None:
     assert title("a\x1b]52;c;eA==\x07\x9bb\n") == "\x1b]2;a ]52;c;eA== b \x07"
+    assert title("ws\u202egnp\udce9") == "\x1b]2;ws⟨U+202E⟩gnp⟨U+DCE9⟩\x07"
     assert has_title({"TERM": "xterm"})
     assert not has_title({"TERM": "linux"})
 
@@ -233,7 +234,7 @@ def test_hostile_words_end_no_sequence() -> None:
     heard = Heard(Desk(story))
     heard.look()
     tool = story.start("tool", "t", story.state.roots[0], 0)
-    story.park(tool, DENIED, need="x", message="a\x07\x1b]52;c;eA==\x07\x9c\n;b", question="\x1b[2J\x07;")
+    story.park(tool, DENIED, need="x", message="a\x07\x1b]52;c;eA==\x07\x9c\n;b\u202e\udc80", question="\x1b[2J\x07;")
     heard.look()
     (told,) = heard.told
-    assert re.fullmatch("(\x1b\\](2|9|777);[^\x00-\x1f\x7f-\x9f]*\x07)+", told)
+    assert re.fullmatch("(\x1b\\](2|9|777);[^\x00-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]*\x07)+", told)

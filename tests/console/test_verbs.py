@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from console.cli import cli
 from tests.console.program import Program
 
 Park = Callable[[], str]
@@ -274,3 +276,13 @@ def test_what_is_logged_goes_through_the_gate(program: Program) -> None:
         assert "\x07" not in stream
         assert not any(line.startswith("FORGED") for line in stream.splitlines())
     assert "owned" in done.stdout + done.stderr
+
+
+def test_what_was_typed_comes_back_through_the_gate() -> None:
+    hostile = "a\x1b]0;owned\x07\u202e\x9b2J\nFORGED: line"
+    for asked in (["runs", hostile], [hostile], ["runs", f"--{hostile}"], ["classify", hostile], ["replay", hostile]):
+        done = CliRunner().invoke(cli, asked)
+        assert done.exit_code == 2, done.output
+        assert "owned" in done.output
+        assert not any(char in done.output for char in "\x1b\x07\x9b\u202e")
+        assert "\nFORGED" not in done.output
