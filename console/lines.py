@@ -139,7 +139,7 @@ class Lines:
             return [self.line(event, "skipped", f"{where}{asked} skipped by {self.actor(event.by or ev.Actor())}")]
         if event.fault is not None:
             what = self.foreign(event.fault.technical or event.fault.user_message, 200)
-            to_model = "; the model is told" if event.absorbed else ""
+            to_model = "; the model is told" if event.model_told else ""
             return [self.line(event, "failed", f"{where}{asked} failed: {event.fault.cause.value}: {what}{to_model}")]
         if node.kind == "llm":
             used = f": {count(event.input_tokens)} tokens in, {count(event.output_tokens)} out"

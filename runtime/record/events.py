@@ -296,6 +296,13 @@ class StepEnded(Record):
     unpriced: bool = False
     """A model answered whose price is unknown: what it cost is not in `cost_usd`."""
 
+    @property
+    def model_told(self) -> bool:
+        """Whether the failure went to the model as the step's result: not where it went back into the swarm (which
+        leaves no result), nor where somebody ended the branch for it.
+        """
+        return self.absorbed and self.result is not None and self.by is None
+
 
 class StepSettled(Record):
     """The POST hooks of a step have run."""

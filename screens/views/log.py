@@ -143,7 +143,7 @@ def _ended(e: ev.StepEnded, looks: Looks) -> Said:
     if e.skipped:
         return "skipped", f"skipped by {_who(e.by, looks)}"
     if e.fault is not None:
-        told = "; the model is told" if e.absorbed else ""
+        told = "; the model is told" if e.model_told else ""
         what = looks.line(e.fault.technical or e.fault.user_message, 300)
         return ("degraded" if e.absorbed else "failed"), f"failed{took}: {e.fault.cause.value}: {what}{told}"
     used = f", {count(e.input_tokens)} tokens in, {count(e.output_tokens)} out" if e.input_tokens else ""

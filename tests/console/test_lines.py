@@ -102,6 +102,25 @@ def text_of(payload: dict[str, Any]) -> str:
     return str(payload.get("text") or payload["unit"] * payload["repeat"] + payload["tail"])
 
 
+@pytest.mark.parametrize(
+    ("how", "model_told"),
+    [
+        ({"absorbed": True, "result": {"error": "no"}}, True),
+        ({"absorbed": True}, False),  # it went back into the swarm: the agent ends with what it has, or another goes on
+        ({"absorbed": True, "result": {"error": "no"}, "by": ev.Actor(name="me")}, False),  # aborted
+        ({}, False),
+    ],
+)
+def test_the_model_is_said_to_be_told_only_where_it_is(how: dict[str, Any], model_told: bool) -> None:
+    state = RunState()
+    step: dict[str, Any] = {"node_id": "a/t", "parent_id": "a"}
+    state.apply(ev.StepStarted(**step, kind="tool", name="t", agent="a", attempt=1, epoch=1))
+    ended = ev.StepEnded(**step, attempt=1, fault=fault("no"), ts=NOON, **how)
+    state.apply(ended)
+    (line,) = Lines().of(ended, state)
+    assert ("the model is told" in line.text) is model_told
+
+
 @pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: str(payload["id"]))
 def test_foreign_text_neither_leaks_nor_forges_a_line(payload: dict[str, Any]) -> None:
     raw = text_of(payload)
