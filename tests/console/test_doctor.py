@@ -143,15 +143,26 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
         daemon.stop(state_dir)
 
 
-def test_where_the_disk_is_full_no_backup_is_to_be_restored(tmp_path: Path) -> None:
-    """SQLite's word for a disk on which it cannot make its files is that of a disk that fails."""
-    exc = sqlite3.OperationalError("disk I/O error")
-    exc.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
-    with pytest.raises(JournalError) as full, translated("cannot open the journal", tmp_path):
+@pytest.mark.parametrize(
+    ("name", "words", "free", "advice"),
+    [
+        ("SQLITE_IOERR_SHMSIZE", "disk I/O error", 0, "make room first"),  # what SQLite says where the disk is full
+        ("SQLITE_IOERR_READ", "disk I/O error", 2**20, ""),
+        ("SQLITE_READONLY_DIRECTORY", "attempt to write a readonly database", 2**30, "nothing is wrong with the file"),
+        ("SQLITE_CANTOPEN", "unable to open database file", 2**30, "nothing is wrong with the file"),
+        ("SQLITE_CORRUPT", "database disk image is malformed", 0, ""),
+    ],
+)
+def test_no_backup_is_to_be_restored_where_the_file_is_not_to_blame(
+    tmp_path: Path, name: str, words: str, free: int, advice: str
+) -> None:
+    exc = sqlite3.OperationalError(words)
+    exc.sqlite_errorname = name
+    with pytest.raises(JournalError) as told, translated("cannot open the journal", tmp_path):
         raise exc
-    assert state._no_room(full.value, 0).startswith("make room first")
-    assert not state._no_room(full.value, 2**20)
-    assert not state._no_room(JournalError("it is malformed"), 0)
+    found = state._instead(told.value, free)
+    assert found.startswith(advice)
+    assert bool(found) is bool(advice)
 
 
 def test_a_journal_of_a_newer_program_is_not_called_broken(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def journal(world: World) -> Iterator[Finding]:
         )
         return
     except JournalError as exc:
-        yield Finding("journal", "fail", str(exc), _no_room(exc, shutil.disk_usage(path.parent).free) or advice)
+        yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(path.parent).free) or advice)
         return
     yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
     for sentence in lost:
@@ -131,11 +131,13 @@ def journal(world: World) -> Iterator[Finding]:
         yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
 
 
-def _no_room(exc: JournalError, free: int) -> str:
-    """What to do where it is the disk that keeps a journal from being read; empty where it is not."""
-    if free >= _MIB or "no space" not in str(exc):
-        return ""
-    return "make room first: to be read it needs a few KiB beside it, and nothing says that it is damaged"
+def _instead(exc: JournalError, free: int) -> str:
+    """What to do where the file is not to blame that it cannot be read; empty where it may be."""
+    if any(word in str(exc) for word in ("readonly", "unable to open")):
+        return "nothing is wrong with the file: even to read it, its directory must be one that this user may write"
+    if free < _MIB and "no space" in str(exc):
+        return "make room first: to be read it needs a few KiB beside it, and nothing says that it is damaged"
+    return ""
 
 
 async def _read(path: Path) -> tuple[str, list[str], list[str]]:
