@@ -238,7 +238,7 @@ class RunScreen(Acting):
     def _draw_page(self, state: RunState) -> None:
         key = self.nodes.cursor_key
         shown = self._pages.of(state, key, self.incident_id, self.session.looks(), self.link)
-        self.page.show(shown.lines, shown.name)
+        self.page.show(shown.lines, shown.name, at_end=shown.at_end)
         self._title_page(shown.title)
 
     def _title_page(self, title: str = "") -> None:

@@ -19,11 +19,12 @@ from screens.views.waits import waits_lines
 
 
 class Page(NamedTuple):
-    """`name`: under the same name the reader's place on the page is kept."""
+    """`name`: under the same name the reader's place on the page is kept. `at_end`: a new one is shown from its end."""
 
     lines: list[Spans]
     title: str
     name: str
+    at_end: bool = False
 
 
 class Pages:
@@ -66,7 +67,8 @@ class Pages:
         if node is None or node.id in state.roots:
             return Page(self._outcome(state, looks), "Run", "run")
         streamed = link.text(state.id, node.id)
-        return Page(node_lines(state, node.id, looks, streamed=streamed), "Node", f"node:{node.id}")
+        comes = streamed is not None and not node.terminal
+        return Page(node_lines(state, node.id, looks, streamed=streamed), "Node", f"node:{node.id}", comes)
 
     def _outcome(self, state: RunState, looks: Looks) -> list[Spans]:
         """Anew once a second, for it goes over all steps in flight."""

@@ -18,8 +18,10 @@ from screens.words import cost, duration, elapsed, plural
 
 KIND: Final = {"llm": "model", "value": "question"}
 """Kinds of nodes that have another word for an operator than for the code."""
-STREAMED: Final = 4000
-"""Characters of a reply in the making that are shown: its end."""
+STREAMED: Final = 2900
+"""Characters of a reply in the making that are shown at least: its end. At most twice as many, less than `VALUE`."""
+STREAMED_LINES: Final = 190
+"""The same in lines: a page has no more than `screens.text.LINES` of one text."""
 VALUE: Final = 6000
 """Characters of one value that are shown; an export of the run has all of them."""
 MESSAGES: Final = 40
@@ -51,9 +53,6 @@ def node_lines(state: RunState, node_id: str, looks: Looks, *, streamed: Streame
 def _sections(
     state: RunState, node: Node, looks: Looks, streamed: StreamedText | None
 ) -> Iterator[tuple[str, list[Spans]]]:
-    if streamed is not None and not node.terminal:
-        yield "Thinking", _value(streamed.reasoning[-STREAMED:], looks)
-        yield "So far", _value(streamed.text[-STREAMED:], looks)
     if node.fault is not None or not node.is_step:  # of an attempt before the one that succeeded, `Attempts` tells
         yield "Error", _value(node.error, looks)
     yield "Output", _value(node.output, looks)
@@ -68,6 +67,9 @@ def _sections(
     yield "Permissions used", _granted(state, node, looks)
     yield "Decisions", _decisions(state, node, looks)
     yield "Warnings", [span(looks.line(text)) for text in node.warnings]
+    if streamed is not None and not node.terminal:  # last: who reads on at the end of the page sees it come
+        yield "Thinking", _value(_latest(streamed.reasoning), looks)
+        yield "So far", _value(_latest(streamed.text), looks)
 
 
 def _facts(node: Node, looks: Looks) -> list[Spans]:
@@ -89,6 +91,19 @@ def _facts(node: Node, looks: Looks) -> list[Spans]:
         ),
     ]
     return [(Span(f"{name:<8}  ", "ink-muted"), Span(value)) for name, value in facts if value]
+
+
+def _latest(text: str) -> str:
+    """The end of a text that grows. Its beginning goes in steps, or it would slide away under a reader's eyes."""
+    start = _stepped(len(text), STREAMED)
+    rows = text[start:].split("\n")
+    skipped = _stepped(len(rows), STREAMED_LINES)
+    start += sum(len(row) + 1 for row in rows[:skipped])
+    return "\n".join((f"... {start} characters before", *rows[skipped:])) if start else text
+
+
+def _stepped(length: int, step: int) -> int:
+    return max(0, (length - 1) // step - 1) * step
 
 
 def _value(value: Any, looks: Looks) -> list[Spans]:

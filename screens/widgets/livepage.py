@@ -55,8 +55,11 @@ class LivePage(LineView, can_focus=True):
         self.seen_whole = False
         """Whether the reader could have seen the last line of what is shown under this name."""
 
-    def show(self, lines: Sequence[Spans], name: str = "") -> None:
-        """Show `lines`. A new `name` means another text, shown from its top; under the same name the place is kept."""
+    def show(self, lines: Sequence[Spans], name: str = "", *, at_end: bool = False) -> None:
+        """Show `lines`. A new `name` means another text, shown from its top, or `at_end`; under the same name the place
+        is kept. Who has gone to the end stays there while lines come.
+        """
+        at_end = at_end if name != self._shown_name else self.scroll_offset.y > 0 and not self.below
         if name != self._shown_name:
             self._shown_name = name
             self.seen_whole = False
@@ -65,6 +68,8 @@ class LivePage(LineView, can_focus=True):
         if lines != self._source:
             self._source = list(lines)
             self._lay_out()
+            if at_end:
+                self.call_after_refresh(self.action_edge, 1)
 
     def stands(self, name: str) -> bool:
         """Whether the text of this name is what stands on the screen."""

@@ -363,6 +363,24 @@ async def test_a_page_wraps_scrolls_and_knows_when_all_of_it_was_seen() -> None:
         assert (page.seen_whole, page.below) == (True, 0)
 
 
+async def test_who_is_at_the_end_of_a_page_stays_there_while_it_grows_and_nobody_else() -> None:
+    page = LivePage()
+    async with Stage(page).run_test(size=(20, 4)) as pilot:
+        lines = [span(f"line {n}") for n in range(30)]
+        page.show(lines[:9], "it", at_end=True)
+        await pilot.pause()
+        assert page.below == 0
+        page.show(lines[:15], "it")
+        await pilot.pause()
+        assert page.below == 0
+        assert page.scroll_offset.y > 0
+        page.focus()
+        await pilot.press("up", "up")
+        page.show(lines, "it", at_end=True)
+        await pilot.pause()
+        assert page.below == 17
+
+
 async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     page = LivePage()
     async with Stage(page).run_test(size=(20, 4)) as pilot:

@@ -225,6 +225,25 @@ def test_a_filter_keeps_what_it_means_unfolded_below_what_is_above_it(pattern: s
     assert left(digest(), pattern) == keys
 
 
+@pytest.mark.parametrize("width", [4, 50])
+def test_a_reply_in_the_making_is_at_the_end_and_its_beginning_goes_in_steps(width: int) -> None:
+    story = Story()
+    call = story.start("llm", "m", story.open("agent", "a", story.begin()), messages=[])
+
+    def so_far(text: str) -> list[str]:
+        found = words(node_lines(story.state, call, at(story), streamed=StreamedText(1, text)))
+        return found[found.index("So far") + 1 :]
+
+    rows = [f"{number:0{width}}" for number in range(4000)]
+    assert so_far("\n".join(rows[:3])) == rows[:3]
+    before, *found = so_far("\n".join(rows[:3001]))
+    assert found[-100:] == rows[2901:3001]
+    number = len("\n".join(rows[:3001])) - len("\n".join(found))
+    assert before == f"... {number} characters before"
+    changes = {so_far("\n".join(rows[:number]))[1] for number in range(3001, 3051)}
+    assert len(changes) <= 2, "it goes in steps"
+
+
 def test_calls_of_one_tool_are_told_apart_by_what_they_were_called_with() -> None:
     story = Story()
     agent = story.open("agent", "a", story.begin())
