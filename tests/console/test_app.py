@@ -350,8 +350,8 @@ async def test_it_arms_after_a_moment_and_says_what_it_swallowed() -> None:
         prompt = prompt_of(pilot)
         await until(pilot, lambda: prompt.opened is not None)
         await pilot.press("a", "g", "y")
+        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
         assert desk.said == []
-        assert "ignored 3 keys" in text_of(pilot)
         assert not prompt.armed
 
 
