@@ -208,6 +208,8 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         )
         self.session.link.subscribe(self._ring)
         self._ring()
+        for line in self.preferences.unknown:
+            self._tell(line, "warning")
         if self._digest:
             self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
         if self.governor is not None:

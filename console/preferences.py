@@ -19,6 +19,11 @@ Sources = Mapping[Path, str]
 Copy = Literal["terminal", "file"]
 
 SECTIONS: Final = ("console", "keys", "notices")
+ALL_SECTIONS: Final = (
+    "errors", "budgets", "permissions", "analysis", "notices", "redaction", "runtime", "hosts", "prices", "rules",
+    "console", "keys",
+)  # fmt: skip
+"""What an `orbiter.toml` may hold: the fields of `runtime.work.settings.Settings`, known without pydantic."""
 KEYS: Final = ("mouse", "theme", "copy", "title")
 """What `[console]` may hold."""
 
@@ -44,6 +49,8 @@ class Preferences:
     """What `keys` comes to, once it was checked; None: the bindings as they are."""
     sources: Sources = field(default_factory=dict)
     """Where what was said stands, by path from the section on."""
+    unknown: tuple[str, ...] = ()
+    """A sentence for each section that is none of ours: a console goes on without it, a runtime refuses the file."""
 
     def source(self, *path: str) -> str:
         """``FILE:LINE``, or ``default``."""
@@ -93,6 +100,15 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
         data.get("notices", {}),
         sources=sources,
     )
+
+
+def unknown_section(name: str, place: str) -> str:
+    """What is said of a section that is none of ours, with the nearest that is; empty where it is one."""
+    if name in ALL_SECTIONS:
+        return ""
+    near = get_close_matches(name.lower(), ALL_SECTIONS, n=1, cutoff=0.5)
+    meant = f"did you mean [{near[0]}]? " if near else ""
+    return f"{place}: unknown section [{name}]: {meant}it is ignored here, and no runtime starts with it"
 
 
 def mouse_by_default(environment: Mapping[str, str]) -> bool:

@@ -19,7 +19,7 @@ from screens.layout import Span, Spans, joined, span
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.messages import OpenRun
-from screens.views.acts import ACTS, Act
+from screens.views.acts import ACTS, WHILE_IT_LASTS, Act
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 from screens.widgets.linkline import LinkLine
@@ -178,6 +178,27 @@ class Acting(LinkedScreen):
         Binding("B", "act('break')", "Breakpoint", show=False, tooltip="Stop before this tool or agent",
                 id="run.breakpoint"),
     ]  # fmt: skip
+
+    _over: bool | None = None
+    """Whether the run has ended, as last seen."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What can be done to a run that goes on only, is not offered once it has ended."""
+        if action == "act" and self._over and parameters[0] in WHILE_IT_LASTS:
+            return None
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        why = super().why_not(action)
+        if why or not self._over or action not in (f"act('{name}')" for name in WHILE_IT_LASTS):
+            return why
+        return "the run has ended"
+
+    def see_whether_over(self, state: RunState) -> None:
+        """It may end, and be turned back, while somebody looks."""
+        if state.terminal is not self._over:
+            self._over = state.terminal
+            self.refresh_bindings()
 
     def acting_on(self) -> tuple[RunState | None, str]:
         """The run as far as it is known, and the node that is meant."""

@@ -356,11 +356,15 @@ class LinkedScreen(TakenScreen):
         bar.set_class(bool(text), "-shown")
 
     def on_key(self, event: events.Key) -> None:
-        """A key was pressed: what was said has been read. One that this login is not offered says so."""
+        """A key was pressed: what was said has been read. One that cannot be done says why not."""
         self.query_one("#notice", Bar).remove_class("-shown")
         active = self.active_bindings.get(event.key)
-        if active is not None and not active.enabled and self.withheld(active.binding.action):
+        if active is None or active.enabled:
+            return
+        if self.withheld(active.binding.action):
             self.may_act()
+        elif why := self.why_not(active.binding.action):
+            self.say(f"{active.binding.description}: {why}.")
 
     # -- pages of words -------------------------------------------------------------------------------------
 

@@ -148,6 +148,7 @@ class RunScreen(Acting):
             problem = self.link.problem(self.run_id)
             self.page.show([span(self.session.looks().line(problem), "severity-error")], "problem")
             return
+        self.see_whether_over(state)
         self._draw_head(state)
         self._draw_tree(state)
         incident = self._to_decide(state)

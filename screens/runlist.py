@@ -38,6 +38,9 @@ class RunListScreen(ListScreen):
         Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
     ]
 
+    _alive = False
+    """Whether something can be done to what is chosen, as last drawn: a run may end under the cursor."""
+
     def beside(self) -> ComposeResult:
         preview = LivePage(id="preview")
         preview.can_focus = False
@@ -50,6 +53,9 @@ class RunListScreen(ListScreen):
     def draw(self) -> None:
         super().draw()
         self._draw_preview()
+        if (alive := bool(self._chosen_runs())) is not self._alive:
+            self._alive = alive
+            self.refresh_bindings()
 
     def _draw_preview(self) -> None:
         preview = self.query_one("#preview", LivePage)
@@ -59,17 +65,20 @@ class RunListScreen(ListScreen):
 
     def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
         self._draw_preview()
+        self._alive = bool(self._chosen_runs())
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where nothing is listed there is nothing to freeze or abort."""
+        """Only what has not ended can be frozen or aborted."""
         if action in ("pause", "abort") and not self.withheld(action):
-            return self.is_mounted and bool(self.chosen)
+            return self.is_mounted and (bool(self._chosen_runs()) or None)
         return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
         why = super().why_not(action)
-        return "no run is listed" if not why and action in ("pause", "abort") and not self.chosen else why
+        if why or action not in ("pause", "abort") or self._chosen_runs():
+            return why
+        return "what is under the cursor, or selected, has ended" if self.chosen else "no run is listed"
 
     # -- what is done to runs --------------------------------------------------------------------------------
 

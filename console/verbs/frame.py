@@ -19,8 +19,9 @@ from console.cli import BAD_INPUT, FAILED
 from console.logs import through_the_gate
 from console.output import note
 from console.verbs.completing import completed
+from console.verbs.preferences import read_preferences
 from console.workspace import workspace
-from orbiter.errors import OrbiterError
+from orbiter.errors import ConfigurationError, OrbiterError
 from runtime.record.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.journal import Ambiguous, Journal, JournalError
 from runtime.record.lock import holder
@@ -51,7 +52,10 @@ def verb(
             state = kwargs.pop("state", None)
             if isinstance(state, str):
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
-            sys.exit(outcome(lambda: body(*args, **kwargs), resumes=resumes))
+            code = outcome(lambda: body(*args, **kwargs), resumes=resumes)
+            if code != BAD_INPUT:  # who reads all of the files has refused them already
+                _warn_of_settings()
+            sys.exit(code)
 
         options = [click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")]
         if json:
@@ -62,6 +66,15 @@ def verb(
         return completed(click.command()(found))
 
     return made
+
+
+def _warn_of_settings() -> None:
+    """What nobody reads in `orbiter.toml`, said once, after the result. A file that cannot be read is another verb's
+    affair.
+    """
+    with suppress(ConfigurationError):
+        for line in read_preferences(workspace().root).unknown:
+            note(line)
 
 
 def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.preferences import SECTIONS, BadPreferences, Preferences, preferences
+from console.preferences import SECTIONS, BadPreferences, Preferences, preferences, unknown_section
 from console.workspace import workspace
 from runtime.work.environment import files_for
 from runtime.work.toml_lines import Path as Key
@@ -29,13 +29,15 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     """
     merged: dict[str, Any] = {}
     sources: dict[Key, str] = {}
+    unknown: list[str] = []
     for path in files_for(root, environ):
         if path.is_file():
             data, lines = _read(path)
+            unknown += filter(None, (unknown_section(name, _place(path, (name,), lines)) for name in data))
             for section in SECTIONS:
                 if section in data:
                     _overlay(merged, (section,), data[section], sources, _File(path, lines))
-    return preferences(merged, sources)
+    return replace(preferences(merged, sources), unknown=tuple(unknown))
 
 
 def preference_files() -> tuple[Path, Path]:
@@ -91,5 +93,9 @@ def _overlay(onto: dict[str, Any], at: tuple[str, ...], value: Any, sources: dic
             _overlay(onto[key], (*at, name), each, sources, file)
     else:
         onto[key] = value
-    line = line_of(at, file.lines)
-    sources[at] = f"{file.path}:{line}" if line is not None else str(file.path)
+    sources[at] = _place(file.path, at, file.lines)
+
+
+def _place(path: Path, at: Key, lines: dict[Key, int]) -> str:
+    line = line_of(at, lines)
+    return f"{path}:{line}" if line is not None else str(path)

@@ -287,7 +287,7 @@ def _meaning(code: int, said: str, where: str, remote: str) -> tuple[str, bool, 
         return f"{lacks}: set its full path as the remote command", True, False
     if code == 255:
         login = any(words in said.lower() for words in _LOGIN_WORDS)
-        words = f"ssh: {said.rstrip('.')}" if said else "ssh failed"
+        words = f"ssh: {said.removeprefix('ssh: ').rstrip('.')}" if said else "ssh failed"
         return (f"{words}: {LOGIN}" if login else words), login, login
     return f"{where}: exit code {code}{f': {said}' if said else ''}", True, False
 

@@ -140,11 +140,12 @@ class RunState:
     @property
     def stuck(self) -> bool:
         """Whether the run is held in memory, and every node that is open waits for a person or for one that does."""
-        if self.phase != "running" or self.counts["retrying"] or self.counts["pending"]:
+        counts = self.counts
+        if self.phase != "running" or not counts["waiting"] or counts["retrying"] or counts["pending"]:
             return False
         asked = self.open_incidents
         held = {node.id for each in asked for node in self.lineage(each.opened.node_id) if not node.terminal}
-        unfinished = sum(number for phase, number in self.counts.items() if phase not in NODE_TERMINAL)
+        unfinished = sum(number for phase, number in counts.items() if phase not in NODE_TERMINAL)
         return bool(held) and len(held) == unfinished
 
     @property

@@ -194,6 +194,8 @@ ACTS: Final[Mapping[str, Maker]] = {
     "inject": inject,
     "break": set_breakpoint,
 }
+WHILE_IT_LASTS: Final = frozenset({"freeze", "abort", "inject", "break"})
+"""What cannot be done to a run that has ended."""
 
 
 def _over(state: RunState) -> str:

@@ -36,7 +36,7 @@ def exactly(opened: IncidentOpened) -> str:
 
 
 def items_of(alike: Sequence[Waiting], looks: Looks) -> list[Item]:
-    """One for each: its run, and what exactly it is about."""
+    """One for each: its run, what exactly it is about, and who was asked to do what there."""
     return [
         Item(
             found.opened.incident_id,
@@ -46,6 +46,8 @@ def items_of(alike: Sequence[Waiting], looks: Looks) -> list[Item]:
                     looks.line(found.title, 60),
                     looks.line(found.run_id, 40),
                     looks.line(" ".join(exactly(found.opened).split()), SHOWN),
+                    looks.glyphs.crumb.join(looks.line(name, 40) for name in found.opened.lineage),
+                    looks.line(found.opened.task, 100),
                 )
                 if part
             ),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from console.preferences import ALL_SECTIONS
+from runtime.work.settings import Settings
 from tests.console.program import Program
 from themes.choice import BUILT_IN, DEFAULT, PLAINEST
 
@@ -83,3 +85,17 @@ def test_keys_are_listed_by_action(program: Program) -> None:
     assert found["decision.grant_longer"]["keys"] != found["decision.grant"]["keys"]
     text = program("keys").stdout
     assert all(action in text for action in found)
+
+
+def test_a_section_that_nobody_knows_is_named_with_the_nearest_by_every_verb_once(program: Program) -> None:
+    (program.directory / "orbiter.toml").write_text('[console]\nmouse = false\n\n[keyz]\n"app.quit" = "x"\n')
+    for verb in ("keys", "runs", "themes", "config"):
+        done = program(verb)
+        assert done.returncode == (2 if verb == "config" else 0)
+        assert done.stderr.count("orbiter.toml:4: unknown section") == 1
+        assert "did you mean" in done.stderr
+        assert "keys" in done.stderr
+
+
+def test_the_sections_that_are_known_without_the_runtime_are_its_own() -> None:
+    assert set(ALL_SECTIONS) == set(Settings.model_fields)

@@ -232,8 +232,8 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     assert choices["grant", True].refused
     assert not choices["grant", False].refused
     assert [item.title for item in items_of(alike_ones, looks)] == [
-        "t1 · r1 · fs.write:/data/r1",
-        "t2 · r2 · fs.write:/data/r2",
+        "t1 · r1 · fs.write:/data/r1 · t1 › a › write_file · Go.",
+        "t2 · r2 · fs.write:/data/r2 · t2 › a › write_file · Go.",
     ]
     assert plan_words("Grant", alike_ones, looks, proven=False, option="grant") == (
         "Answer the oldest (t1) with Grant? 1 ask for something else and are left alone."
@@ -309,8 +309,8 @@ def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_sho
     found = waiting_of(commanded(1, "ls"), commanded(2, "rm -r /"), commanded(3, "ls"))
     looks = Looks(START)
     assert [item.title for item in items_of(found, looks)][:2] == [
-        't1 · r1 · shell: run {"line": "ls"}',
-        't2 · r2 · shell: run {"line": "rm -r /"}',
+        't1 · r1 · shell: run {"line": "ls"} · t1 › a › run · Go.',
+        't2 · r2 · shell: run {"line": "rm -r /"} · t2 › a › run · Go.',
     ]
     plan = plan_words("Grant", found, looks, proven=False, option="grant")
     assert "the other 1 too" in plan

@@ -268,8 +268,9 @@ async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() 
 
 async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
     async with opened(finished()) as (pilot, desk):
+        await until(pilot, lambda: not shown(pilot, "p freeze"))
         await pilot.press("A")
-        await until(pilot, lambda: shown(pilot, "The run has ended: it is completed."))
+        await until(pilot, lambda: shown(pilot, "Abort: the run has ended."))
         desk.refused = {"rewind": "run run-0 is looked at only"}
         screen = await act(pilot, "R")
         await pilot.press("enter")

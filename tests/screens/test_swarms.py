@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -177,6 +178,10 @@ def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(
 # -- the list --------------------------------------------------------------------------------------------------
 
 
+def foot_of(pilot: Any) -> str:
+    return str(text_of(pilot).splitlines()[-1])
+
+
 def rows_of(*stories: Story, memory: Memory | None = None) -> list[str]:
     looks = Looks(START + timedelta(minutes=10))
     rows = swarm_rows(summaries_of(*stories), looks, Trends(), memory=memory)
@@ -257,11 +262,17 @@ async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_end
         await until(pilot, lambda: "1 aborting" in text_of(pilot))
 
 
-async def test_on_a_run_that_has_ended_nothing_is_frozen() -> None:
-    async with showing(SwarmsScreen, finished()) as (pilot, desk):
+async def test_on_a_run_that_has_ended_nothing_is_frozen_and_it_is_not_offered() -> None:
+    async with showing(SwarmsScreen, finished(), limited(3, 3), size=(120, 24)) as (pilot, desk):
+        await until(pilot, lambda: "p freeze" in foot_of(pilot))
         await pilot.press("end", "p", "A")
-        await pilot.pause()
-        assert "No run that has not ended is under the cursor" in text_of(pilot)
+        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        await until(pilot, lambda: "Abort: what is under the cursor, or selected, has ended." in text_of(pilot))
+        await pilot.press("home")
+        await until(pilot, lambda: "p freeze" in foot_of(pilot))
+        desk.stories["run-3"].finish("failed", error="too late")
+        desk.changed()
+        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
         assert desk.said == []
 
 

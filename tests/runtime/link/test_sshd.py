@@ -301,7 +301,7 @@ async def test_what_is_wrong_over_there_is_said_in_a_line(bench: Bench, sshd: Ss
         (transport(sshd, place, remote="no-such-program"), "has no program 'no-such-program' in the PATH"),
         (transport(sshd, place / "nowhere"), "nowhere"),
         (transport(sshd, place, remote=str(program)), "(orbiter-console 99.0) speaks protocol 99"),
-        (transport(sshd, place, "-o", "Port=1"), "ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused"),
+        (transport(sshd, place, "-o", "Port=1"), "ssh: connect to host 127.0.0.1 port 1: Connection refused"),
         (transport(sshd, place, key="host"), "a login is needed"),
         (transport(sshd, place, "-o", f"UserKnownHostsFile={place}/frozen"), "Host key verification failed"),
     ]
