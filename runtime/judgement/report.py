@@ -94,12 +94,12 @@ class Report(BaseModel):
             f"⚠️ **ERROR REPORT** - {self.timestamp.strftime('%Y-%m-%d %H:%M:%S')}",
             f"**Error Type:** {self.error_type.upper()}",
             f"**Severity:** {self.severity.upper()}",
-            f"**Task:** {self.task}",
-            f"**Failed Operation:** {self.failed_operation}",
-            f"**Error Message:** {self.error_message}",
+            f"**Task:** {_held(self.task)}",
+            f"**Failed Operation:** {_held(self.failed_operation)}",
+            f"**Error Message:** {_held(self.error_message)}",
         ]
         if self.capability:
-            parts.append(f"**Capability:** {self.capability}")
+            parts.append(f"**Capability:** {_held(self.capability)}")
         if self.metadata:
             shown = json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)
             parts.append(f"**Error Metadata:**\n{_fenced(shown, 'json')}")
@@ -114,9 +114,9 @@ class Report(BaseModel):
     def sections(self) -> list[tuple[str, str]]:
         """What we add to the seed's report, each with its name; nothing that is empty."""
         found = [
-            ("Where", " > ".join(self.lineage)),
+            ("Where", _held(" > ".join(self.lineage))),
             ("To Be Done", json.dumps(self.action, ensure_ascii=False, default=str) if self.action else ""),
-            ("Question", self.question),
+            ("Question", _held(self.question)),
             ("Attempts", _listed(line.sentence() for line in self.attempts)),
             ("Caused By", _listed(self.causes[1:])),
             ("Traceback", self.traceback.rstrip()),
@@ -134,10 +134,10 @@ class Report(BaseModel):
             ("Error Report", self.timestamp.strftime("%Y-%m-%d %H:%M:%S")),
             ("Error Type", self.error_type.upper()),
             ("Severity", self.severity.upper()),
-            ("Task", self.task),
-            ("Failed Operation", self.failed_operation),
-            ("Error Message", self.error_message),
-            ("Capability", self.capability),
+            ("Task", _held(self.task)),
+            ("Failed Operation", _held(self.failed_operation)),
+            ("Error Message", _held(self.error_message)),
+            ("Capability", _held(self.capability)),
             ("Error Metadata", json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)),
             ("Execution Stats", self.stats()),
             ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
@@ -158,7 +158,7 @@ class Report(BaseModel):
 
     def summary_lines(self) -> list[str]:
         return [
-            f"{'✅' if line.ok else '❌'} Step {line.number}: {line.objective}{'' if line.ok else ' - Failed'}"
+            f"{'✅' if line.ok else '❌'} Step {line.number}: {_held(line.objective)}{'' if line.ok else ' - Failed'}"
             for line in self.summary
         ]
 
@@ -173,7 +173,12 @@ def _fenced(text: str, kind: str = "") -> str:
 
 def _listed(lines: Iterable[str]) -> str:
     """Several lines as a list below the section's name."""
-    return "".join(f"\n- {line}" for line in lines)
+    return "".join(f"\n- {_held(line)}" for line in lines)
+
+
+def _held(text: str) -> str:
+    """Foreign words whose further lines cannot be taken for sections of ours."""
+    return "\n    ".join(text.splitlines())
 
 
 def build(state: RunState, opened: IncidentOpened) -> Report:
