@@ -106,3 +106,11 @@ async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPat
         app.session.said.append(Said(START, "info", ""))
         await pilot.press("e")
         await until(pilot, lambda: f"edit {tmp_path / 'orbiter.toml'}, then" in app.session.said[-1].text)
+
+
+async def test_a_section_that_nobody_knows_is_said_when_the_console_opens() -> None:
+    desk = Desk(digest())
+    said = "orbiter.toml:3: unknown section [keyz]: did you mean [keys]?"
+    app = OrbiterApp(Session(desk, clock=lambda: desk.now), preferences=Preferences(unknown=(said,)))
+    async with app.run_test(size=(120, 24)) as pilot:
+        await until(pilot, lambda: said in text_of(pilot))
