@@ -146,10 +146,12 @@ async def writing() -> AsyncIterator[Journal]:
                 missing = await journal.look_for_loss()
             if missing:
                 frozen = await journal.stand_still(missing)
-                note(f"the journal has lost its newest events: {missing}")
-                note(
-                    f"{len(frozen)} runs are frozen, and so is what begins later: what was done after that may be done"
-                    " again. Look (show RUN), then: orbiter-console thaw RUN, or thaw --all"
+                # Whoever asked for this did not know; a thaw, above all, is for those who have looked.
+                raise Refusal(
+                    f"the journal has lost its newest events: {missing}. Nothing was done but this: {len(frozen)} runs"
+                    " are frozen, and so is what begins later, for what was done after that may be done again. Look"
+                    " (orbiter-console show RUN), then: orbiter-console thaw RUN, or thaw --all",
+                    code=FAILED,
                 )
         yield journal
 

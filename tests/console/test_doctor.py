@@ -192,7 +192,12 @@ def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_wr
     program = Program(tmp_path, {"HOME": str(tmp_path)})
     before = [each["detail"] for each in program.json("doctor") if each["id"] == "journal"]
     assert before[1] == "its newest events are missing: it ends at event 1, and had reached 2 before"
-    assert "the journal has lost its newest events: it ends at event 1" in program("freeze", "--all").stderr
+    told = program("thaw", "--all")
+    assert told.returncode == 1
+    assert "the journal has lost its newest events: it ends at event 1" in told.stderr
+    assert [each["state"] for each in program.json("runs")] == ["frozen"], "who thaws has looked"
+    assert program("thaw", "--all").returncode == 0
+    assert [each["state"] for each in program.json("runs")] == ["running"]
     after = [each["detail"] for each in program.json("doctor") if each["id"] == "journal"]
     assert after[1].endswith("were found to be missing: it ends at event 1, and had reached 2 before")
 
