@@ -35,8 +35,8 @@ class Terminal:
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("ORBITER_", "TEXTUAL", "NO_COLOR"))
+            and name not in {"SSH_CONNECTION", "COLUMNS", "LINES"}  # the size is the terminal's
         }
-        kept.pop("SSH_CONNECTION", None)
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             stdin=follower,
