@@ -50,8 +50,8 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
 
         terminal.press("\x1a")  # as it is typed
         os.killpg(console, signal.SIGTSTP)  # as a shell's terminal sends it
+        _until(lambda: _facts(console)[0] == "T")  # else its handler might run after the continuation, and stop anew
         os.killpg(console, signal.SIGSTOP)  # and what no handler can put off
-        _until(lambda: _facts(console)[0] == "T")
         assert _facts(runtime.pid)[0] != "T"
         assert program("answer", incident, "grant").returncode == 0
         _until(lambda: [run["state"] for run in program.json("runs")] == ["completed"])
