@@ -18,9 +18,11 @@ settings.register_profile("suite", deadline=None, derandomize=True, suppress_hea
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False)
 settings.load_profile("suite")
 
-# The console offers the editor of whoever has one: pictures and feet of screens must not tell who that is.
-for _name in ("VISUAL", "EDITOR"):
-    os.environ.pop(_name, None)
+# Who runs the tests, and where, is not told by what they find: an editor, colours, a theme or a state directory of
+# theirs, nor the size of a terminal, which readline, a module that xdist's workers import, puts here too.
+for _name in list(os.environ):
+    if _name in {"VISUAL", "EDITOR", "NO_COLOR", "COLUMNS", "LINES"} or _name.startswith("ORBITER_"):
+        del os.environ[_name]
 
 _MISHAPS = ("console.app", "console.mishaps", "screens.linked", "screens.start")
 """Where the console logs what it survives."""
