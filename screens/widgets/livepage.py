@@ -69,7 +69,7 @@ class LivePage(LineView, can_focus=True):
             self._source = list(lines)
             self._lay_out()
             if at_end:
-                self.call_after_refresh(self.action_edge, 1)
+                self.scroll_to(y=max(0, len(self._lines) - self.room.height), animate=False, force=True, immediate=True)
 
     def stands(self, name: str) -> bool:
         """Whether the text of this name is what stands on the screen."""
