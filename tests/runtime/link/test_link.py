@@ -375,7 +375,8 @@ def test_a_dead_runtimes_sockets_are_replaced(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_ours_alone_is_refused(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    run.mkdir(mode=0o755)
+    run.mkdir()
+    run.chmod(0o755)  # whatever the umask
     with pytest.raises(sockets.SocketError, match="0755"):
         sockets.listen(tmp_path)
     run.rmdir()
