@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import io
 import json
 import logging
 import os
@@ -209,6 +210,8 @@ def main(arguments: list[str] | None = None) -> int:
     if given.ready_fd is not None:
         os.set_inheritable(given.ready_fd, False)
     logging.basicConfig(level=logging.INFO, handlers=[RotatingDescriptors(log_path(given.state))])
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a tool prints is in the log when it prints it
+        sys.stdout.reconfigure(line_buffering=True)
 
     def ready() -> None:
         log.info("%s: runtime of %s, pid %d", program(), given.workspace, os.getpid())
