@@ -14,7 +14,8 @@ from typing import Final
 import click
 
 from console.cli import VERBS, cli
-from screens.keymap import DECISIONS, actions
+from screens.help import DECISIONS
+from screens.keymap import actions
 from screens.keynames import in_words
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -47,7 +47,7 @@ def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None
 
 
 def test_that_somebody_opened_a_console_is_no_line() -> None:
-    rows = [("", {"at": 1, "event": ev.OperatorLooked(by={"name": "ada"}, ts=START).model_dump(mode="json")})]
+    rows = [("", {"at": 1, "event": ev.OperatorLooked(by=ev.Actor(name="ada"), ts=START).model_dump(mode="json")})]
     assert event_lines(rows, LOOKS) == []
 
 
