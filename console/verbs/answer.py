@@ -43,8 +43,12 @@ from screens import localfile
 @click.option("--reason", default="", help="Why; kept with the answer.")
 @click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
 @click.option("--like-this", is_flag=True, help="And, once it went on, all open ones that are the same.")
-@click.option("--looked-at", multiple=True, metavar="INCIDENT",
-              help="With --like-this: may be repeated, for you looked and it had not happened. Again for several.")
+@click.option(
+    "--looked-at",
+    multiple=True,
+    metavar="INCIDENT",
+    help="With --like-this: may be repeated, for you looked and it had not happened. Again for several.",
+)
 @click.option("--proof", default=PROOF_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
               help="With --like-this: how long the first may take to go on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
