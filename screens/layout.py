@@ -36,7 +36,8 @@ class Column:
     """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
 
     Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
-    too long loses its end; with `both_ends` its middle, for an id without its end is none.
+    too long loses its end; with `both_ends` its middle, for an id without its end is none; with `ending` what is before
+    its last piece loses its end, if that piece is muted: the end of an id, which tells two of one name apart.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     right: bool = False
     drop: int = 0
     both_ends: bool = False
+    ending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ def set_line(
         if between:
             line.append(Span(" " * between))
         shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
+        shown = cut_before(cell, width, ellipsis) if column.ending else shown
         line.extend(sized(shown, width, right=column.right, ellipsis=ellipsis))
         between = GAP
     return tuple(line)
@@ -201,6 +204,17 @@ def cut_middle(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
         tail = tail[1:]
     head = set_cell_size(piece.text, width - 1 - cell_len(tail))
     return (*before, piece._replace(text=f"{head}{ellipsis}{tail}"))
+
+
+def cut_before(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells, by a cut before the last piece. As it is where that piece is none that is muted, or
+    would leave less than half of the room to what is before it.
+    """
+    ending = spans[-1:]
+    room = width - width_of(ending)
+    if len(spans) < 2 or ending[0].ink != "ink-muted" or room < width / 2:
+        return spans
+    return (*cut(spans[:-1], room, ellipsis), *ending)
 
 
 def wrap(spans: Spans, width: int) -> list[Spans]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from runtime.record.summary import Summary
 from screens.glyphs import state_ink
-from screens.layout import Part, Row, Spans, headed, joined, span
+from screens.layout import Part, Row, Spans, headed, joined, plain, span
 from screens.views.groups import Waiting, grouped
 from screens.views.looks import Looks
 from screens.views.memory import Memory
-from screens.views.runs import changes_at, is_done, named, run_row
+from screens.views.runs import changes_at, is_done, named, run_row, title_spans
 from screens.words import age, age_ends
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def inbox_rows(
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
+    refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
     rows = headed(
         (
-            Part("Needs a decision", "state-waiting", _decisions(waiting, looks, where, memory), len(waiting)),
+            Part("Needs a decision", "state-waiting", _decisions(waiting, refs, looks, where, memory), len(waiting)),
             Part("Working", "state-running", _runs(working, looks, where, memory)),
             Part("Done", "ink-muted", _runs(done[:DONE_SHOWN], looks, where, memory), len(done)),
         )
@@ -56,7 +57,9 @@ def _only_asks(found: Summary, asking: Collection[str]) -> bool:
     return found.shown == "waiting" and found.id in asking
 
 
-def _decisions(waiting: Sequence[Waiting], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:
+def _decisions(
+    waiting: Sequence[Waiting], refs: Mapping[str, str], looks: Looks, where: Callable[[str], str], memory: Memory
+) -> list[Row]:
     rows: list[Row] = []
     for key, found in grouped(waiting, where).items():
         under = key if len(found) > 1 else ""
@@ -65,10 +68,10 @@ def _decisions(waiting: Sequence[Waiting], looks: Looks, where: Callable[[str], 
         rows += (
             memory.row(
                 f"{under}incident:{each.opened.incident_id}",
-                each,
+                (each, refs.get(each.run_id, "")),
                 looks.now,
                 lambda each=each, under=under: (  # type: ignore[misc]
-                    incident_row(each, looks, where(each.run_id), under),
+                    incident_row(each, looks, where(each.run_id), under, refs.get(each.run_id, "")),
                     age_ends(each.opened.ts, looks.now),
                 ),
             )
@@ -89,21 +92,21 @@ def _runs(summaries: Sequence[Summary], looks: Looks, where: Callable[[str], str
     ]
 
 
-def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "") -> Row:
-    """One decision: what went wrong, where, in which words, and for how long it waits."""
+def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "", ref: str = "") -> Row:
+    """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
     opened = found.opened
-    title = looks.line(found.title, 120) or looks.line(found.run_id, 40)
+    title = title_spans(Summary(found.run_id, ref, found.title), looks, "ink-strong")
     return Row(
         f"incident:{opened.incident_id}",
         (
             looks.state("waiting", "decide"),
-            named(span(title, "ink-strong"), where, looks),
+            named(title, where, looks),
             what(opened, looks),
             (),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
         ),
-        values=("waiting", title, str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        values=("waiting", plain(title), str(opened.fault.cause), None, None, -opened.ts.timestamp()),
         fault=True,
         under=under,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runtime.record.summary import RUN_TERMINAL, Summary
 from screens.glyphs import state_ink, state_word
-from screens.layout import Column, Row, Span, Spans, joined, span
+from screens.layout import Column, Row, Span, Spans, joined, plain, span
 from screens.views.looks import Looks
 from screens.words import age, age_ends, cost, count, elapsed, plural, tokens, whole_seconds
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = (
     Column("state", width=13),
-    Column("run", width=16, grow=1),
+    Column("run", width=16, grow=1, ending=True),
     Column("what", width=34, grow=4),
     Column("tokens", width=6, right=True, drop=2),
     Column("cost", width=7, right=True, drop=1),
@@ -28,10 +28,21 @@ _SHOWN_COUNTS: Final = ("waiting", "retrying", "running", "failed", "degraded", 
 _COUNT_WORDS: Final = {"succeeded": "done"}
 
 
+_ID_END: Final = 4
+"""Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
+
+
+def title_spans(summary: Summary, looks: Looks, ink: str = "ink", limit: int = 120) -> Spans:
+    """What a run is called: its title, else the end of its reference and that of its id."""
+    title, swarm = looks.line(summary.title, limit), looks.line(summary.ref.rpartition("/")[2], limit)
+    if title or not swarm:
+        return span(title or looks.line(summary.id, limit), ink)
+    return (*span(swarm, ink), Span(f" {looks.line(summary.id[-_ID_END:], _ID_END)}", "ink-muted"))
+
+
 def title_of(summary: Summary, looks: Looks, limit: int = 120) -> str:
-    """What a run is called: its title, else the end of its reference."""
-    name = summary.title or summary.ref.rpartition("/")[2] or summary.id
-    return looks.line(name, limit)
+    """The same in a sentence."""
+    return plain(title_spans(summary, looks, limit=limit))
 
 
 def is_done(summary: Summary) -> bool:
@@ -89,7 +100,7 @@ def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
         f"run:{summary.id}",
         (
             looks.state(summary.shown),
-            named(span(title_of(summary, looks), "ink" if done else "ink-strong"), where, looks),
+            named(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(cost(summary.cost_usd), "ink-muted"),

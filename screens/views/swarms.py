@@ -20,7 +20,7 @@ from screens.views.runs import (
     run_values,
     since_of,
     time_left,
-    title_of,
+    title_spans,
 )
 from screens.views.trends import BARS, Trends, sparkline
 from screens.words import age, cost, elapsed, plural, tokens
@@ -29,7 +29,7 @@ SWARM: Final = "swarm:"
 """What the key of a swarm's line begins with."""
 COLUMNS: Final = (
     Column("state", width=15),
-    Column("run", width=16, grow=2),
+    Column("run", width=16, grow=2, ending=True),
     Column("progress", width=26, grow=3),
     Column("trend", width=BARS, drop=2),
     Column("tokens", width=6, right=True, drop=3),
@@ -145,7 +145,7 @@ def run_row(summary: Summary, looks: Looks, used: tuple[int, ...] = (), under: s
         f"run:{summary.id}",
         (
             looks.state(summary.shown),
-            span(title_of(summary, looks), "ink" if done else "ink-strong"),
+            title_spans(summary, looks, "ink" if done else "ink-strong"),
             far or span(looks.line(summary.input, 200), "ink-muted"),
             sparkline(used, looks.glyphs),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),

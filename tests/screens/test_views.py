@@ -11,10 +11,10 @@ import pytest
 from runtime.judgement.report import NO_ANALYSIS, build
 from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
-from runtime.record.state import RunState
+from runtime.record.state import RunState, Summary
 from screens.glyphs import ASCII, UNICODE
 from screens.keynames import KEYS
-from screens.layout import Row, Spans, plain
+from screens.layout import Row, Span, Spans, fit, plain, set_line
 from screens.outline import outline
 from screens.views.filter import Filter, filtered
 from screens.views.inbox import inbox_rows
@@ -32,8 +32,12 @@ from screens.views.prompt import (
     title_line,
 )
 from screens.views.report import answer_lines, report_lines, traceback_lines
-from screens.views.runs import head_line, node_counts, outcome_lines, run_row
+from screens.views.runs import COLUMNS as RUN_COLUMNS
+from screens.views.runs import head_line, node_counts, outcome_lines, run_row, title_of
+from screens.views.swarms import COLUMNS as SWARM_COLUMNS
+from screens.views.swarms import swarm_rows
 from screens.views.tree import COLUMNS, RunTree
+from screens.views.trends import Trends
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parent.parent / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
@@ -110,10 +114,37 @@ def test_groups_that_are_empty_have_no_heading() -> None:
     assert texts(inbox_rows(summaries(done), [], looks_at(done)))[0] == " Done  1"
 
 
-def test_a_run_without_a_title_is_called_after_its_reference() -> None:
-    story = Story(title="")
+def test_a_run_without_a_title_is_called_after_its_reference_and_the_end_of_its_id() -> None:
+    story = Story("261121-084343-3fk9", title="")
     story.begin()
-    assert plain(run_row(story.state.summary(), looks_at(story)).cells[1]) == "digest.py:swarm"
+    row = run_row(story.state.summary(), looks_at(story))
+    assert row.cells[1] == (Span("digest.py:swarm", "ink-strong"), Span(" 3fk9", "ink-muted"))
+    assert row.values[1] == title_of(story.state.summary(), looks_at(story)) == "digest.py:swarm 3fk9"
+    unnamed = Summary("261121-084343-3fk9")
+    assert plain(run_row(unnamed, looks_at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
+
+
+@pytest.mark.parametrize("width", [60, 78, 118])
+def test_untitled_runs_of_one_swarm_are_told_apart_at_every_width_and_by_the_filter(width: int) -> None:
+    ref = "/work/長い名前.py:incident_triage_swarm"
+    known = {run_id: Summary(run_id, ref, input="x") for run_id in ("261121-084343-3fk9", "261121-084343-x7mq")}
+    looks = Looks(START)
+    for columns, rows in (
+        (RUN_COLUMNS, inbox_rows(known, [], looks)),
+        (SWARM_COLUMNS, swarm_rows(known, looks, Trends())),
+    ):
+        found = [row for row in filtered(rows, "x7mq") if row.key.startswith("run:")]
+        assert [row.key for row in found] == ["run:261121-084343-x7mq"]
+        assert " x7mq " in plain(set_line(columns, fit(columns, width), found[0].cells))
+
+
+def test_a_decision_of_an_untitled_run_names_its_swarm_and_the_end_of_its_id() -> None:
+    story = digest()
+    story.state.title = story.title = ""
+    rows = inbox_rows(summaries(story), open_incidents(story), looks_at(story))
+    asks = next(row for row in rows if not row.heading)
+    assert plain(asks.cells[1]) == "digest.py:swarm un-1"
+    assert plain(inbox_rows({}, open_incidents(story), looks_at(story))[1].cells[1]) == "run-1"
 
 
 def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from screens.glyphs import ASCII, SETS, UNICODE
-from screens.layout import Column, Span, cut, cut_middle, fit, plain, set_line, sized, span, width_of, wrap
+from screens.layout import Column, Span, cut, cut_before, cut_middle, fit, plain, set_line, sized, span, width_of, wrap
 from screens.text import clean_line
 from screens.words import age, cost, count, duration, elapsed, plural, tokens
 from themes.tokens import STATES
@@ -122,6 +122,16 @@ def test_only_the_last_piece_of_a_cell_is_cut_in_the_middle() -> None:
     assert plain(cut_middle(cell, 20)) == "✓ fetch http:…com/17"
     assert cut_middle(cell, 12) == cell
     assert cut_middle((), 12) == ()
+
+
+def test_before_a_muted_last_piece_a_cell_is_cut_so_that_this_stays() -> None:
+    cell = (Span("host", "ink-muted"), Span("digest.py:swarm"), Span(" 3fk9", "ink-muted"))
+    assert plain(cut_before(cell, 16)) == "hostdigest… 3fk9"
+    assert cut_before(cell, 24) == cell
+    assert cut_before(cell, 9) == cell, "too little would be left of the name"
+    assert cut_before(cell[:2], 12) == cell[:2]
+    assert cut_before(cell[2:], 3) == cell[2:]
+    assert cut_before((), 12) == ()
 
 
 @given(SPANS, st.integers(min_value=2, max_value=60))
