@@ -8,8 +8,9 @@ none.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from orbiter._internal.json_schema import problems
 from orbiter.models.redact import ANYWHERE, SHORTEST
@@ -18,6 +19,11 @@ from orbiter.models.redact import ANYWHERE, SHORTEST
 class BadInput(ValueError):
     """The input does not fit; the text says where, and what would."""
 
+
+MOST_SECONDS = 366 * 86_400
+"""A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
+MOST_AMOUNT = 1e15
+"""Above it a limit that is counted in whole numbers could not be told from the next."""
 
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
@@ -85,6 +91,24 @@ def _several(schema: Mapping[str, Any], text: str) -> list[Any]:
     items = schema.get("items")
     parts: Iterable[str] = (part.strip() for part in text.split(",")) if text.strip() else ()
     return [_read(items, part) if isinstance(items, Mapping) else part for part in parts]
+
+
+def quantity(name: Literal["seconds", "amount"], value: Any) -> float:
+    """How long `wait_retry` waits (0 is at once), or by how much `extend` extends.
+
+    Raises:
+        BadInput: it is no number, or not one that can be meant.
+    """
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = -1.0
+    least, most = ("0 or more", MOST_SECONDS) if name == "seconds" else ("more than 0", MOST_AMOUNT)
+    if not math.isfinite(found) or found < 0 or (found == 0 and name == "amount"):
+        raise BadInput(f"{name} is {value!r}; give a number of {least}")
+    if found > most:
+        raise BadInput(f"{name} is {value!r}; the most is {most:.0f}")
+    return found
 
 
 def edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any], before: Mapping[str, Any]) -> None:

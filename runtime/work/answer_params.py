@@ -8,14 +8,13 @@ the reason); for grant `for` (once, run, swarm, always), `subject`, `pattern`, `
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from orbiter.errors import OrbiterError
-from runtime.judgement.inputs import BadInput, edited, typed
+from runtime.judgement.inputs import BadInput, edited, quantity, typed
 from runtime.judgement.options import LABELS
 from runtime.judgement.sealed import seal
 from runtime.record import events as ev
@@ -35,6 +34,8 @@ _TAKES: dict[str, frozenset[str]] = {
     "abort": frozenset({"value"}),
     "grant": frozenset({"for", "subject", "pattern", "until"}),
 }
+
+_COUNTED: dict[str, Literal["seconds", "amount"]] = {"wait_retry": "seconds", "extend": "amount"}
 
 
 class BadCommand(OrbiterError):
@@ -78,8 +79,8 @@ def _check(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> Non
         edited(opened.arguments_schema, given["arguments"], before if isinstance(before, Mapping) else {})
     elif option == "switch_model" and not given.get("model"):
         raise BadCommand(f"{option!r} needs a model: give --model provider:name")
-    elif option in ("wait_retry", "extend"):
-        _number(option, given, "seconds" if option == "wait_retry" else "amount")
+    elif (name := _COUNTED.get(option)) is not None and name in given:
+        given[name] = quantity(name, given[name])
     elif option == "grant":
         if given.setdefault("for", "once") not in LIFETIMES:
             raise BadCommand(f"a grant is for {', '.join(LIFETIMES)}; {given['for']!r} is none of these")
@@ -93,26 +94,6 @@ def _value(opened: ev.IncidentOpened, given: dict[str, Any]) -> None:
     found = typed(opened.answer_schema, given["value"])
     given["value"] = seal(opened.secret_key, json.dumps(found)) if opened.secret_key else found
 
-
-def _number(option: str, given: dict[str, Any], name: str) -> None:
-    if name not in given:
-        return
-    try:
-        found = float(given[name])
-    except (TypeError, ValueError):
-        found = -1.0
-    least, most = ("more than 0", _MOST_AMOUNT) if option == "extend" else ("0 or more", _MOST_SECONDS)
-    if not (math.isfinite(found) and (found > 0 or (found == 0 and option != "extend"))):
-        raise BadCommand(f"{option!r}: {name} is {given[name]!r}; give a number of {least}")
-    if found > most:
-        raise BadCommand(f"{option!r}: {name} is {given[name]!r}; the most is {most:.0f}")
-    given[name] = found
-
-
-_MOST_SECONDS = 366 * 86_400
-"""A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
-_MOST_AMOUNT = 1e15
-"""Above it a limit that is counted in whole numbers could not be told from the next."""
 
 _SPAN = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from runtime.judgement.inputs import edited, typed
+from runtime.judgement.inputs import edited, quantity, typed
 from runtime.record.events import IncidentOpened
 from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
@@ -21,14 +21,17 @@ from screens.words import elapsed, whole_seconds
 LATER: Final = "later"
 """The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""
 
+Need = Literal["", "text", "arguments", "model", "seconds", "amount", "lifetime"]
+
+_MAY_HAVE: Final[Mapping[str, Need]] = {"deny": "text", "wait_retry": "seconds"}
+"""What an option takes but does not need: a word to the agent, how long to wait."""
+
 LIFETIMES: Final = (
     ("run", "r", "until this run ends"),
     ("swarm", "s", "in every run of this swarm"),
     ("always", "a", "in every run of this workspace"),
 )
 """How long a standing grant lasts: value, key, words."""
-
-Need = Literal["", "text", "arguments", "model", "seconds", "amount", "lifetime"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,9 @@ def choices(opened: IncidentOpened, looks: Looks, letters: Mapping[str, str] = K
                 )
             )
             continue
-        need: Need = "text" if option.id == "deny" else option.needs
-        optional = option.id == "deny"  # a word to the agent
-        found.append(Choice(key, option.id, label, hint, need, optional=optional, enter=not option.standing))
+        may_have = _MAY_HAVE.get(option.id, "")
+        need: Need = may_have or option.needs
+        found.append(Choice(key, option.id, label, hint, need, optional=bool(may_have), enter=not option.standing))
     return found
 
 
@@ -197,6 +200,8 @@ def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
     if choice.need == "amount":
         budget = opened.action.get("budget")
         return f"how much more ({looks.line(_limit(budget), 120)})" if isinstance(budget, dict) else "how much more"
+    if choice.need == "seconds":
+        return f"seconds, empty: {_proposed_wait(opened, looks)}"
     if choice.need == "model":
         return "as provider:model"
     if choice.option not in ("input", "result"):
@@ -214,6 +219,14 @@ def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
         return f"several, with commas between them{f': {one}' if one else ''}"
     words = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "object": "a JSON object"}
     return words.get(str(kind), "")
+
+
+def _proposed_wait(opened: IncidentOpened, looks: Looks) -> str:
+    """How long `wait_retry` waits where nobody says for how long."""
+    fault = opened.fault
+    if fault.retry_after_s is None:
+        return "the usual pause before a retry"
+    return f"{fault.retry_after_s:.10g} s from the fault ({looks.line(fault.hint_source or 'server', 40)})"
 
 
 def check(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:
@@ -239,6 +252,8 @@ def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
     """
     if choice.option == "grant":
         return {"for": value if choice.standing else "once"}
+    if choice.need == "seconds" and isinstance(value, str):
+        value = value.strip()
     if not choice.need or (value in (None, "") and choice.optional):
         return {}
     name = "message" if choice.option == "deny" else "value" if choice.need == "text" else choice.need
@@ -252,13 +267,7 @@ def _read(need: Need, text: str) -> Any:
     if not text.strip():
         raise ValueError(f"something is needed here: {need}")
     if need in ("seconds", "amount"):
-        try:
-            number = float(text)
-        except ValueError as exc:
-            raise ValueError(f"a number is needed, {text!r} is none") from exc
-        if not 0 < number < float("inf"):
-            raise ValueError("a number above zero is needed")
-        return number
+        return quantity(need, text.strip())
     if need == "arguments":
         return _arguments(text)
     return text.strip()

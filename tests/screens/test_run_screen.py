@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from screens.widgets.livetree import LiveTree
 from screens.widgets.prompt import Prompt
 from tests.console.test_app import NEVER, prompt_of, settled, text_of, until
 from tests.screens.rundesk import RunDesk
-from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished
+from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 
 
 @asynccontextmanager
@@ -475,8 +476,28 @@ async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
         await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
         assert desk.said == []
         await pilot.press("u")
+        await until(pilot, lambda: shown(pilot, "seconds, empty: 3 s from the fault (server)"))
+        await pilot.press("enter")
         await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["option"] == "wait_retry"
+        assert (desk.said[0][1]["option"], desk.said[0][1]["params"]) == ("wait_retry", {})
+
+
+async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait() -> None:
+    async with opened(limited(1)) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("u")
+        await until(pilot, lambda: shown(pilot, "empty: 30 s from the fault (retry-after header)"))
+        editor = prompt_of(pilot).query_one("#editor", Editor)
+        for wrong, why in (("soon", "'soon'; give a number of 0 or more"), ("4e7", "the most is 31622400")):
+            editor.load_text(wrong)
+            await pilot.press("enter")
+            await until(pilot, partial(shown, pilot, why))
+            assert editor.text == wrong
+        assert desk.said == []
+        editor.load_text(" 90 ")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert (desk.said[0][1]["option"], desk.said[0][1]["params"]) == ("wait_retry", {"seconds": 90.0})
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 12)])
