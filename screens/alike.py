@@ -15,11 +15,13 @@ from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
 from runtime.record.state import Summary
+from screens import localfile
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
 from screens.linked import LinkedScreen
 from screens.views import alike as view
+from screens.views import picks
 from screens.views.batch import Came, item_lines, sum_words
 from screens.views.groups import Waiting
 from screens.views.inbox import what
@@ -27,6 +29,7 @@ from screens.views.prompt import Choice, answer_params, asked_for, check
 from screens.views.values import json_text
 from screens.widgets.editor import Editor
 from screens.widgets.linkline import LinkLine
+from screens.widgets.picks import Picks
 
 Mode = Literal["choose", "type", "look", "confirm", "sent"]
 
@@ -55,6 +58,7 @@ class AlikeScreen(ModalScreen[None]):
         self._looked_at: list[str] = []
         self._choice: Choice | None = None
         self._as_before = False
+        self._picks: picks.Offer | None = None
         self._params: dict[str, Any] = {}
         self._results: dict[str, Came] = {}
         self._said = ""
@@ -66,6 +70,7 @@ class AlikeScreen(ModalScreen[None]):
             box.border_title = Content(f"{len(self._alike)} like this")
             yield HelpPage()
             yield Editor(id="value")
+            yield Picks(self._session)
             yield LinkLine(self._session)
 
     def on_mount(self) -> None:
@@ -97,6 +102,7 @@ class AlikeScreen(ModalScreen[None]):
             return
         box = self.query_one("#box", Vertical)
         box.set_class(self._mode == "type", "-typing")
+        box.set_class(self._picks is not None, "-picks")
         box.border_subtitle = Content(self._hints())
         self.query_one(HelpPage).show(self._lines(), self._mode)
 
@@ -105,11 +111,18 @@ class AlikeScreen(ModalScreen[None]):
         leave = looks.key("alike.leave", "esc")
         return {
             "choose": looks.hints((leave, "leaves")),
-            "type": looks.hints((looks.key("editor.send", "ctrl+s"), "goes on"), (leave, "back")),
+            "type": looks.hints(*self._type_hints(), (leave, "back")),
             "look": looks.hints((leave, "back")),
             "confirm": looks.hints((looks.key("alike.confirm", "y"), "answers"), (leave, "back")),
             "sent": looks.hints((leave, "closes; it goes on")),
         }[self._mode]
+
+    def _type_hints(self) -> list[tuple[str, str]]:
+        looks = self._session.looks()
+        if self._picks is None:
+            return [(looks.key("editor.send", "ctrl+s"), "goes on")]
+        ticks = [(looks.key("picks.tick", "space"), "ticks")] if self._picks.several else []
+        return [*ticks, (looks.key("picks.send", "enter"), "goes on")]
 
     def _lines(self) -> list[Spans]:
         looks = self._session.looks()
@@ -121,7 +134,8 @@ class AlikeScreen(ModalScreen[None]):
             lines += [view.before_words(self._precedent, looks), ()]
             lines += view.choice_lines(self._offer(), self._precedent, self._alike, looks)
         elif self._mode == "type" and self._choice is not None:
-            wanted = asked_for(self._alike[0].opened, self._choice, looks) or self._choice.hint
+            asked = "" if self._picks is not None else asked_for(self._alike[0].opened, self._choice, looks)
+            wanted = asked or self._choice.hint
             lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
             return lines
         elif self._mode == "look":
@@ -149,7 +163,7 @@ class AlikeScreen(ModalScreen[None]):
         if self._as_before:
             return looks.line(view.same_words(self._precedent, self._alike), 40)
         assert self._choice is not None
-        given = ", ".join(looks.line(str(value), 80) for name, value in self._params.items() if name != "for")
+        given = ", ".join(looks.line(_words(value), 80) for name, value in self._params.items() if name != "for")
         return f"{self._choice.label}: {given}" if given else self._choice.label
 
     # -- keys ------------------------------------------------------------------------------------------------
@@ -191,24 +205,45 @@ class AlikeScreen(ModalScreen[None]):
             self._params = answer_params(choice)
             self._ready()
             return
+        self._picks = picks.offer_of(self._alike[0].opened, choice)
         self._go("type")
+        if self._picks is not None:
+            self.query_one(Picks).begin(self._picks)
+            return
         before = self._alike[0].opened.action.get("arguments")
         text = json_text(before) if choice.need == "arguments" and before else ""
         self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
-        self._said = message.why
-        self._show()
+        self._wrong(message.why)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         assert self._choice is not None
         try:
-            params = answer_params(self._choice, message.text)
-            check(self._alike[0].opened, self._choice.option, params)
+            is_file = picks.wants_file(self._alike[0].opened, self._choice)
+            self._give(localfile.content(message.text, binary=True) if is_file else message.text)
         except ValueError as exc:
-            self._said = str(exc)
-            self._show()
-            return
+            self._wrong(str(exc))
+
+    def on_picks_sent(self, message: Picks.Sent) -> None:
+        try:
+            self._give(message.value)
+        except ValueError as exc:
+            self._wrong(str(exc))
+
+    def on_picks_undecided(self) -> None:
+        self._wrong("Nothing is chosen yet: down, or a digit, marks one.")
+
+    def _wrong(self, why: str) -> None:
+        """What was typed or ticked does not fit; it stays, to be mended."""
+        self._said = why
+        self._show()
+
+    def _give(self, value: Any) -> None:
+        """Raises `ValueError` where it does not fit."""
+        assert self._choice is not None
+        params = answer_params(self._choice, value)
+        check(self._alike[0].opened, self._choice.option, params)
         self._params = params
         self._ready()
 
@@ -310,3 +345,10 @@ class AlikeScreen(ModalScreen[None]):
         self._show()
         if not self.is_attached and isinstance(app.screen, LinkedScreen):
             app.screen.say(self._said or f"{len(self._alike)} like this: {sum_words(self._items, self._came)}")
+
+
+def _words(value: Any) -> str:
+    """What was typed or ticked, in the words in which it was offered."""
+    if isinstance(value, list):
+        return ", ".join(map(_words, value)) or "none of them"
+    return value if isinstance(value, str) else json_text(value)

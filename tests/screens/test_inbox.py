@@ -35,7 +35,7 @@ from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
 from tests.screens.lonely import drawn, line_with, showing, text_of, until
-from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest, finished, limited
+from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
 
 
 def waiting_of(*stories: Story) -> list[OpenIncident]:
@@ -412,6 +412,32 @@ async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said(
         await pilot.press("y")
         await until(pilot, lambda: "there is no provider 'x'" in text_of(pilot))
         assert "2 not yet" in text_of(pilot)
+
+
+def asks(number: int, schema: dict[str, Any]) -> Story:
+    story = Story(f"run-{number}", f"chapter {number}", START)
+    ask = story.start("value", "ask", story.open("agent", "asker", story.begin("Ask.")), agent="asker")
+    incident = story.park(ask, MISSING, question="Which of them?", fingerprint="f-ask")
+    found = story.state.incidents[incident]
+    found.opened = found.opened.model_copy(update={"answer_schema": schema})
+    return story
+
+
+async def test_several_answers_are_ticked_once_for_all_that_ask_the_same() -> None:
+    several = {"type": "array", "items": {"enum": ["Rome, Italy", "Bern", "Oslo"]}, "minItems": 1}
+    async with showing(HomeScreen, *[asks(n, several) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+        await pilot.press("B")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AlikeScreen))
+        await pilot.press("i", "enter")
+        await until(pilot, lambda: "Nothing is chosen yet" in text_of(pilot) and "with commas" not in text_of(pilot))
+        await pilot.press("1", "1", "enter")  # ticked, and not ticked any more
+        await until(pilot, lambda: "at least 1 items" in text_of(pilot) and "space ticks" in text_of(pilot))
+        await pilot.press("3", "1", "enter")
+        await until(pilot, lambda: "Rome, Italy, Oslo" in text_of(pilot) and "y answers" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: any(verb == "answer_like" for verb, _ in desk.said))
+        said = next(args for verb, args in desk.said if verb == "answer_like")
+        assert (said["option"], said["params"]) == ("input", {"value": ["Rome, Italy", "Oslo"]})
 
 
 async def test_keys_that_were_typed_before_the_page_stood_choose_nothing() -> None:
