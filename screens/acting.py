@@ -208,6 +208,7 @@ class Acting(LinkedScreen):
         """Say what it would touch; one more key does it."""
         state, node_id = self.acting_on()
         if state is None:
+            self.say("The run has not come yet: what this would touch is not known.")
             return
         if not self.may_act():
             return

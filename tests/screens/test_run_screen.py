@@ -202,6 +202,17 @@ async def test_escape_leaves_it_undone() -> None:
         assert desk.said == []
 
 
+async def test_before_the_run_has_come_a_key_that_would_touch_it_says_so() -> None:
+    async with opened(digest()) as (pilot, desk):
+        known, desk.stories = desk.stories, {}
+        await pilot.press("p")
+        await until(pilot, lambda: shown(pilot, "The run has not come yet"))
+        assert isinstance(pilot.app.screen, RunScreen)
+        desk.stories = known
+        await act(pilot, "p")
+        assert desk.said == []
+
+
 async def test_a_key_that_was_on_its_way_does_nothing_and_is_said_to_be_ignored() -> None:
     async with opened(digest(), arm_after=NEVER) as (pilot, desk):
         await act(pilot, "p")
