@@ -44,6 +44,12 @@ def age(since: datetime | None, now: datetime) -> str:
     return f"{seconds // DAY}d"
 
 
+def ago(since: datetime | None, now: datetime) -> str:
+    """`age` in a sentence: `just now`, `3m ago`. Empty without `since`."""
+    words = age(since, now)
+    return "just now" if words == "now" else f"{words} ago" if words else ""
+
+
 def age_ends(since: datetime | None, now: datetime) -> datetime:
     """When `age` will say something else than it does now."""
     if since is None:

@@ -12,7 +12,7 @@ from screens.glyphs import state_ink
 from screens.layout import Column, Part, Row, Span, Spans, headed, joined, span
 from screens.views.looks import Looks
 from screens.views.paths import names_in, place_words
-from screens.words import age, plural
+from screens.words import age, ago, plural
 
 COLUMNS: Final = (
     Column("state", width=11),
@@ -97,9 +97,7 @@ def grant_row(grant: GrantAdded, known: Iterable[Known], looks: Looks) -> Row:
     """One grant in force."""
     held, host = held_by(known, grant.grant_id)
     uses, last = held.get("uses"), instant(held.get("last_used"))
-    by = joined(
-        (span(looks.line(grant.by.name, 40) or "a rule"), span(f"{age(grant.ts, looks.now)} ago", "ink-muted")), " "
-    )
+    by = joined((span(looks.line(grant.by.name, 40) or "a rule"), span(ago(grant.ts, looks.now), "ink-muted")), " ")
     return Row(
         f"{GRANT}{grant.grant_id}",
         (

@@ -14,7 +14,7 @@ from screens.views.groups import Waiting
 from screens.views.ledger import at_host
 from screens.views.looks import Looks
 from screens.views.runs import title_of
-from screens.words import age, cost, count, duration, plural, whole_seconds
+from screens.words import ago, cost, count, duration, plural, whole_seconds
 
 COLUMNS: Final = (
     Column("state", width=11),
@@ -93,7 +93,7 @@ def breaker_row(told: Told, breaker: Mapping[str, Any], waiting: Sequence[str], 
     seconds = breaker.get("failed_s")
     failed_at = told.at - timedelta(seconds=float(seconds)) if seconds is not None else None
     error = looks.line(str(breaker.get("error", "")), 200)
-    lately = f"{error} ({age(failed_at, looks.now)} ago)" if error else ""
+    lately = f"{error} ({ago(failed_at, looks.now)})" if error else ""
     names = ", ".join(looks.line(title, 40) for title in waiting[:3])
     waits = f"{plural(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
     return Row(

@@ -10,7 +10,7 @@ from screens.layout import Span, Spans, joined, span
 from screens.views.groups import GROUP, Waiting
 from screens.views.looks import Looks
 from screens.views.runs import pace_facts, progress, title_of
-from screens.words import age, cost, elapsed
+from screens.words import ago, cost, elapsed
 
 
 def preview_lines(
@@ -57,14 +57,10 @@ def _group_lines(alike: Sequence[Waiting], looks: Looks) -> list[Spans]:
     ]  # fmt: skip
     for found in alike[:_LISTED]:
         words = (span(looks.line(found.title or found.run_id, 60)), span(looks.line(found.run_id, 40), "ink-muted"))
-        lines.append(joined((*words, span(_ago(age(found.opened.ts, looks.now)), "ink-muted")), looks.glyphs.dot))
+        lines.append(joined((*words, span(ago(found.opened.ts, looks.now), "ink-muted")), looks.glyphs.dot))
     if len(alike) > _LISTED:
         lines.append(span(f"and {len(alike) - _LISTED} more", "ink-muted"))
     return [*lines, (), *_incident_lines(alike[0], looks)]
-
-
-def _ago(words: str) -> str:
-    return "just now" if words == "now" else f"{words} ago" if words else ""
 
 
 def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
@@ -78,7 +74,7 @@ def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
     facts = (
         ("run", looks.line(summary.id, 60)),
         ("swarm", looks.line(summary.ref, 200)),
-        ("began", _ago(age(summary.created_at, looks.now))),
+        ("began", ago(summary.created_at, looks.now)),
         ("took", elapsed(summary.created_at, summary.updated_at, looks.now)),
         *pace_facts(summary, looks),
         ("cost", cost(summary.cost_usd)),

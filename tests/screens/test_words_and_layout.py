@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from screens.glyphs import ASCII, SETS, UNICODE
 from screens.layout import Column, Span, cut, cut_before, cut_middle, fit, plain, set_line, sized, span, width_of, wrap
 from screens.text import clean_line
-from screens.words import age, cost, count, duration, elapsed, plural, tokens
+from screens.words import age, ago, cost, count, duration, elapsed, plural, tokens
 from themes.tokens import STATES
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -43,6 +43,11 @@ def test_an_age_is_still_for_a_minute_at_a_time() -> None:
     assert {age(since, NOW + timedelta(seconds=second)) for second in range(60)} == {"3m"}
     assert age(None, NOW) == ""
     assert age(NOW + timedelta(hours=1), NOW) == "now"
+
+
+def test_in_a_sentence_now_is_just_now() -> None:
+    assert [ago(NOW - timedelta(seconds=past), NOW) for past in (3, 30, 7200)] == ["just now", "30s ago", "2h ago"]
+    assert ago(None, NOW) == ""
 
 
 def test_elapsed_counts_whole_seconds_while_it_lasts_and_tenths_when_it_is_over() -> None:
