@@ -15,7 +15,6 @@ from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
 from runtime.record.state import Summary
-from screens import localfile
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
@@ -29,7 +28,7 @@ from screens.views.prompt import Choice, answer_params, asked_for, check
 from screens.views.values import json_text
 from screens.widgets.editor import Editor
 from screens.widgets.linkline import LinkLine
-from screens.widgets.picks import Picks
+from screens.widgets.picks import Picks, typed
 
 Mode = Literal["choose", "type", "look", "confirm", "sent"]
 
@@ -220,8 +219,7 @@ class AlikeScreen(ModalScreen[None]):
     def on_editor_sent(self, message: Editor.Sent) -> None:
         assert self._choice is not None
         try:
-            is_file = picks.wants_file(self._alike[0].opened, self._choice)
-            self._give(localfile.content(message.text, binary=True) if is_file else message.text)
+            self._give(typed(self._alike[0].opened, self._choice, message.text))
         except ValueError as exc:
             self._wrong(str(exc))
 

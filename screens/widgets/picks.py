@@ -11,9 +11,12 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from runtime.record.events import IncidentOpened
+from screens import localfile
 from screens.layout import Spans
 from screens.link import Session
-from screens.views.picks import Offer, answer_of, pick_line
+from screens.views.picks import Offer, answer_of, pick_line, wants_file
+from screens.views.prompt import Choice
 from screens.widgets.lineview import LineView
 
 _OWN = frozenset({"space", "j", "k"})
@@ -115,3 +118,13 @@ class Picks(LineView, can_focus=True):
             self.post_message(self.Sent(answer_of(self._offer, self._ticked)))
         else:
             self.post_message(self.Sent(answer_of(self._offer, {self._cursor})))
+
+
+def typed(opened: IncidentOpened, choice: Choice, text: str) -> str:
+    """What was typed where there is nothing to choose; where a file is wanted that is its path, and the answer what
+    the file holds.
+
+    Raises:
+        ValueError: the file cannot be an answer, with why.
+    """
+    return localfile.content(text, binary=True) if wants_file(opened, choice) else text

@@ -17,7 +17,6 @@ from textual.timer import Timer
 
 from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.record.events import IncidentOpened
-from screens import localfile
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
 from screens.views import form, picks
@@ -31,7 +30,7 @@ from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Form
 from screens.widgets.livepage import LivePage
 from screens.widgets.pace import SOON
-from screens.widgets.picks import Picks
+from screens.widgets.picks import Picks, typed
 from screens.words import plural
 
 Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
@@ -434,8 +433,7 @@ class Prompt(Vertical):
         if self._choice is None or self.opened is None:
             return
         try:
-            is_file = picks.wants_file(self.opened, self._choice)
-            text = localfile.content(message.text, binary=True) if is_file else message.text
+            text = typed(self.opened, self._choice, message.text)
         except ValueError as exc:
             self._wrong(exc)
         else:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from runtime.link.client import LinkClient
 from runtime.link.transport import UnixTransport, Unreachable
 from tests.runtime.link.link_bench import Bench
-
-
-@pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    with tempfile.TemporaryDirectory(prefix="orb-") as place:
-        made = Bench(Path(place) / ".orbiter")
-        try:
-            yield made
-        finally:
-            await made.close()
 
 
 async def test_what_was_dialled_is_the_first_connection_and_the_next_one_is_dialled_anew(bench: Bench) -> None:

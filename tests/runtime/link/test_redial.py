@@ -61,12 +61,8 @@ async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> No
     await again.wait()
 
 
-async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(waits: list[float]) -> None:
-    async def drops(sock: socket.socket) -> None:
-        sock.sendall(HELLO)
-        sock.close()
-
-    transport = PairTransport(drops)
+async def redialled(transport: PairTransport, waits: list[float]) -> None:
+    """Lets a console dial until it has waited once more than its back-off has steps."""
     transport.backoff = BACKOFF_S
     console = LinkClient(transport)
     console.start()
@@ -74,6 +70,15 @@ async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(wait
         await console.until(lambda: len(waits) > len(BACKOFF_S))
     finally:
         await console.close()
+
+
+async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(waits: list[float]) -> None:
+    async def drops(sock: socket.socket) -> None:
+        sock.sendall(HELLO)
+        sock.close()
+
+    transport = PairTransport(drops)
+    await redialled(transport, waits)
     assert tuple(waits[: len(BACKOFF_S)]) == BACKOFF_S
 
 
@@ -84,11 +89,5 @@ async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_sec
         writer.close()
 
     transport = PairTransport(answers_once)
-    transport.backoff = BACKOFF_S
-    console = LinkClient(transport)
-    console.start()
-    try:
-        await console.until(lambda: len(waits) > len(BACKOFF_S))
-    finally:
-        await console.close()
+    await redialled(transport, waits)
     assert max(waits) == redial.ANSWERED_S
