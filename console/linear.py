@@ -49,7 +49,7 @@ def in_json() -> Present:
 
 
 def _say(line: Line) -> None:
-    say(line.text, style=line.style)
+    say(line.text, style=line.style, framed=line.text.startswith(" "))
 
 
 async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, operator: Operator | None) -> RunState:

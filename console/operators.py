@@ -115,7 +115,7 @@ class PersonAtTerminal:
             if line is None or line == "q":
                 return None
             if line == "?":
-                note(report.build(state, opened).text())
+                note(report.build(state, opened).text(), framed=True)
                 continue
             option = numbers.get(line) or names.get(line)
             if option is None:

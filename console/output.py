@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -71,14 +71,18 @@ def copy(text: str) -> None:
     sys.stdout.flush()
 
 
-def say(text: str, *, style: str = "") -> None:
-    """A result for a reader, to stdout: the words as they are, cleaned, wrapped by the terminal alone."""
-    _write(sys.stdout, text, style)
+def say(text: str, *, style: str = "", framed: bool = False) -> None:
+    """A result for a reader, to stdout: the words as they are, cleaned, wrapped by the terminal alone.
+
+    `framed`: the text quotes foreign text on lines that begin with spaces. On a terminal, a line that is too long goes
+    on with the same spaces, so that foreign text never begins a line.
+    """
+    _write(sys.stdout, text, style, framed=framed)
 
 
-def note(text: str, *, style: str = "") -> None:
-    """What is no result, to stderr."""
-    _write(sys.stderr, text, style)
+def note(text: str, *, style: str = "", framed: bool = False) -> None:
+    """What is no result, to stderr. `framed`: see `say`."""
+    _write(sys.stderr, text, style, framed=framed)
 
 
 _LEAST = 16
@@ -153,12 +157,27 @@ def _own_line() -> None:
         _Cursor.behind_question = False
 
 
-def _write(stream: TextIO, text: str, style: str) -> None:
+def _hanging(text: str, width: int) -> str:
+    """The text with every line cut to `width` cells; the rest of a line goes on below, indented by four or more."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = min(max(4, len(line) - len(line.lstrip(" "))), width // 2)
+        while cell_len(line) > width:
+            first = chop_cells(line[:width], width)[0]
+            lines.append(first)
+            line = " " * indent + line[len(first) :].lstrip(" ")  # noqa: PLW2901 - what is left of it
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
     if stream.isatty():
         _own_line()
     shown = clean(text, ascii_only=not speaks_unicode(stream))
     console = _console(stream)
     if console.is_terminal:
+        if framed and console.width >= _LEAST:
+            shown = _hanging(shown, console.width)
         console.print(Text(shown, style=style), soft_wrap=True)
     else:
         stream.write(shown + "\n")

@@ -83,7 +83,7 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
         settled = known.state if known is not None else "open"
         emit({"id": opened.incident_id, "state": settled, **found.model_dump(mode="json")})
         return 0
-    say(found.text() if plain else found.markdown())
+    say(found.text() if plain else found.markdown(), framed=True)
     if answered is not None:
         by = Lines(ascii_only=not speaks_unicode()).actor(answered.by)
         say(f"\nAnswered: {answered.option} by {by}. {clean_line(answered.reason)}")

@@ -2,18 +2,19 @@
 
 Sections and their order are seed 002's (`_build_structured_error_report`), with severity added and the execution
 summary of `_populate_error_context`; parts that are zero or unknown are left out. The report is data; `markdown`
-is the seed's form of it.
+is the seed's form of it. What models, tools and providers wrote stands in frames (`runtime.judgement.framing`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from runtime.judgement.framing import fenced, held, inert, listed, literal
 from runtime.judgement.options import why_no_retry
 from runtime.judgement.tracebacks import folded
 from runtime.judgement.waits import Waiter, waiters
@@ -94,37 +95,37 @@ class Report(BaseModel):
             f"⚠️ **ERROR REPORT** - {self.timestamp.strftime('%Y-%m-%d %H:%M:%S')}",
             f"**Error Type:** {self.error_type.upper()}",
             f"**Severity:** {self.severity.upper()}",
-            f"**Task:** {_held(self.task)}",
-            f"**Failed Operation:** {_held(self.failed_operation)}",
-            f"**Error Message:** {_held(self.error_message)}",
+            f"**Task:** {literal(self.task)}",
+            f"**Failed Operation:** {literal(self.failed_operation)}",
+            f"**Error Message:** {literal(self.error_message)}",
         ]
         if self.capability:
-            parts.append(f"**Capability:** {_held(self.capability)}")
+            parts.append(f"**Capability:** {literal(self.capability)}")
         if self.metadata:
             shown = json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)
-            parts.append(f"**Error Metadata:**\n{_fenced(shown, 'json')}")
+            parts.append(f"**Error Metadata:**\n{fenced(shown, 'json')}")
         if stats := self.stats():
             parts.append(f"**Execution Stats:** {stats}")
         if self.summary:
-            parts.append("**Execution Summary:**\n" + "\n".join(self.summary_lines()))
+            parts.append("**Execution Summary:**\n" + "\n".join(map(inert, self.summary_lines())))
         for name, text in self.sections():
-            parts.append(f"**{name}:**\n{_fenced(text)}" if name == "Traceback" else f"**{name}:** {text}")
-        return "\n".join(parts) + f"\n\n**Analysis:** {self.analysis or NO_ANALYSIS}"
+            parts.append(f"**{name}:**\n{fenced(text)}" if name == "Traceback" else f"**{name}:** {inert(text)}")
+        return "\n".join(parts) + f"\n\n**Analysis:** {literal(self.analysis or NO_ANALYSIS)}"
 
     def sections(self) -> list[tuple[str, str]]:
         """What we add to the seed's report, each with its name; nothing that is empty."""
         found = [
-            ("Where", _held(" > ".join(self.lineage))),
-            ("To Be Done", json.dumps(self.action, ensure_ascii=False, default=str) if self.action else ""),
-            ("Question", _held(self.question)),
-            ("Attempts", _listed(line.sentence() for line in self.attempts)),
-            ("Caused By", _listed(self.causes[1:])),
+            ("Where", held(" > ".join(self.lineage))),
+            ("To Be Done", held(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else ""),
+            ("Question", held(self.question)),
+            ("Attempts", listed(line.sentence() for line in self.attempts)),
+            ("Caused By", listed(self.causes[1:])),
             ("Traceback", self.traceback.rstrip()),
-            ("Waits For This", _listed(waiter.sentence() for waiter in self.waits_for)),
+            ("Waits For This", listed(waiter.sentence() for waiter in self.waits_for)),
             ("Retry", self.why_no_retry),
             ("Recovery Options", ", ".join(f"{each.label} ({each.id})" for each in self.options)),
             ("At The Deadline", self.at_deadline),
-            ("Analysed By", f"{self.analysis_by}, a model: check what it says" if self.analysis_by else ""),
+            ("Analysed By", f"{held(self.analysis_by)}, a model: check what it says" if self.analysis_by else ""),
         ]
         return [(name, text) for name, text in found if text]
 
@@ -134,15 +135,15 @@ class Report(BaseModel):
             ("Error Report", self.timestamp.strftime("%Y-%m-%d %H:%M:%S")),
             ("Error Type", self.error_type.upper()),
             ("Severity", self.severity.upper()),
-            ("Task", _held(self.task)),
-            ("Failed Operation", _held(self.failed_operation)),
-            ("Error Message", _held(self.error_message)),
-            ("Capability", _held(self.capability)),
-            ("Error Metadata", json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)),
+            ("Task", held(self.task)),
+            ("Failed Operation", held(self.failed_operation)),
+            ("Error Message", held(self.error_message)),
+            ("Capability", held(self.capability)),
+            ("Error Metadata", held(json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str))),
             ("Execution Stats", self.stats()),
             ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
-            *self.sections(),
-            ("Analysis", self.analysis or NO_ANALYSIS),
+            *((name, held(text) if name == "Traceback" else text) for name, text in self.sections()),
+            ("Analysis", held(self.analysis or NO_ANALYSIS)),
         ]
         return "\n".join(f"{name}: {text}" for name, text in rows if text)
 
@@ -158,27 +159,9 @@ class Report(BaseModel):
 
     def summary_lines(self) -> list[str]:
         return [
-            f"{'✅' if line.ok else '❌'} Step {line.number}: {_held(line.objective)}{'' if line.ok else ' - Failed'}"
+            f"{'✅' if line.ok else '❌'} Step {line.number}: {held(line.objective)}{'' if line.ok else ' - Failed'}"
             for line in self.summary
         ]
-
-
-def _fenced(text: str, kind: str = "") -> str:
-    """A block of code that nothing in it can end."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{kind}\n{text}\n{fence}"
-
-
-def _listed(lines: Iterable[str]) -> str:
-    """Several lines as a list below the section's name."""
-    return "".join(f"\n- {_held(line)}" for line in lines)
-
-
-def _held(text: str) -> str:
-    """Foreign words whose further lines cannot be taken for sections of ours."""
-    return "\n    ".join(text.splitlines())
 
 
 def build(state: RunState, opened: IncidentOpened) -> Report:

@@ -105,7 +105,7 @@ def traceback_lines(report: Report, looks: Looks) -> list[Spans]:
     """The traceback, for those who want it; nothing if there is none."""
     if not report.traceback:
         return []
-    return [(), _label("Traceback"), *(span(text, "ink-muted") for text in looks.block(report.traceback))]
+    return [(), _label("Traceback"), *(span(f"  {text}", "ink-muted") for text in looks.block(report.traceback))]
 
 
 def answer_lines(incident: Incident, looks: Looks) -> list[Spans]:

@@ -342,7 +342,7 @@ def test_a_traceback_is_shown_apart() -> None:
     story.park(story.begin(), BROKEN_TOOL, traceback="Traceback …\n  line 1")
     incident = story.state.open_incidents[0]
     found = words(traceback_lines(build(story.state, incident.opened), looks_at(story)))
-    assert found == ["", "Traceback:", "Traceback …", "  line 1"]
+    assert found == ["", "Traceback:", "  Traceback …", "    line 1"]
 
 
 # -- prompt ----------------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ async def test_the_analysis_joins_the_report_and_its_option_is_one_that_is_offer
         state = await bench.state(incident.opened.run_id)
     report = build(state, incident.opened)
     assert report.analysis == SAID
-    assert report.markdown().endswith(f"**Analysis:** {SAID}")
+    held = SAID.replace("\n", "\n    ")
+    assert report.markdown().endswith(f"**Analysis:** {held}")
     assert recommended(SAID, report) == "switch_model"
     assert recommended("Recommended: format_disk - now", report) == ""
     told = str(seen[0][1].content)
