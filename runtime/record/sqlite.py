@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -58,7 +57,6 @@ class SqliteJournal:
         self._tails = tails
         self._writer = writer
         self._clock = clock
-        self._marked = 0
         self._standing = Standing()
         self._glance = Glance(path)
 
@@ -111,7 +109,6 @@ class SqliteJournal:
         connections = [self._reader.connection]
         if self._writer is not None:
             await self._writer.close()
-            self.mark()
             connections.append(self._writer.connection)
         self._reader.closed = True
         self._glance.close()
@@ -299,17 +296,8 @@ class SqliteJournal:
             *(self.post(run_id, ev.RunFrozen(reason=sqlite_loss.WHY, by=by)) for run_id in ids),
             self.post(ev.WORKSPACE, ev.EventsLost(detail=lost)),
         )
-        sqlite_loss.mark(self.path, await self.position(), lower=True)
+        sqlite_loss.mark_again(self.path, await self.position())
         return ids
-
-    def mark(self) -> None:
-        """Keep how far this object has written, so that `look_for_loss` can tell. Cheap, and not synced. Only what is
-        on the disk counts: what a power cut may take with it can be done again, and is no loss that anybody must see.
-        """
-        if self._writer is not None and self._writer.synced > self._marked:
-            with suppress(OSError):  # a full disk: what was kept before is as true as it was
-                sqlite_loss.mark(self.path, self._writer.synced)
-                self._marked = self._writer.synced
 
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""

@@ -10,6 +10,7 @@ The log's index is never opened here: closing it would drop the locks that this 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from pathlib import Path
@@ -24,6 +25,8 @@ WHY: Final = (
 _HEAD: Final = 32
 _FRAME: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)
+_SLOTS: Final = 64
+_SLOT: Final = b"%020d\n"
 
 
 def lost(connection: sqlite3.Connection, path: Path) -> str:
@@ -31,8 +34,8 @@ def lost(connection: sqlite3.Connection, path: Path) -> str:
 
     For whoever opens it first after the last process died, before anything new is written.
     """
+    known = marked(path)  # before the position: another process may be writing, and both only rise
     (position,) = connection.execute(POSITION).fetchone()
-    known = marked(path)
     found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
     try:
         _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -92,16 +95,26 @@ def _mark(path: Path) -> Path:
 
 
 def marked(path: Path) -> int:
-    """How far the journal is known to have come."""
+    """How far the journal is known to have come. What is no number (cut short, damaged) does not count."""
     try:
-        return int(_mark(path).read_bytes())
-    except (OSError, ValueError):
+        slots = _mark(path).read_bytes().split(b"\n")
+    except OSError:
         return 0
+    return max((int(slot) for each in slots if (slot := each.strip(b"\0")).isdigit()), default=0)
 
 
-def mark(path: Path, position: int, *, lower: bool = False) -> None:
-    """Keep how far the journal has come; with `lower` also where it was further before. Not synced: after a power cut
-    an older mark is as good.
+def mark(path: Path, position: int) -> None:
+    """Keep that the journal has come to `position`. Not synced: what a power cut takes from the mark, it leaves in the
+    journal, which is synced.
     """
-    if position > marked(path) or lower:
-        _mark(path).write_bytes(b"%020d\n" % position)
+    descriptor = os.open(_mark(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.pwrite(descriptor, _SLOT % position, position % _SLOTS * len(_SLOT % 0))
+    finally:
+        os.close(descriptor)
+
+
+def mark_again(path: Path, position: int) -> None:
+    """Keep that the journal has come to `position` and no further, once the loss of the rest is known."""
+    _mark(path).write_bytes(b"")
+    mark(path, position)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sqlite3
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 
 import aiosqlite
 
+from runtime.record import sqlite_loss
 from runtime.record.journal import JournalError, Unrecordable
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
 from runtime.record.sqlite_hop import Hop
@@ -28,6 +30,8 @@ from runtime.record.sqlite_sql import COMMANDS, HEADS, INCIDENTS, RUNS, RUNS_OF_
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
+
+log = logging.getLogger(__name__)
 
 MAX_BATCH = 1024
 _REMEMBERED = 1024
@@ -54,8 +58,6 @@ class Writer:
         self.commits = 0
         self.operations = 0
         """Operations that wrote events, since this journal was opened."""
-        self.synced = 0
-        """The position up to which events are known to be on the disk; 0 before any of this object's are."""
         self._path = path
         self._clock = clock
         self._publish = publish
@@ -63,6 +65,7 @@ class Writer:
         self._arrived = asyncio.Event()
         self._closing = False
         self._full: bool | None = None
+        self._unmarked = False
         self._rows = _Rows()
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
@@ -157,8 +160,6 @@ class Writer:
             self._fail(taken, JournalError(f"the journal {self._path} was stopped: this may be written or not"))
             raise
         self.commits += 1
-        if any(op.sync for op in ops):
-            self.synced = self._rows.position
         self.operations += sum(op.counted for op, _ in taken)
         if self._die_after and self.operations >= self._die_after:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -191,7 +192,20 @@ class Writer:
             connection.executemany(sql, rows)
         connection.execute("COMMIT")
         self._rows.keep(batch)
+        if full and batch.written:
+            self._mark(batch.pos)
         return results, batch.written
+
+    def _mark(self, position: int) -> None:
+        """Keep how far the journal has come (see `sqlite_loss`). What was written stands also where this fails."""
+        try:
+            sqlite_loss.mark(self._path, position)
+        except OSError as exc:
+            if not self._unmarked:
+                log.error("a loss of the journal's end might not be noticed: its mark cannot be written: %s", exc)  # noqa: TRY400
+            self._unmarked = True
+        else:
+            self._unmarked = False
 
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
         cause = exc if isinstance(exc, JournalError) else None
@@ -217,10 +231,6 @@ class _Rows:
         self._loaded = 0
         self._known: dict[str, RunRow] = {}
         self._pos = self._rid = 0
-
-    @property
-    def position(self) -> int:
-        return self._pos
 
     def forget(self) -> None:
         self._version = None

@@ -25,8 +25,6 @@ from runtime.work.watchdog import Watchdog
 log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
-MARK_S = 1.0
-"""How often, in seconds, it is kept how far the journal has come."""
 LEAVE_S = 15.0
 """How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
 loop is blocked by a tool, or a module that it loads never ends.
@@ -138,13 +136,12 @@ class Host:
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
             self._supervisor = Supervisor(journal, self._conditions)
-            watchdog, marking = Watchdog(), asyncio.create_task(_mark(journal))
+            watchdog = Watchdog()
             self._ready.set()
             try:
                 await self._supervisor.serve()
             finally:
                 watchdog.stop()
-                marking.cancel()
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:
@@ -162,10 +159,3 @@ async def _look_for_loss(journal: SqliteJournal) -> None:
         frozen = await journal.stand_still(missing)
         told = "the journal has lost its newest events: %s. Everything is frozen until somebody has looked: %s"
         log.error(told, missing, ", ".join(frozen) or "no run was under way")
-
-
-async def _mark(journal: SqliteJournal) -> None:
-    """Keep how far the journal has come, as long as it is written."""
-    while True:
-        await asyncio.sleep(MARK_S)
-        journal.mark()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -31,7 +32,6 @@ async def crashed(tmp_path: Path) -> Path:
         for number in range(6):
             run_id = f"r{number}"
             await journal.create(ev.RunCreated(run_id=run_id, ref="x:y"), Summary(id=run_id, ref="x:y"))
-        journal.mark()
         for path in live.iterdir():
             if not path.name.endswith("-shm"):
                 shutil.copy(path, dead / path.name)
@@ -127,14 +127,43 @@ async def test_the_runtime_says_so_and_so_does_what_happened_meanwhile(
     assert told[0].startswith("the journal has lost its newest events (it ends at event ")
 
 
-def test_a_mark_only_rises_unless_it_is_told_to_fall(tmp_path: Path) -> None:
+async def test_the_mark_is_there_before_the_caller_hears_that_it_is_written(tmp_path: Path) -> None:
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        for number in range(70):  # more than the mark has slots
+            await journal.create(ev.RunCreated(run_id=f"r{number}", ref="x:y"), Summary(id=f"r{number}", ref="x:y"))
+            assert sqlite_loss.marked(journal.path) == await journal.position()
+
+
+async def test_several_writers_hide_nothing_from_one_another(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    async with await SqliteJournal.open(path) as one, await SqliteJournal.open(path) as other:
+        made = (
+            journal.create(ev.RunCreated(run_id=f"{name}{number}", ref="x:y"), Summary(id=f"{name}{number}", ref="x:y"))
+            for number in range(40)
+            for name, journal in (("a", one), ("b", other))
+        )
+        await asyncio.gather(*made)
+        assert sqlite_loss.marked(path) == await one.position()
+
+
+async def test_a_mark_that_cannot_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "journal.db-mark").mkdir()
+    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+        for name in ("one", "two"):
+            assert await journal.create(ev.RunCreated(run_id=name, ref="x:y"), Summary(id=name, ref="x:y"))
+    assert caplog.text.count("its mark cannot be written") == 1
+
+
+def test_the_highest_number_of_a_mark_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     assert sqlite_loss.marked(path) == 0
-    for position, expected in ((7, 7), (3, 7), (9, 9)):
+    for position, expected in ((7, 7), (3, 7), (9, 9), (9 + 64, 73)):
         sqlite_loss.mark(path, position)
         assert sqlite_loss.marked(path) == expected
-    sqlite_loss.mark(path, 2, lower=True)
+    sqlite_loss.mark_again(path, 2)
     assert sqlite_loss.marked(path) == 2
+    path.with_name("journal.db-mark").write_bytes(b"%020d\n" % 37)
+    assert sqlite_loss.marked(path) == 37, "as earlier versions wrote it"
     path.with_name("journal.db-mark").write_text("no number")
     assert sqlite_loss.marked(path) == 0
     with closing(sqlite3.connect(":memory:")) as none:

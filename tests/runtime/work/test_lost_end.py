@@ -166,12 +166,9 @@ async def test_what_a_power_cut_may_take_is_no_loss(tmp_path: Path) -> None:
         await begin(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        journal.mark()
         known = sqlite_loss.marked(journal.path)
         assert known == await journal.position()
         await journal.append(lease, [ev.Warned(text="not synced")])
-        journal.mark()
         assert sqlite_loss.marked(journal.path) == known < await journal.position()
         await journal.append(lease, [ev.RunParked(reason="stop")])
-        journal.mark()
         assert sqlite_loss.marked(journal.path) == await journal.position()
