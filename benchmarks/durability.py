@@ -70,7 +70,7 @@ async def _resume(root: Path) -> list[Ratio]:
     return [Ratio(f"taking up a run with {STEPS} steps / reading its events", median(ratios), 2.5, note)]
 
 
-async def _park(journal: SqliteJournal, number: int) -> None:
+async def park(journal: SqliteJournal, number: int) -> None:
     created = ev.RunCreated(run_id=f"r{number}", ref="/bench.py:swarm", title="bench.py:swarm", input="go")
     fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
     opened = ev.IncidentOpened(incident_id=f"i{number}", fault=fault, message="it failed", task="go", safe="abort")
@@ -85,7 +85,7 @@ async def _park(journal: SqliteJournal, number: int) -> None:
 async def _opening(path: Path) -> list[Ratio]:
     async with await SqliteJournal.open(path) as journal:
         for start in range(0, PARKED, 500):
-            await asyncio.gather(*(_park(journal, number) for number in range(start, start + 500)))
+            await asyncio.gather(*(park(journal, number) for number in range(start, start + 500)))
     looks, inboxes, bares = [], [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()

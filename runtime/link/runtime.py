@@ -35,9 +35,6 @@ from runtime.work.host import JOURNAL, Host
 
 log = logging.getLogger(__name__)
 
-ALIVE_S = 0.5
-"""How often the driving thread is looked after: one that dies sets nothing."""
-
 
 class Runtime:
     """Drives a workspace's runs and serves its consoles.
@@ -109,13 +106,18 @@ class Runtime:
         Raises:
             HostError: the driving thread ended with an error.
         """
-        while not self._stopping.is_set():
-            if self._driving and not self._host.alive:
-                log.error("the driving thread has ended")
-                await asyncio.to_thread(self._host.stop)  # raises what ended it
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), ALIVE_S)
+        loop, died = asyncio.get_running_loop(), asyncio.Event()
+        if self._driving:
+            self._host.on_end(lambda: loop.call_soon_threadsafe(died.set))
+        either = [asyncio.create_task(event.wait()) for event in (self._stopping, died)]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in either:
+                task.cancel()
+        if not self._stopping.is_set():
+            log.error("the driving thread has ended")
+            await asyncio.to_thread(self._host.stop)  # raises what ended it
 
     async def drain(self) -> None:
         """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once somebody

@@ -35,7 +35,7 @@ SWEPT = (5_000, 20, 20)
 """How rarely a process that does nothing but serve looks for garbage: nearly all of what a step makes goes away by
 itself, and with Python's own (700, 10, 10) the looking takes a part of each step that grows with what is held.
 """
-LOOK_S = 1.0
+LOOK_S = 3.0
 """How often, in seconds, it is looked whether another program is installed."""
 
 

@@ -218,6 +218,10 @@ class Journal(Protocol):
         """Ids of runs that `claim` would give to somebody."""
         ...
 
+    async def next_wake(self) -> datetime | None:
+        """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
+        ...
+
     async def rouse(self, now: datetime) -> list[str]:
         """Let the wait of every run end that began in what is now the future; the ids of those runs.
 

@@ -4,7 +4,7 @@
         ...
 
 Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads; a third only looks
-whether the workspace's stream has anything new (`sqlite_glance`). The file is in WAL mode, so
+whether anything is new (`sqlite_glance`). The file is in WAL mode, so
 any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
 `lock` is for, not the database. A journal object belongs to the loop in which it was opened; another thread opens its
 own.
@@ -41,7 +41,8 @@ from runtime.record.sqlite_reader import Reader
 from runtime.record.sqlite_rows import encode, summarised
 from runtime.record.sqlite_schema import connect, prepare, touch, translated
 from runtime.record.sqlite_sql import roused
-from runtime.record.sqlite_tail import POLL_S, Tails
+from runtime.record.sqlite_tail import Tails
+from runtime.record.sqlite_watch import POLL_S
 from runtime.record.sqlite_writer import Clock, Writer
 from runtime.record.standing import Standing
 from runtime.record.state import Summary
@@ -50,15 +51,15 @@ from runtime.record.state import Summary
 class SqliteJournal:
     """A journal in a file. See `runtime.record.journal.Journal` for what each method promises."""
 
-    def __init__(self, path: Path, reader: Reader, tails: Tails, writer: Writer | None, clock: Clock) -> None:
+    def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
         self.path = path
         self._reader = reader
-        self._tails = tails
-        self._writer = writer
+        self._writer: Writer | None = None
         self._clock = clock
         self._standing = Standing()
         self._glance = Glance(path)
+        self._tails = Tails(path, reader.after, self._glance.position, self._writing, poll_s)
 
     @classmethod
     async def open(
@@ -67,7 +68,7 @@ class SqliteJournal:
         """Open the journal, making the file and bringing its schema up to date unless `readonly`.
 
         `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a
-        tail looks for other processes' writes.
+        tail looks for other processes' writes while something happens (see `sqlite_watch`).
 
         Raises:
             JournalError: the file cannot be opened, is no journal, or is a newer program's.
@@ -91,9 +92,10 @@ class SqliteJournal:
                 unguard(first)
                 raise
         guard(reading)
-        reader = Reader(reading, path)
-        tails = Tails(first, reader.after, poll_s)
-        return cls(path, reader, tails, None if readonly else Writer(first, hop, path, clock, tails.publish), clock)
+        journal = cls(path, Reader(reading, path), poll_s, clock)
+        if not readonly:
+            journal._writer = Writer(first, hop, path, clock, journal._tails.publish)
+        return journal
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,7 +107,7 @@ class SqliteJournal:
 
     async def close(self) -> None:
         """Write what is queued, end the tails, and let go of the file. May be called twice."""
-        await self._tails.close()
+        self._tails.close()
         connections = [self._reader.connection]
         if self._writer is not None:
             await self._writer.close()
@@ -156,6 +158,9 @@ class SqliteJournal:
 
     async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
         return await self._reader.runnable(now.timestamp(), limit)
+
+    async def next_wake(self) -> datetime | None:
+        return await self._reader.next_wake()
 
     async def rouse(self, now: datetime) -> list[str]:
         return await self._write().alone(lambda connection: roused(connection, now.timestamp()))
@@ -314,6 +319,9 @@ class SqliteJournal:
         """
         before = self._clock() - older_than if older_than is not None else None
         return await sqlite_doctor.prune(self._write(), before=before, max_bytes=max_bytes)
+
+    def _writing(self) -> bool:
+        return self._writer is not None and self._writer.writing
 
     def _write(self) -> Writer:
         if self._writer is None:

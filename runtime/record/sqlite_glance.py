@@ -1,4 +1,4 @@
-"""How far the workspace's stream has come, told at once.
+"""How far the workspace's stream and the whole journal have come, told at once.
 
 Every attempt of a step asks whether a breaker or a freeze is new there, and hardly ever is anything. To ask the
 reader's thread costs a hop there and back; to look at one row here costs a few microseconds, and readers wait for
@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
+
+from runtime.record.sqlite_sql import POSITION
 
 _LAST = "SELECT last_seq FROM run WHERE rid = 1"
 
@@ -25,18 +27,25 @@ class Glance:
 
     def seq(self) -> int | None:
         """The `seq` of the workspace's last event; None where that cannot be told now: the reader says why."""
-        if self._seen is not None:
-            return self._seen
+        if self._seen is None:
+            self._seen = self._number(_LAST)
+            if self._seen is not None:
+                asyncio.get_running_loop().call_soon(self._forget)
+        return self._seen
+
+    def position(self) -> int | None:
+        """The position of the journal's last event; None where that cannot be told now."""
+        return self._number(POSITION)
+
+    def _number(self, sql: str) -> int | None:
         try:
             if self._connection is None:
                 uri = f"{self._path.as_uri()}?mode=ro"
                 self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
-            ((found,),) = self._connection.execute(_LAST).fetchall()
+            ((found,),) = self._connection.execute(sql).fetchall()
         except (sqlite3.Error, ValueError):
             return None
-        self._seen = int(found)
-        asyncio.get_running_loop().call_soon(self._forget)
-        return self._seen
+        return int(found)
 
     def _forget(self) -> None:
         self._seen = None

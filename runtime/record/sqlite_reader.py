@@ -202,6 +202,10 @@ class Reader:
     async def runnable(self, now: float, limit: int) -> list[str]:
         return [row[0] for row in await self.rows(_RUNNABLE, (now, limit))]
 
+    async def next_wake(self) -> datetime | None:
+        rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
+        return _instant(rows[0][0])
+
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))
         return rows[0][0] if rows else None

@@ -1,4 +1,4 @@
-"""Tails of the SQLite journal: pushed within the process, polled for what other processes write.
+"""Tails of the SQLite journal: pushed by this journal object's own commits, read from the file for what others write.
 
 What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else looks
 into the file. So each event comes exactly once and in order, whoever wrote it.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-
-import aiosqlite
+from pathlib import Path
 
 from runtime.record import events as ev
 from runtime.record.sqlite_batch import Written
+from runtime.record.sqlite_watch import POLL_S, Watch
 
-POLL_S = 0.03
 CHUNK = 1000
 _MAX_PUSHED = 4096
 """Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
@@ -77,14 +76,19 @@ class Subscription:
 
 
 class Tails:
-    """All tails of one journal object. The `data_version` of `watched` changes only by others' commits."""
+    """All tails of one journal object. For `position` and `writing` see `Watch`."""
 
-    def __init__(self, watched: aiosqlite.Connection, fetch: Fetch, poll_s: float = POLL_S) -> None:
-        self._watched = watched
+    def __init__(
+        self,
+        path: Path,
+        fetch: Fetch,
+        position: Callable[[], int | None],
+        writing: Callable[[], bool],
+        poll_s: float = POLL_S,
+    ) -> None:
         self._fetch = fetch
-        self._poll_s = poll_s
         self._subscriptions: set[Subscription] = set()
-        self._poller: asyncio.Task[None] | None = None
+        self._watch = Watch(path, position, writing, self.stir, poll_s)
         self._closed = False
 
     def publish(self, written: Sequence[Written]) -> None:
@@ -96,6 +100,7 @@ class Tails:
                 subscription.offer(written)
             elif subscription.run_id in by_run:
                 subscription.offer(by_run[subscription.run_id])
+        self._watch.wrote(written)
 
     def stir(self) -> None:
         """Let every tail look into the file now."""
@@ -105,8 +110,7 @@ class Tails:
     async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.Record]]:
         subscription = Subscription(run_id, after, kinds)
         self._subscriptions.add(subscription)
-        if self._poller is None and not self._closed:
-            self._poller = asyncio.create_task(self._poll(), name="journal tail poll")
+        self._pace()
         try:
             while not self._closed:
                 subscription.ready.clear()
@@ -117,18 +121,21 @@ class Tails:
                     await subscription.ready.wait()
         finally:
             self._subscriptions.discard(subscription)
-            if not self._subscriptions and self._poller is not None:
-                self._poller.cancel()
-                self._poller = None
+            self._pace()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End every tail."""
         self._closed = True
+        self._watch.stop()
         self.stir()
-        if self._poller is not None:
-            poller, self._poller = self._poller, None
-            poller.cancel()
-            await asyncio.gather(poller, return_exceptions=True)
+
+    def _pace(self) -> None:
+        """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
+        if self._closed or not self._subscriptions:
+            self._watch.stop()
+            return
+        self._watch.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
+        self._watch.start()
 
     async def _look(self, subscription: Subscription) -> list[ev.Record]:
         subscription.look = False
@@ -138,18 +145,3 @@ class Tails:
         if found:
             subscription.cursor = found[-1].pos
         return [written.event for written in found if subscription.wants(written.event)]
-
-    async def _poll(self) -> None:
-        """Ask cheaply, and only while somebody tails, whether another process (or another journal object) wrote."""
-        last: int | None = None
-        while True:
-            try:
-                rows = await self._watched.execute_fetchall("PRAGMA data_version")
-            except (aiosqlite.Error, ValueError):
-                self.stir()  # what is wrong with the file shows where the tails read it
-            else:
-                version = int(next(iter(rows))[0])
-                if version != last:
-                    last = version
-                    self.stir()
-            await asyncio.sleep(self._poll_s)

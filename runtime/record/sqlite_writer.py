@@ -55,6 +55,8 @@ class Writer:
     ) -> None:
         self.connection = connection
         self._hop = hop
+        self.writing = False
+        """Whether a transaction is under way, or committed and not published yet."""
         self.commits = 0
         self.operations = 0
         """Operations that wrote events, since this journal was opened."""
@@ -98,11 +100,13 @@ class Writer:
             while True:
                 await self._arrived.wait()
                 self._arrived.clear()
+                self.writing = True
                 while self._queue:
                     if isinstance(self._queue[0][0], Op):
                         await self._batch(self._take())
                     else:
                         await self._alone()
+                self.writing = False
                 if self._closing:
                     return
         finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -105,6 +106,17 @@ class Host:
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             with suppress(RuntimeError):  # it has ended at this very moment
                 self._loop.call_soon_threadsafe(self._supervisor.stop)
+
+    def on_end(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when the driving thread ends, from a thread that waits for it; at once if it has ended."""
+
+        def wait(thread: threading.Thread) -> None:
+            thread.join()
+            with suppress(RuntimeError):  # nobody is there any more: the loop to be told is closed
+                tell()
+
+        if self._thread is not None:
+            threading.Thread(target=wait, args=(self._thread,), name="orbiter-driving-end", daemon=True).start()
 
     @property
     def driving(self) -> list[str]:

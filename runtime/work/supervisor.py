@@ -1,7 +1,8 @@
 """The supervisor: finds runs that can go on and sees to it that somebody drives them.
 
-The reconciler is one query and one submit, by a hint or `PERIOD_S` after the last: an enqueue may happen too often,
-never too rarely; `claim` is the only gate (facts/engine, section 5).
+The reconciler is one query and one submit: an enqueue may happen too often, never too rarely; `claim` is the only gate
+(facts/engine, section 5). It runs by a hint, when the journal has news (`runtime.work.wakeup`), when a wait ends, and
+after a pause: `PERIOD_S` while a run is driven here, `IDLE_S` in a runtime at rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from runtime.judgement.notices import NoticeRules
@@ -26,6 +28,7 @@ from runtime.work.drive import LEASE_S, Stopping, Unclaimed, drive
 from runtime.work.engine import Drive, Engine, LocalEngine, Outcome
 from runtime.work.notifier import Notifier
 from runtime.work.owner import owner_name
+from runtime.work.wakeup import Wakeup
 
 log = logging.getLogger("runtime.supervisor")
 
@@ -34,7 +37,11 @@ GAP_S = 5.0
 computer may sleep before that counts as a break in which nobody was alive.
 """
 PERIOD_S = 0.25
-"""How often, in seconds, the journal is asked for runs that can go on, without a hint."""
+"""How often, in seconds, the journal is asked for runs that can go on, without a hint, while a run is driven."""
+IDLE_PERIODS = 8
+"""So many periods later it is asked where nothing is driven: what brings a run whose hint was lost, or whose lease ran
+out.
+"""
 TRIES = 3
 """How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
 _LONGEST = 30.0
@@ -146,6 +153,8 @@ class Supervisor:
         given = self._conditions
         again_s = self._lease_s / 3
         async with asyncio.TaskGroup() as group:
+            wakeup = partial(Wakeup, self._journal, self.hint)
+            group.create_task(_kept_up(wakeup, "runs are found by looking for them only", again_s))
             if given.analysis != "off":
                 group.create_task(_kept_up(self._analyst, "incidents are not analysed now", again_s))
             if self._notifier().speaks:
@@ -170,9 +179,9 @@ class Supervisor:
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():
             self._hint.clear()
-            await self._reconcile()
+            pause = await self._reconcile()
             try:
-                async with asyncio.timeout(self._period_s):
+                async with asyncio.timeout(pause):
                     await self._hint.wait()
             except TimeoutError:
                 continue
@@ -224,7 +233,8 @@ class Supervisor:
             elif isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _reconcile(self) -> None:
+    async def _reconcile(self) -> float:
+        """Have driven what is runnable; after how many seconds to look again, if no hint comes before."""
         try:
             await self._notice_gaps()
             ticks = time.monotonic()
@@ -232,18 +242,29 @@ class Supervisor:
             # What is held up must not hide what is not.
             found = await self._journal.runnable(self._clock(), 100 + len(held))
             taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
+            wake_at = None if found or self._busy else await self._journal.next_wake()
         except JournalError as exc:
             if (
                 str(exc) != self._trouble
             ):  # it is asked for four times a second, and the log is to keep what came before
                 log.exception("the journal cannot be used")
             self._trouble = str(exc)
-            return
+            return self._period_s
         self._trouble = ""
         if all(taken):
             self._crowded.clear()
         else:
             self._crowded.set()
+        if found or self._busy:
+            return self._period_s
+        idle_s = IDLE_PERIODS * self._period_s
+        until = (wake_at - self._clock()).total_seconds() if wake_at is not None else idle_s
+        return min(idle_s, max(self._period_s, until))
+
+    @property
+    def _busy(self) -> bool:
+        """Whether something here may change without a word in the journal."""
+        return bool(self._engine.driving or self._held_up)
 
     async def _carry_on(self, run_id: str) -> Outcome:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease

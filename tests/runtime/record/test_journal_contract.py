@@ -626,3 +626,15 @@ async def test_a_caller_that_gave_up_breaks_nothing(journal: Journal) -> None:
     events = await journal.read("r1")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert {str(n) for n in range(1, 30, 2)} <= set(texts(events))
+
+
+async def test_the_next_instant_that_a_run_waits_for(journal: Journal) -> None:
+    assert await journal.next_wake() is None
+    wakes = [ev.utc_now() + timedelta(seconds=seconds) for seconds in (300, 60, 600)]
+    for number, wake_at in enumerate((*wakes, None)):
+        lease = await started(journal, f"r{number}")
+        await journal.append(lease, [ev.RunParked(reason="waiting", wake_at=wake_at)])
+    found = await journal.next_wake()
+    assert found is not None
+    assert abs(found - wakes[1]) < timedelta(milliseconds=1)
+    assert await journal.claim("r1", "me", 10.0) is None  # it is not due, and stands

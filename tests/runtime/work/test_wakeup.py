@@ -1,0 +1,82 @@
+"""What makes a supervisor look for runs: the journal itself, whoever writes it; and by itself, if a word is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.retry import RetryPolicy
+from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
+from runtime.work.conditions import Conditions
+from runtime.work.supervisor import Supervisor
+from tests.runtime.record.journal_samples import elsewhere
+from tests.runtime.work.bench import Bench
+
+NEVER_S = 3600.0
+ANSWER = """
+from runtime.work.desk import Desk
+from runtime.record import events as ev
+from pathlib import Path
+(found,) = await journal.incidents()
+await Desk(journal, Path("/")).answer(found.opened.incident_id, "grant", {}, by=ev.Actor(name="other", channel="cli"))
+"""
+
+
+@asynccontextmanager
+async def driving(bench: Bench, period_s: float) -> AsyncIterator[Supervisor]:
+    given = Conditions(workspace=str(bench.root), policy=RetryPolicy(max_attempts=1), grace_s=0.0, drain_s=0.2)
+    supervisor = Supervisor(bench.journal, given, period_s=period_s)
+    serving = asyncio.create_task(supervisor.serve())
+    try:
+        yield supervisor
+    finally:
+        supervisor.stop()
+        await serving
+
+
+async def _answered_by_another_process(bench: Bench) -> None:
+    opener = f"__import__('runtime.record.sqlite').record.sqlite.SqliteJournal.open({str(bench.journal.path)!r})"
+    process = elsewhere(opener, ANSWER)
+    _, errors = await asyncio.to_thread(process.communicate)
+    assert (process.returncode, errors) == (0, "")
+
+
+async def test_an_answer_of_another_process_is_taken_up_though_no_look_is_due(bench: Bench) -> None:
+    async with driving(bench, NEVER_S) as supervisor:
+        run = await bench.start("saver")
+        await bench.until(run, lambda state: state.phase == "waiting")
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+        await _answered_by_another_process(bench)
+        assert (await bench.ended(run)).phase == "completed"
+    assert len(bench.effects) == 1
+
+
+class Deaf(SqliteJournal):
+    """Its notifications are lost: whoever waits for news of all runs hears nothing."""
+
+    def tail(
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
+    ) -> AsyncIterator[list[ev.Record]]:
+        return super().tail("no such run" if run_id is None else run_id, after, kinds=kinds)
+
+
+@pytest.fixture
+async def deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
+    async with await Deaf.open(tmp_path / "journal.db") as journal:
+        yield Bench(tmp_path, journal)
+
+
+async def test_an_answer_whose_notification_is_lost_is_found_by_looking(deaf: Bench) -> None:
+    async with driving(deaf, 0.02):
+        run = await deaf.start("saver")
+        await deaf.until(run, lambda state: state.phase == "waiting")
+        await _answered_by_another_process(deaf)
+        assert (await deaf.ended(run)).phase == "completed"
+    assert len(deaf.effects) == 1
