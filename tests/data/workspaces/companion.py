@@ -1,0 +1,1 @@
+QUESTION = "go on without me?"
