@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,8 +21,9 @@ log = logging.getLogger(__name__)
 class Commands:
     """The verbs of one runtime."""
 
-    def __init__(self, journal: Journal, verbs: Mapping[str, Verb]) -> None:
+    def __init__(self, journal: Journal, verbs: Mapping[str, Verb], displaced: Callable[[], str] = str) -> None:
         self._journal = journal
+        self._displaced = displaced
         self._verbs = verbs
         self._working: dict[str, asyncio.Task[Reply]] = {}
 
@@ -38,6 +39,8 @@ class Commands:
             args = verb.args.model_validate(command.args)
         except ValidationError as exc:
             return _no(command, "bad_input", _first(command.verb, exc))
+        if verb.acts and command.verb != "stop" and (displaced := self._displaced()):
+            return _no(command, "journal", f"not carried out: {displaced}. The runtime ends; what it recorded is kept")
         if not verb.acts:
             return await self._do(command, verb, args, by)
         return await self._once(command, verb, args, by)

@@ -88,7 +88,8 @@ class Embedded:
 
     async def _adopt(self, role: Role, sock: socket.socket) -> None:
         if self._loop is None or self._runtime is None or self._thread is None or self._loop.is_closed():
-            raise Unreachable("the runtime in this console has ended: open the console again", gone=True)
+            why = f" ({self._failed})" if self._failed is not None else ""
+            raise Unreachable(f"the runtime in this console has ended{why}: open the console again", gone=True)
         with sock:  # the runtime has its own: who dials may give up, and close this one, at any moment
             adopting = self._runtime.adopt(sock.dup(), role)
         await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(adopting, self._loop)))

@@ -184,6 +184,8 @@ class Runtime:
         }
 
     def _held_up(self) -> str:
+        if displaced := self._host.displaced:
+            return f"{displaced}: nothing new begins, and the runtime ends"
         found = self._host.held_up
         if not found:
             return ""
@@ -215,6 +217,7 @@ class Runtime:
             keys=provider_keys(),
             streams=self._streams,
             held_up=self._held_up,
+            displaced=self._journal.displaced,
         )
         await self._server.start()
         if self._listening:

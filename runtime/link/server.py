@@ -50,6 +50,7 @@ class LinkServer:
         keys: Sequence[str] = (),
         streams: Streams | None = None,
         held_up: Callable[[], str] = str,
+        displaced: Callable[[], str] = str,
         window: int = WINDOW,
         capacity: int = CAPACITY,
     ) -> None:
@@ -59,7 +60,7 @@ class LinkServer:
         self.verbs = dict(verbs)
         self.held_up = held_up
         """Runs that cannot be carried on now, in words: what every pong says."""
-        self._commands = Commands(journal, self.verbs)
+        self._commands = Commands(journal, self.verbs, displaced)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else Streams()
         """Where whoever drives runs puts pieces of streamed replies, from any thread."""

@@ -29,6 +29,10 @@ class JournalError(OrbiterError):
     """The journal cannot do what was asked: disk full, read-only, corrupt, newer than this program."""
 
 
+class Displaced(JournalError):
+    """The journal's file is not at its path any more: nothing new may begin in it."""
+
+
 class Ambiguous(JournalError):
     """What was named by a beginning of its id could be several."""
 

@@ -59,6 +59,21 @@ class Lock:
         self.holder = holder
         self._descriptor = descriptor
 
+    @property
+    def displaced(self) -> bool:
+        """Whether its file is not at its path any more: another process may take a lock there."""
+        return not _is_at(self._descriptor, self.path)
+
+    def take_again(self) -> None:
+        """Take the lock anew at its path, where its file was removed or replaced; the directory is made if need be, but
+        none above it. Raises as `acquire`.
+        """
+        if not self.path.parent.parent.is_dir():
+            raise JournalError(f"cannot make the lock {self.path}: {self.path.parent.parent} is not there")
+        again = acquire(self.path.parent, program=self.holder.program)
+        os.close(self._descriptor)
+        self._descriptor, again._descriptor = again._descriptor, -1
+
     def release(self) -> None:
         """Let go. May be called twice."""
         if self._descriptor >= 0:
@@ -84,15 +99,25 @@ def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
     """
     path = Path(state_dir) / NAME
     mine = Holder(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"), program)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        raise JournalError(
-            f"cannot make the lock {path}: {exc.strerror or exc}; choose another place with --state"
-        ) from exc
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise JournalError(
+                f"cannot make the lock {path}: {exc.strerror or exc}; choose another place with --state"
+            ) from exc
+        if _hold(descriptor, path, mine):
+            return Lock(path, descriptor, mine)
+        os.close(descriptor)  # its file was removed before we had it: the next one is at the path
+
+
+def _hold(descriptor: int, path: Path, mine: Holder) -> bool:
+    """Take the lock, and write who has it. False where the file that was opened is not at its path any more."""
     try:
         _take(descriptor, path)
+        if not _is_at(descriptor, path):
+            return False
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(asdict(mine)).encode(), 0)
     except OSError as exc:
@@ -101,7 +126,7 @@ def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
     except BaseException:
         os.close(descriptor)
         raise
-    return Lock(path, descriptor, mine)
+    return True
 
 
 def holder(state_dir: str | Path) -> Holder | None:
@@ -121,6 +146,15 @@ def holder(state_dir: str | Path) -> Holder | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # the path cannot be looked at, which says nothing of the file
 
 
 def _take(descriptor: int, path: Path) -> None:

@@ -24,6 +24,7 @@ from runtime.record import events as ev
 from runtime.record import sqlite_doctor, sqlite_loss
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
 from runtime.record.sqlite_exit import guard, unguard
+from runtime.record.sqlite_files import JournalFiles
 from runtime.record.sqlite_glance import Glance
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import (
@@ -53,6 +54,7 @@ class SqliteJournal:
 
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
+        self._files: JournalFiles | None = None
         self.path = path
         self._reader = reader
         self._writer: Writer | None = None
@@ -87,14 +89,16 @@ class SqliteJournal:
             try:
                 await prepare(first, path, readonly=readonly)
                 reading = first if readonly else await connect(path, readonly=True)
+                files = None if readonly else JournalFiles(path)
             except BaseException:
                 await first.close()
                 unguard(first)
                 raise
         guard(reading)
         journal = cls(path, Reader(reading, path), poll_s, clock)
-        if not readonly:
-            journal._writer = Writer(first, hop, path, clock, journal._tails.publish)
+        if files is not None:
+            journal._files = files
+            journal._writer = Writer(first, hop, path, clock, publish=journal._tails.publish, displaced=files.displaced)
         return journal
 
     async def __aenter__(self) -> Self:
@@ -111,6 +115,8 @@ class SqliteJournal:
         connections = [self._reader.connection]
         if self._writer is not None:
             await self._writer.close()
+            if self._files is not None and self._files.harmed_by_closing:
+                await self._writer.leave_open()
             connections.append(self._writer.connection)
         self._reader.closed = True
         self._glance.close()
@@ -303,6 +309,17 @@ class SqliteJournal:
         )
         sqlite_loss.mark_again(self.path, await self.position())
         return ids
+
+    def displaced(self) -> str:
+        """What became of the journal's files, in words, where they are not at their path any more; else empty."""
+        return self._files.displaced() if self._files is not None else ""
+
+    async def rescue(self, target: Path) -> None:
+        """Write a copy of what this object has open, also where the file itself is gone. Raises `JournalError`, also
+        where `target` exists.
+        """
+        await self._write().alone(lambda connection: sqlite_doctor.rescue(connection, target))
+        sqlite_loss.mark_again(target, await self.position())
 
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""

@@ -90,6 +90,16 @@ async def backup(path: Path, target: Path) -> None:
         raise JournalError(f"cannot back up to {target}: {exc.strerror or exc}") from exc
 
 
+def rescue(connection: sqlite3.Connection, target: Path) -> None:
+    """Copy what `connection` has open to `target`, page by page. In the connection's thread."""
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    copy = sqlite3.connect(target)
+    try:
+        connection.backup(copy)
+    finally:
+        copy.close()
+
+
 async def _copy(path: Path, target: Path) -> None:
     with translated(f"cannot copy to {target}", path):
         connection = await connect(path, readonly=True)

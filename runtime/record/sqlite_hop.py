@@ -8,6 +8,7 @@ makes a connection whose ``commit`` first carries out what it was given. Both in
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -42,6 +43,10 @@ class Hop:
         await self._connection.commit()
         return results[0]
 
+    async def leave_open(self) -> None:
+        """Let the connection stay open, whoever closes it, until the process ends."""
+        await self.carry_out(lambda connection: setattr(connection, "left", True))
+
     def take(self) -> Callable[[sqlite3.Connection], None] | None:
         work, self._work = self._work, None
         return work
@@ -49,6 +54,13 @@ class Hop:
 
 class _Connection(sqlite3.Connection):
     hop: Hop | None = None
+    left = False
+
+    def close(self) -> None:
+        if self.left:  # held by a thread that never ends: also at the interpreter's end nothing closes it
+            threading.Thread(target=_hold, args=(self,), name="journal left open", daemon=True).start()
+        else:
+            super().close()
 
     def commit(self) -> None:
         work = self.hop.take() if self.hop is not None else None
@@ -60,3 +72,8 @@ class _Connection(sqlite3.Connection):
         finally:
             if self.in_transaction:  # it failed between BEGIN and COMMIT
                 self.execute("ROLLBACK")
+
+
+def _hold(connection: sqlite3.Connection) -> None:
+    threading.Event().wait()
+    connection.close()

@@ -24,6 +24,8 @@ class Op(ABC):
     """Whether its transaction must be on disk before it is answered."""
     counted = False
     """Whether it writes events, for the test hook that dies after so many."""
+    begins = False
+    """Whether something begins with it: refused where the journal's file is not at its path any more."""
 
     def run_ids(self) -> Sequence[str]:
         return ()
@@ -45,6 +47,7 @@ class Create(Op):
     summary: str
     sync = True
     counted = True
+    begins = True
 
     def run_ids(self) -> Sequence[str]:
         return (self.run_id,)
@@ -64,6 +67,7 @@ class Claim(Op):
     run_id: str
     owner: str
     ttl_s: float
+    begins = True
 
     def run_ids(self) -> Sequence[str]:
         return (self.run_id,)
@@ -144,7 +148,7 @@ class Append(Leased):
         for draft in self.drafts:
             if draft.event.durable:
                 self.sync = True
-                break
+                self.begins = self.begins or isinstance(draft.event, ev.StepStarted)
 
     def incident_ids(self) -> Sequence[str]:
         return [draft.event.incident_id for draft in self.drafts if type(draft.event) in OF_INCIDENTS]  # type: ignore[attr-defined]
@@ -172,6 +176,7 @@ class Answer(Op):
     grant: Draft | None = None
     sync = True
     counted = True
+    begins = True
 
     @property
     def event(self) -> ev.IncidentAnswered:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from runtime.record import sqlite_loss
-from runtime.record.journal import JournalError, Unrecordable
+from runtime.record.journal import Displaced, JournalError, Unrecordable
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import Op
@@ -51,7 +51,9 @@ class Writer:
         hop: Hop,
         path: Path,
         clock: Clock,
+        *,
         publish: Callable[[Sequence[Written]], None],
+        displaced: Callable[[], str],
     ) -> None:
         self.connection = connection
         self._hop = hop
@@ -63,6 +65,7 @@ class Writer:
         self._path = path
         self._clock = clock
         self._publish = publish
+        self._displaced = displaced
         self._queue: deque[tuple[Op | Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
@@ -88,6 +91,10 @@ class Writer:
         self._queue.append((work, future))
         self._arrived.set()
         return future
+
+    async def leave_open(self) -> None:
+        """Let closing the connection not close it, until the process ends."""
+        await self._hop.leave_open()
 
     async def close(self) -> None:
         """Write what is queued, then stop."""
@@ -187,8 +194,11 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         batch = self._rows.load(connection, ops, self._clock().timestamp())
         results: list[Any] = []
+        displaced = self._displaced() if any(op.begins for op in ops) else ""
         for op in ops:
             try:
+                if op.begins and displaced:
+                    raise Displaced(f"nothing new begins: {displaced}")
                 results.append(op.apply(batch))
             except JournalError as exc:  # this one fails alone: it has changed nothing
                 results.append(exc)

@@ -37,10 +37,17 @@ class Stopping(asyncio.Event):
     """Set when runs are to be let go of.
 
     `whole`: not only what must not be begun twice comes to its end first, but every step under way. For a stop that
-    nobody waits for; a person who does takes it back.
+    nobody waits for; a person who does takes it back. `at_once`: no step is waited for, for another process works here.
     """
 
     whole = False
+    at_once = False
+
+    def patience_s(self, conditions: Conditions) -> float:
+        """How long, in seconds, the steps that are waited for may take."""
+        if self.at_once:
+            return 0.0
+        return conditions.change_s if self.whole else conditions.drain_s
 
 
 class CancelledItself(ExecutionError):
@@ -213,7 +220,7 @@ async def _stop(life: Life, stopping: Stopping) -> None:
     if under_way := _under_way(life, whole=stopping.whole):
         log.info("run %s: waits for the end of %s", life.state.id, under_way)
     try:
-        async with asyncio.timeout(life.conditions.change_s if stopping.whole else life.conditions.drain_s):
+        async with asyncio.timeout(stopping.patience_s(life.conditions)):
             await life.drained(lambda: stopping.whole)
     except TimeoutError:
         log.warning("run %s: cuts off %s", life.state.id, _under_way(life, whole=stopping.whole))

@@ -13,19 +13,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from orbiter.errors import OrbiterError
 from runtime.record import lock
-from runtime.record.journal import JournalError
+from runtime.record.journal import Displaced, JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.work.conditions import Conditions
 from runtime.work.owner import has_died
+from runtime.work.rescue import explain, leave_note, rescue
 from runtime.work.supervisor import HeldUp, Supervisor
 from runtime.work.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
+LOOK_S = 0.5
+"""How often, in seconds, it is looked whether lock and journal are still at their paths."""
 LEAVE_S = 15.0
 """How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
 loop is blocked by a tool, or a module that it loads never ends.
@@ -54,6 +58,7 @@ class Host:
         self._supervisor: Supervisor | None = None
         self._ready = threading.Event()
         self._failed: BaseException | None = None
+        self._displaced = ""
 
     def start(self) -> None:
         """Take the lock and begin to drive. Returns once it does.
@@ -88,6 +93,7 @@ class Host:
 
         Raises:
             HostError: the driving thread had ended with an error.
+            Displaced: the state directory was removed, moved or replaced.
         """
         if self._thread is None:
             return
@@ -98,6 +104,8 @@ class Host:
             log.error("the driving thread is blocked and does not end: it is left behind")
             return
         self._thread = None
+        if isinstance(self._failed, Displaced):
+            raise self._failed
         if self._failed is not None:
             raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
 
@@ -129,31 +137,77 @@ class Host:
         return self._supervisor.held_up if self._supervisor is not None else []
 
     @property
+    def displaced(self) -> str:
+        """Why the runtime is about to end, where its state directory was removed, moved or replaced; else empty. From
+        any thread.
+        """
+        return self._displaced
+
+    @property
     def alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     def _work(self, held: lock.Lock) -> None:
         try:
             with held:
-                asyncio.run(self._drive())
+                asyncio.run(self._drive(held))
         except BaseException as exc:
             self._failed = exc
         finally:
             self._ready.set()
 
-    async def _drive(self) -> None:
+    async def _drive(self, held: lock.Lock) -> None:
         async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
             await _look_for_loss(journal)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
             self._supervisor = Supervisor(journal, self._conditions)
-            watchdog = Watchdog()
+            watchdog, looking = Watchdog(), asyncio.create_task(self._look(journal, held, self._supervisor))
             self._ready.set()
             try:
                 await self._supervisor.serve()
             finally:
                 watchdog.stop()
+                looking.cancel()
+            if displaced := self._displaced or journal.displaced():
+                await self._rescue(journal, displaced)
+
+    async def _look(self, journal: SqliteJournal, held: lock.Lock, supervisor: Supervisor) -> None:
+        """End the driving where another process could work at the same paths."""
+        unlocked = ""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._displaced = journal.displaced()
+            if held.displaced:
+                try:
+                    held.take_again()
+                    log.warning("the lock %s was removed while it was held: it is taken again", held.path)
+                except lock.Locked as exc:
+                    self._displaced = self._displaced or f"the lock {held.path} was removed while it was held"
+                    self._displaced += f", and {exc.holder} works there now"
+                    supervisor.stop(at_once=True)
+                except JournalError as exc:
+                    if str(exc) != unlocked:
+                        log.error("a second runtime would not be kept out: %s", exc)  # noqa: TRY400
+                    unlocked = str(exc)
+            if self._displaced:
+                log.error("%s: nothing new begins, and the runtime ends", self._displaced)
+                supervisor.stop()
+                return
+
+    async def _rescue(self, journal: SqliteJournal, displaced: str) -> NoReturn:
+        """Keep what the journal has, where its files are not those of the state directory any more.
+
+        Raises:
+            Displaced: always; it says what happened and what to do.
+        """
+        if not journal.displaced():
+            raise Displaced(f"{displaced}: this runtime ends; its journal is whole, and its runs stay as they are")
+        kept = await rescue(journal, self._state_dir)
+        text = explain(displaced, self._state_dir, kept)
+        leave_note(kept, text)
+        raise Displaced(text)
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:

@@ -16,7 +16,7 @@ import stat
 import struct
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -42,12 +42,15 @@ class Sockets:
 
     directory: Path
     by_role: dict[Role, socket.socket]
+    files: dict[Role, os.stat_result] = field(default_factory=dict)
 
     def close(self) -> None:
         for role, sock in self.by_role.items():
             sock.close()
-            with suppress(FileNotFoundError):
-                path_of(self.directory, role).unlink()
+            path = path_of(self.directory, role)
+            with suppress(FileNotFoundError, NotADirectoryError, KeyError):
+                if os.path.samestat(path.lstat(), self.files[role]):  # else it is another runtime's by now
+                    path.unlink()
         with suppress(OSError):  # something else is in it
             self.directory.rmdir()
 
@@ -165,6 +168,7 @@ def _bind(directory: Path) -> Sockets:
     try:
         for role in ROLES:
             sockets.by_role[role] = _bind_one(path_of(directory, role))
+            sockets.files[role] = path_of(directory, role).lstat()
     except BaseException:
         sockets.close()
         raise

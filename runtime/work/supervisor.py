@@ -191,9 +191,10 @@ class Supervisor:
         """Something may have become runnable."""
         self._hint.set()
 
-    def stop(self, *, whole: bool = False) -> None:
+    def stop(self, *, whole: bool = False, at_once: bool = False) -> None:
         """Let go of everything; see `Stopping`. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`."""
         self._stopping.whole = whole
+        self._stopping.at_once = self._stopping.at_once or at_once
         self._stopping.set()
         self._hint.set()
 

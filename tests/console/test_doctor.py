@@ -226,6 +226,16 @@ def test_a_state_directory_is_looked_at_before_and_after_it_is_made(place: Works
     assert found(state.state_directory, place)["state"].state == "fail"
 
 
+def test_what_was_kept_of_a_state_directory_that_was_taken_away_is_told(place: Workspace) -> None:
+    kept = place.state.with_name(".orbiter.rescued-20261122-101500")
+    kept.mkdir()
+    assert "rescued" not in found(state.state_directory, place)
+    (kept / "journal.db").touch()
+    told = found(state.state_directory, place)["rescued"]
+    assert told.state == "warn"
+    assert f"orbiter-console --state {kept} runs" in told.advice
+
+
 def test_a_state_directory_that_cannot_be_written_fails(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.state.mkdir(mode=0o700)
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as for everybody but root

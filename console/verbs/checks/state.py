@@ -19,6 +19,7 @@ from runtime.record.journal import JournalError, NewerJournal
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.sqlite_schema import SCHEMA_VERSION
 from runtime.work import daemon, sockets
+from runtime.work.rescue import rescued
 from screens.text import clean_line
 
 _MIB: Final = 1024 * 1024
@@ -34,8 +35,9 @@ _DISTANT: Final = frozenset(
 
 
 def state_directory(world: World) -> Iterator[Finding]:
-    """Whether it is ours, and can be written."""
+    """Whether it is ours, and can be written; and what was kept of one that was taken away."""
     state = world.place.state
+    yield from _rescued(state)
     if not state.exists():
         above = _existing(state)
         good = os.access(above, os.W_OK | os.X_OK)
@@ -129,6 +131,14 @@ def journal(world: World) -> Iterator[Finding]:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:
         yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
+
+
+def _rescued(state: Path) -> Iterator[Finding]:
+    """What runtimes kept whose state directory was taken away while they worked."""
+    for kept in rescued(state):
+        told = f"{kept} holds what a runtime had recorded whose state directory was removed, moved or replaced"
+        advice = f"orbiter-console --state {kept} runs shows it; move it away or remove it when it is not needed"
+        yield Finding("rescued", "warn", told, advice)
 
 
 def _instead(exc: JournalError, free: int) -> str:
