@@ -25,7 +25,7 @@ async def preview(
     if not opened.action.get("permission"):
         raise BadCommand(f"incident {opened.incident_id} asks for no permission")
     grant = await desk.proposed(opened.run_id, opened, params, by=by)
-    found = await lookback_of(journal, grant, root=str(desk.workspace))
+    found = await lookback_of(journal, grant, root=str(desk.workspace), verbs=desk.verbs)
     until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
     what = f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb
     actions = [*found.past[-_SHOWN:], *found.pending[-_SHOWN:]]

@@ -10,7 +10,9 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.judgement.permissions import Need, PermissionSyntaxError, covers, needs_of
+from runtime.judgement.canonical import PermissionSyntaxError
+from runtime.judgement.patterns import STANDARD, Verbs
+from runtime.judgement.permissions import Need, covers, needs_of
 from runtime.record.events import GrantAdded
 from runtime.record.state import Node, RunState
 
@@ -41,10 +43,10 @@ class Lookback(BaseModel):
         return f"would have matched {past} and {len(self.pending)} pending"
 
 
-def actions_of(state: RunState, *, root: str) -> Iterator[Action]:
+def actions_of(state: RunState, *, root: str, verbs: Verbs = STANDARD) -> Iterator[Action]:
     """The actions of a run that needed permissions, in the order in which they began."""
     for node in state.nodes.values():
-        for agent, need in _needs(state, node, root):
+        for agent, need in _needs(state, node, root, verbs):
             yield Action(
                 run_id=state.id,
                 node_id=node.id,
@@ -56,13 +58,13 @@ def actions_of(state: RunState, *, root: str) -> Iterator[Action]:
             )
 
 
-def look_back(grant: GrantAdded, states: Iterable[RunState], *, root: str) -> Lookback:
+def look_back(grant: GrantAdded, states: Iterable[RunState], *, root: str, verbs: Verbs = STANDARD) -> Lookback:
     """The actions in `states` that `grant` covers. Its date does not matter: it says what the words mean."""
     found = [
         action
         for state in states
-        for action in actions_of(state, root=root)
-        if covers(grant, _read(action.need), agent=action.agent, run_id=state.id, ref=state.ref)
+        for action in actions_of(state, root=root, verbs=verbs)
+        if covers(grant, _read(action.need), agent=action.agent, run_id=state.id, ref=state.ref, verbs=verbs)
     ]
     found.sort(key=lambda action: action.at.timestamp() if action.at is not None else 0.0)
     return Lookback(
@@ -71,11 +73,11 @@ def look_back(grant: GrantAdded, states: Iterable[RunState], *, root: str) -> Lo
     )
 
 
-def _needs(state: RunState, node: Node, root: str) -> Iterator[tuple[str, Need]]:
+def _needs(state: RunState, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
     if node.is_step and node.permissions:
         arguments = (node.effective or {}).get("arguments") or node.requested.get("arguments") or {}
         try:
-            yield from ((node.agent, need) for need in needs_of(node.permissions, arguments, root=root))
+            yield from ((node.agent, need) for need in needs_of(node.permissions, arguments, root=root, verbs=verbs))
         except PermissionSyntaxError:
             # The call left out what the permission names: what was asked about stands in its incident, if one was.
             yield from _asked(state, node)

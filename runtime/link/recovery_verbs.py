@@ -83,7 +83,7 @@ def recovery_verbs(
         if not opened.action.get("permission"):
             raise CommandError("bad_input", f"incident {opened.incident_id} asks for no permission")
         grant = await desk.proposed(run_id, opened, args.params, by=asked.by)
-        found = await lookback_of(journal, grant, root=str(workspace))
+        found = await lookback_of(journal, grant, root=str(workspace), verbs=desk.verbs)
         return {
             "grant": grant.model_dump(
                 mode="json", include={"subject", "verb", "pattern", "lifetime", "scope", "until"}

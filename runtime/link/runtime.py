@@ -194,7 +194,12 @@ class Runtime:
 
     async def _serve(self) -> None:
         self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
-        desk = Desk(self._journal, Path(self._conditions.workspace), program=self._conditions.program)
+        desk = Desk(
+            self._journal,
+            Path(self._conditions.workspace),
+            program=self._conditions.program,
+            verbs=self._conditions.permissions.verbs,
+        )
         verbs = {
             **desk_verbs(desk, self._host.hint),
             **run_verbs(Controls(self._journal), self._host.hint),

@@ -13,7 +13,10 @@ from typing import Any, Literal
 
 from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
-from runtime.judgement.permissions import Need, PermissionSyntaxError, canonical_pattern, covers, matches
+from runtime.judgement import commands
+from runtime.judgement.canonical import PermissionSyntaxError, canonical_pattern
+from runtime.judgement.patterns import Kind, Verbs
+from runtime.judgement.permissions import Need, covers, matches
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
@@ -21,6 +24,7 @@ from runtime.work import loader
 from runtime.work.answer_params import BadCommand, checked, until
 from runtime.work.begin import begin
 from runtime.work.budgets import checked_budget
+from runtime.work.configuration import load
 from runtime.work.life import new_id
 
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
@@ -40,15 +44,28 @@ Lifetime = Literal["run", "swarm", "always"]
 class Desk:
     """Commands of operators on one workspace."""
 
-    def __init__(self, journal: Journal, workspace: Path, *, program: str = "") -> None:
+    def __init__(self, journal: Journal, workspace: Path, *, program: str = "", verbs: Verbs | None = None) -> None:
+        """`verbs`: the classes of verbs that the drives go by; None: those of the workspace's files."""
         self._journal = journal
         self._workspace = workspace
         self._program = program
+        self._verbs = verbs
 
     @property
     def workspace(self) -> Path:
         """Where relative paths begin."""
         return self._workspace
+
+    @property
+    def verbs(self) -> Verbs:
+        """The class of each permission's verb.
+
+        Raises:
+            BadConfiguration: the workspace's files cannot be read.
+        """
+        if self._verbs is None:
+            self._verbs = load(self._workspace).permissions.verbs
+        return self._verbs
 
     async def start(
         self,
@@ -142,7 +159,8 @@ class Desk:
                 summary = await self._journal.summary(found.run_id)
                 refs[found.run_id] = summary.ref if summary is not None else ""
             verb, _, target = need.partition(":")
-            if not covers(grant, Need(verb, target), agent=agent, run_id=found.run_id, ref=refs[found.run_id]):
+            need_of = Need(verb, target)
+            if not covers(grant, need_of, agent=agent, run_id=found.run_id, ref=refs[found.run_id], verbs=self.verbs):
                 continue
             await self._journal.answer(
                 ev.IncidentAnswered(
@@ -247,11 +265,16 @@ class Desk:
         if subject not in ("*", agent):
             raise BadCommand(f"a grant for {subject!r} does not cover {agent!r}, who asks: nothing granted")
         try:
-            pattern = canonical_pattern(verb, str(params.get("pattern") or target), root=str(self._workspace))
+            words = str(params.get("pattern") or target)
+            pattern = canonical_pattern(verb, words, root=str(self._workspace), verbs=self.verbs)
         except PermissionSyntaxError as exc:
             raise BadCommand(str(exc)) from exc
-        if not matches(pattern, target):
-            raise BadCommand(f"the pattern {pattern!r} does not cover {target!r}, which is asked for: nothing granted")
+        kind = self.verbs.kind(verb)
+        if not matches(pattern, target, kind):
+            why = commands.uncovered(pattern, target) if kind is Kind.COMMAND else ""
+            raise BadCommand(
+                f"the pattern {pattern!r} does not cover {target!r}, which is asked for{why}: nothing granted"
+            )
         return ev.GrantAdded(
             grant_id=f"g-{new_id()}",
             subject=subject,

@@ -50,7 +50,9 @@ async def stopped_by(c: Carried, changes: Mapping[str, Any]) -> Stopped | None:
     if not declared:
         return None
     arguments = c.tool_arguments(changes)
-    needs = needs_of(declared, arguments, root=c.life.conditions.workspace, defaults=_defaults(c))
+    conditions = c.life.conditions
+    verbs = conditions.permissions.verbs
+    needs = needs_of(declared, arguments, root=conditions.workspace, defaults=_defaults(c), verbs=verbs)
     return await uncovered(c.life, c.node_id, c.step.agent, needs)
 
 
@@ -85,13 +87,15 @@ def as_used(c: Carried, changes: Mapping[str, Any]) -> dict[str, Any] | None:
     if not declared:
         return None
     arguments = dict(c.tool_arguments(changes))
-    made = canonical_arguments(declared, arguments, root=c.life.conditions.workspace, defaults=_defaults(c))
+    conditions = c.life.conditions
+    verbs = conditions.permissions.verbs
+    made = canonical_arguments(declared, arguments, root=conditions.workspace, defaults=_defaults(c), verbs=verbs)
     return made if made != arguments else None
 
 
-async def refused(c: Carried, need: Need) -> Given:
-    """Tell the model that what it wants is denied by configuration, as the result of its call."""
-    said = f"Denied by the configuration: {need} is not permitted"
+async def refused(c: Carried, need: Need, why: str = "") -> Given:
+    """Tell the model, as the result of its call, that what it wants is denied: by configuration, or as `why` says."""
+    said = why or f"Denied by the configuration: {need} is not permitted"
     fault = Classification(
         origin=Origin.TOOL,
         cause=Cause.POLICY_DENIED,
@@ -131,8 +135,9 @@ def _defaults(c: Carried) -> dict[str, Any]:
 
 
 def _covering(life: Life, grants: Iterable[ev.GrantAdded], need: Need, agent: str) -> ev.GrantAdded | None:
+    verbs = life.conditions.permissions.verbs
     for grant in grants:
-        if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref):
+        if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref, verbs=verbs):
             return grant
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 from orbiter import errors
 from orbiter.errors import OrbiterError
 from runtime.judgement.breaker import open_fault
+from runtime.judgement.permissions import Need, ObjectTooLargeError
 from runtime.record import events as ev
 from runtime.record.taxonomy import Cause
 from runtime.work import gate, judging
@@ -39,6 +40,8 @@ async def permitted(c: Carried, changes: dict[str, Any]) -> Given | Trouble | No
     """The permission gate (`runtime.work.gate`). What configuration denies goes back to the model, unasked."""
     try:
         stopped = await gate.stopped_by(c, changes)
+    except ObjectTooLargeError as exc:
+        return await gate.refused(c, Need(exc.verb), f"Denied: {exc}")
     except OrbiterError as exc:
         return trouble(c, config_fault(exc), exc, changes)
     if stopped is None:

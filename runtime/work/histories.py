@@ -11,6 +11,7 @@ from runtime.judgement.audit import AuditEntry, entries
 from runtime.judgement.digest import Digest, digest, last_look
 from runtime.judgement.ledger import Ledger
 from runtime.judgement.lookback import Lookback, look_back
+from runtime.judgement.patterns import STANDARD, Verbs
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.record.state import fold
@@ -101,9 +102,10 @@ async def looked(journal: Journal, by: ev.Actor) -> None:
     await journal.post(ev.WORKSPACE, ev.OperatorLooked(by=by))
 
 
-async def lookback_of(journal: Journal, grant: ev.GrantAdded, *, root: str) -> Lookback:
+async def lookback_of(journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD) -> Lookback:
     """The past and pending actions that a grant's words cover."""
     if grant.lifetime == "run":
-        return look_back(grant, [fold(await journal.read(grant.scope))], root=root)
+        return look_back(grant, [fold(await journal.read(grant.scope))], root=root, verbs=verbs)
     wanted = [each for each in await journal.runs(_EVERY) if grant.lifetime == "always" or each.ref == grant.scope]
-    return look_back(grant, [fold(await journal.read(each.id)) for each in reversed(wanted)], root=root)
+    states = [fold(await journal.read(each.id)) for each in reversed(wanted)]
+    return look_back(grant, states, root=root, verbs=verbs)

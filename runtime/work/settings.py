@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.judgement.budget import Budget
 from runtime.judgement.config import ErrorHandlingConfig, ProviderErrorSettings
+from runtime.judgement.patterns import Kind
 from runtime.judgement.prices import Price
 from runtime.judgement.rules import Rule
 from runtime.record.taxonomy import Severity
@@ -40,13 +41,14 @@ class RuntimeSettings(BaseModel):
 
 
 class PermissionSettings(BaseModel):
-    """See `runtime.judgement.permission_policy`."""
+    """See `runtime.judgement.permission_policy`. `verbs`: the class of a verb's objects, where it is not known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     default: Literal["allow", "ask", "deny"] = "ask"
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    verbs: dict[str, Kind] = Field(default_factory=dict)
 
 
 class NoticeSettings(BaseModel):

@@ -331,6 +331,30 @@ def command(line: str) -> str:
 
 script("zoo/commander", [Reply(calls=[Call("command", {"line": each}) for each in ("ls", "rm -r x", "ls")]), "done"])
 commander = agent("commander", "", command)
+
+
+@tool(permissions=("shell:{lines}",))
+def execute(lines: list[str]) -> str:
+    """Run lines of shell."""
+    effect(f"execute {len(lines)}: {lines[0][:80]!r}")
+    return "done"
+
+
+@script("zoo/executer")
+def executer_says(messages: Any, tools: Any) -> Any:
+    """Executes each line that it is told; ``N*LINE`` is a list of N lines that differ."""
+    said = next(message.content for message in messages if message.role == "user")
+    if sum(message.role == "assistant" for message in messages):
+        return "done"
+    calls = []
+    for line in said.split("\x1f"):
+        count, times, text = line.partition("*")
+        many = [f"{text} {n}" for n in range(int(count))] if times and count.isdigit() else [line]
+        calls.append(Call("execute", {"lines": many}))
+    return Reply(calls=calls)
+
+
+executer = agent("executer", "", execute)
 script(
     "zoo/savers",
     [Reply(calls=[Call("save", {"path": each, "text": "x"}) for each in ("data/a", "data/b", "c")]), "saved"],

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.judgement.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.patterns import Kind
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.permissions import (
     Need,
-    PermissionSyntaxError,
-    canonical,
     canonical_arguments,
-    canonical_pattern,
     covers,
     matches,
     needs_of,
@@ -107,8 +106,8 @@ def test_a_brace_that_names_no_argument_is_no_object_of_its_own(declared: str) -
 )
 def test_a_star_does_not_follow_a_path_upwards_for_a_verb_that_nobody_canonicalises(target: str) -> None:
     for pattern in ("data/**", "data/*", "/data/**", "data/*/**", "data\\**"):
-        assert not matches(pattern, target)
-    assert matches(target, target)
+        assert not matches(pattern, target, Kind.COMMAND)
+    assert matches(target, target, Kind.COMMAND)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +115,8 @@ def test_a_star_does_not_follow_a_path_upwards_for_a_verb_that_nobody_canonicali
     ["git status; rm -r x", "git log | sh", "git x && y", "git $(id)", "git `id`", "git a\nrm b", "git > x", "git (x)"],
 )
 def test_a_star_in_a_command_ends_where_another_one_begins(command: str) -> None:
-    assert not matches("git *", command)
-    assert matches("git *", "git status -s")
+    assert not matches("git *", command, Kind.COMMAND)
+    assert matches("git *", "git status -s", Kind.COMMAND)
 
 
 def test_stars_between_slashes_stand_for_any_number_of_folders() -> None:
@@ -129,7 +128,7 @@ def test_stars_between_slashes_stand_for_any_number_of_folders() -> None:
         "/srvx/.env": False,
         "/.env": False,
     }.items():
-        assert matches("/srv/**/.env", path) is expected, path
+        assert matches("/srv/**/.env", path, Kind.PATH) is expected, path
 
 
 # -- addresses ------------------------------------------------------------
@@ -181,7 +180,7 @@ def test_no_prefix_before_a_foreign_host_makes_it_the_granted_one(prefix: str) -
         found = canonical("net", url, root="/")
     except PermissionSyntaxError:
         return
-    if matches("good.example:443", found):
+    if matches("good.example:443", found, Kind.URL):
         assert urlsplit(url).hostname == "good.example"
     used = canonical_arguments(["net:{u}"], {"u": url}, root="/")["u"]
     assert (urlsplit(used).hostname or "").strip("[]") == found.rpartition(":")[0].strip("[]")
@@ -245,5 +244,5 @@ def test_a_granted_folder_is_all_that_is_granted(pattern: list[str], path: list[
         (need,) = needs_of(["fs.write:{p}"], {"p": "/".join(path)}, root="/srv")
     except PermissionSyntaxError:
         return
-    if matches(canonical_words, need.object):
+    if matches(canonical_words, need.object, Kind.PATH):
         assert f"{need.object}/".startswith("/srv/data/")

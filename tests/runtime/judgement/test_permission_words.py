@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from runtime.judgement.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.patterns import Kind
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.permissions import (
     Need,
-    PermissionSyntaxError,
-    canonical,
     canonical_arguments,
-    canonical_pattern,
     matches,
     needs_of,
 )
@@ -45,7 +44,7 @@ def test_no_path_leads_out_of_a_granted_folder(tree: Path, path: str) -> None:
     (need,) = needs_of(["fs.write:{path}"], {"path": f"in/{path}"}, root=str(tree))
     real = os.path.realpath(tree / "in" / path)
     assert need.object == real
-    assert matches(f"{tree}/in/**", need.object) == real.startswith(f"{tree}/in/")
+    assert matches(f"{tree}/in/**", need.object, Kind.PATH) == real.startswith(f"{tree}/in/")
     used = canonical_arguments(["fs.write:{path}"], {"path": f"in/{path}", "n": 1}, root=str(tree))
     assert used == {"path": real, "n": 1}
     # Canonical is as canonical does: checked again, it is the same.
@@ -60,7 +59,7 @@ def test_a_pattern_that_goes_through_a_link_is_no_wider_than_where_it_leads(
     assume("*" not in pattern)
     literal = canonical_pattern("fs.write", f"in/{pattern}", root=str(tree))
     real = os.path.realpath(tree / "in" / path)
-    assert matches(literal, real) == (real == os.path.realpath(tree / "in" / pattern))
+    assert matches(literal, real, Kind.PATH) == (real == os.path.realpath(tree / "in" / pattern))
 
 
 def test_a_pattern_may_not_climb_out_after_a_star(tmp_path: Path) -> None:
@@ -76,7 +75,7 @@ def test_a_pattern_may_not_climb_out_after_a_star(tmp_path: Path) -> None:
 def test_letters_that_look_alike_are_not_alike(name: str) -> None:
     for other in (unicodedata.normalize("NFKC", name), name.swapcase(), f"{name}\u200b"):
         if other != name and "*" not in name:
-            assert not matches(f"/data/{name}", f"/data/{other}")
+            assert not matches(f"/data/{name}", f"/data/{other}", Kind.PATH)
 
 
 hosts = st.from_regex(r"[a-z][a-z0-9-]{0,8}(\.[a-z][a-z0-9]{0,5}){0,3}", fullmatch=True)
@@ -90,7 +89,7 @@ def test_a_host_is_matched_with_its_port_and_nothing_else(
     (need,) = needs_of(["net:{url}"], {"url": url}, root=os.sep)
     known = port or {"https": 443, "http": 80}[scheme]
     assert need.object == f"{asked}:{known}"
-    assert matches(f"{granted}:443", need.object) == (granted == asked and known == 443)
+    assert matches(f"{granted}:443", need.object, Kind.URL) == (granted == asked and known == 443)
     used = canonical_arguments(["net:{url}"], {"url": url}, root=os.sep)
     assert needs_of(["net:{url}"], used, root=os.sep) == (need,)
 

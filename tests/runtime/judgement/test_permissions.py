@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.permissions import Need, PermissionSyntaxError, canonical, covers, matches, needs_of
+from runtime.judgement.canonical import PermissionSyntaxError, canonical
+from runtime.judgement.patterns import Kind
+from runtime.judgement.permissions import Need, covers, matches, needs_of
 from runtime.record.events import GrantAdded
 
 
@@ -45,19 +47,19 @@ def covered(given_: GrantAdded, need: Need, agent: str = "writer") -> bool:
     ],
 )
 def test_patterns_are_literal_but_for_stars(pattern: str, target: str, expected: bool) -> None:
-    assert matches(pattern, target) is expected
+    assert matches(pattern, target, Kind.URL if "example" in pattern else Kind.PATH) is expected
 
 
 @given(st.text(alphabet="ab/.*-é\u202e\n", max_size=12), st.text(alphabet="ab/.é\u202e\n", max_size=12))
 def test_a_pattern_without_stars_matches_only_itself(pattern: str, target: str) -> None:
     if "*" not in pattern:
-        assert matches(pattern, target) == (pattern == target)
+        assert matches(pattern, target, Kind.PATH) == (pattern == target)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_a_folder_pattern_never_reaches_outside_its_folder(inside: str, other: str) -> None:
-    assert not matches("/data/**", f"/{other}") or f"/{other}".startswith("/data/")
-    assert matches("/data/**", f"/data/{inside}") == ("\0" not in inside)
+    assert not matches("/data/**", f"/{other}", Kind.PATH) or f"/{other}".startswith("/data/")
+    assert matches("/data/**", f"/data/{inside}", Kind.PATH) == ("\0" not in inside)
 
 
 def test_what_is_matched_is_where_the_path_really_leads(tmp_path: Path) -> None:
@@ -92,7 +94,9 @@ def test_hosts_are_compared_as_parsed() -> None:
         assert covered(allowed, need) is expected, text
 
 
-@pytest.mark.parametrize("url", ["https://", "http://[::1", "https://host:99999/"])
+@pytest.mark.parametrize(
+    "url", ["https://", "http://[::1", "https://host:99999/", "https://host:0/", "host:0", "http://[::1]:00/"]
+)
 def test_a_url_without_a_host_is_refused_not_guessed(url: str) -> None:
     with pytest.raises(PermissionSyntaxError):
         canonical("net", url, root=os.sep)

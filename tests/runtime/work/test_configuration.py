@@ -52,6 +52,8 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
         error_recovery_timeout = 30
         [permissions]
         deny = ["shell"]
+        [permissions.verbs]
+        ticket = "name"
         [analysis]
         model = "off"
         [runtime]
@@ -70,6 +72,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
     assert (made.enable_error_routing, made.deadline_s, made.analysis) == (False, 30, "off")
     assert (made.stall_s, made.handoff_rounds, made.fallbacks) == (5, 0, ("openai:gpt-5-mini",))
     assert made.permissions.rules[0].verb == "shell"
+    assert made.permissions.verbs.kind("ticket") == "name"
     assert made.prices.models["acme:tiny"].output == 2
     assert [rule.id for rule in made.errors.rules] == ["ours"]
 
@@ -103,6 +106,8 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
         ),
         ("[[rules]]\nid='a'\ncause='not_found'\ntext='('\n", 4, "not a regular expression"),
         ("[permissions]\ndeny = ['1!']\n", 2, "is no rule"),
+        ("[permissions]\ndeny = []\n[permissions.verbs]\nticket = 'file'\n", 4, "'file' is unknown"),
+        ("[permissions.verbs]\nfs = 'name'\n", 2, "the class of 'fs' is fixed: it is path"),
         ("[budgets]\nmax_total_cost_usd = -1\n", 2, "budgets.max_total_cost_usd"),
         ("[runtime]\nenv_file = 'nowhere.env'\n", 2, "cannot read env_file"),
         ("[errors]\nmax_retry_delay = 0.1\n", 2, "max_retry_delay (0.1) is below base_retry_delay (1)"),

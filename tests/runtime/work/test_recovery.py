@@ -601,6 +601,55 @@ async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Ben
     assert made.pattern == "**"
 
 
+async def test_a_standing_grant_of_a_command_covers_no_second_one(bench: Bench) -> None:
+    told = ["./build.sh one", "./build.sh two", "./build.sh two; rm -rf ~", "./build.sh $(id)", "./build.sh x\nrm y"]
+    async with bench.driving():
+        run = await bench.start("executer", "\x1f".join(told))
+        first = (await bench.incidents(run, 5))[0]
+        assert first.opened.action["permission"] == "shell:./build.sh one"
+        await bench.answer(first, "grant", **{"for": "always", "pattern": "./build.sh *"})
+        state = await bench.until(run, lambda s: len(s.open_incidents) == 3)
+    assert sorted(bench.effects) == ["execute 1: './build.sh one'", "execute 1: './build.sh two'"]
+    assert [each.opened.action["permission"][6:] for each in state.open_incidents] == told[2:]
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern", "said"),
+    [
+        ("git log; rm x", "git **", "a pattern with a star covers one simple command"),
+        ("$TOOL x", "", "which command it runs is known only when it is expanded: say once"),
+        ("git log 'x", "git **", "a quote is not closed"),
+    ],
+)
+async def test_a_grant_that_cannot_cover_a_command_is_refused_with_the_reason(
+    bench: Bench, command: str, pattern: str, said: str
+) -> None:
+    async with bench.driving():
+        incident = await only(bench, await bench.start("executer", command))
+        with pytest.raises(BadCommand, match=said):
+            await bench.desk.answer(
+                incident.opened.incident_id,
+                "grant",
+                {"for": "run", "pattern": pattern} if pattern else {"for": "run"},
+                by=ME,
+            )
+        assert not await bench.journal.grants()
+        await bench.answer(incident, "grant")
+        await bench.ended(incident.run_id)
+    assert len(bench.effects) == 1
+
+
+async def test_a_call_that_names_too_much_is_denied_and_the_model_is_told_why(bench: Bench) -> None:
+    long = "x" * 20_000
+    async with bench.driving(permissions=policy(bench, default="allow", deny=["shell:git * -m * *"])):
+        state = await bench.ended(await bench.start("executer", f"ls\x1f{long}\x1f2000*ls"))
+    assert bench.effects == ["execute 1: 'ls'"]
+    assert not state.incidents
+    said = [str(node.result["error"]) for node in state.nodes.values() if node.name == "execute" and node.fault]
+    assert sum("an object of 20,0" in each for each in said) == 1
+    assert sum("more than 1,000 objects: make several calls" in each for each in said) == 1
+
+
 async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("saver")
