@@ -186,6 +186,8 @@ class Runtime:
     def _held_up(self) -> str:
         if displaced := self._host.displaced:
             return f"{displaced}: nothing new begins, and the runtime ends"
+        if held_back := self._host.held_back:
+            return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
         found = self._host.held_up
         if not found:
             return ""

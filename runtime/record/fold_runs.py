@@ -33,6 +33,7 @@ def run_started(s: RunState, e: ev.RunStarted) -> bool:
     if s.phase != "frozen":  # a freeze that came between claim and start holds
         s.phase = "running"
     s.epoch, s.parked, s.wake_at = e.epoch, None, None
+    s.owners[e.epoch] = e.owner
     s.lives += 1
     s.busy.clear()
     return True
@@ -42,6 +43,7 @@ def run_parked(s: RunState, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
     s.parked, s.wake_at = e, e.wake_at
+    s.let_go.setdefault(s.epoch, "the runtime let go of the run")
     s.busy.clear()
     if s.phase != "frozen":
         s.phase = "queued" if e.reason == "stop" else "waiting"
@@ -99,6 +101,7 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
     if e.node_id not in s.nodes:
         return False
     dropped = rewind.dropped_by(s, e.node_id)
+    s.let_go.setdefault(s.epoch, "the run was turned back")
     kept = [ancestor for ancestor in s.lineage(e.node_id) if ancestor.id not in dropped]
     for ancestor in kept:
         reopen(s, ancestor)

@@ -29,6 +29,10 @@ class JournalError(OrbiterError):
     """The journal cannot do what was asked: disk full, read-only, corrupt, newer than this program."""
 
 
+class Unwritable(JournalError):
+    """The store cannot be written now (disk full, I/O error, busy), and may be later: nothing was written."""
+
+
 class Displaced(JournalError):
     """The journal's file is not at its path any more: nothing new may begin in it."""
 
@@ -244,6 +248,17 @@ class Journal(Protocol):
 
     async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
         """The stored reply to a command, or None. With `reply`, that is stored first unless one stands; it is given."""
+        ...
+
+    def hold_back(self, hold: bool) -> None:
+        """Whether what a drive appends, and cannot be written now, is held in memory and written as soon as it can be.
+        Switched off, and at first, such an append raises `Unwritable`.
+        """
+        ...
+
+    @property
+    def held_back(self) -> str:
+        """Why something is held in memory now, in words; empty where nothing is. For any thread."""
         ...
 
     async def close(self) -> None: ...

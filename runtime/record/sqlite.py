@@ -321,6 +321,13 @@ class SqliteJournal:
         await self._write().alone(lambda connection: sqlite_doctor.rescue(connection, target))
         sqlite_loss.mark_again(target, await self.position())
 
+    def hold_back(self, hold: bool) -> None:
+        self._write().hold_back(hold)
+
+    @property
+    def held_back(self) -> str:
+        return self._writer.held_back if self._writer is not None else ""
+
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""
         await sqlite_doctor.backup(self.path, Path(target).absolute())  # noqa: ASYNC240

@@ -24,6 +24,8 @@ class Op(ABC):
     """Whether its transaction must be on disk before it is answered."""
     counted = False
     """Whether it writes events, for the test hook that dies after so many."""
+    may_wait = False
+    """Whether it waits in memory where the store cannot be written now: a drive would lose what came of a step."""
     begins = False
     """Whether something begins with it: refused where the journal's file is not at its path any more."""
 
@@ -143,6 +145,7 @@ class Append(Leased):
     summary: str | None
     seen: int
     counted = True
+    may_wait = True
 
     def __post_init__(self) -> None:
         for draft in self.drafts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record.events import WORKSPACE
-from runtime.record.journal import JournalError, NewerJournal, Unrecordable
+from runtime.record.journal import JournalError, NewerJournal, Unrecordable, Unwritable
 from runtime.record.sqlite_hop import Hop
 
 SCHEMA_VERSION = 1
@@ -74,7 +75,23 @@ def translated(doing: str, path: Path) -> Iterator[None]:
             raise Unrecordable(f"{doing} in {path}: {exc}"[:400]) from exc
         name = getattr(exc, "sqlite_errorname", "") or ""
         advice = next((text for start, text in _ADVICE if name.startswith(start)), "")
-        raise JournalError(f"{doing} in {path}: {exc}{advice}") from exc
+        kind = Unwritable if name.startswith(_PASSING) else JournalError
+        raise kind(f"{doing} in {path}: {exc}{advice}{_file_limit(name)}") from exc
+
+
+def _file_limit(name: str) -> str:
+    """What to do where a file of this process would grow beyond what it may (setrlimit(2))."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if not name.startswith("SQLITE_IOERR_WRITE") or limit == resource.RLIM_INFINITY:
+        return ""
+    return (
+        f"; this process may write files of {limit} bytes at most (ulimit -f): raise that with"
+        f" prlimit --pid {os.getpid()} --fsize=unlimited, or end it and start it again without a limit"
+    )
+
+
+_PASSING = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""What keeps the file from being written now, and does no harm to it."""
 
 
 _ADVICE = (

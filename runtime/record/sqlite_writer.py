@@ -14,6 +14,7 @@ import signal
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from runtime.record import sqlite_loss
-from runtime.record.journal import Displaced, JournalError, Unrecordable
+from runtime.record.journal import Displaced, JournalError, Unrecordable, Unwritable
 from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow, Written
 from runtime.record.sqlite_hop import Hop
 from runtime.record.sqlite_ops import Op
@@ -34,6 +35,8 @@ Clock = Callable[[], datetime]
 log = logging.getLogger(__name__)
 
 MAX_BATCH = 1024
+AGAIN_S = 0.5
+"""How often, in seconds, it is tried to write what is held back."""
 _REMEMBERED = 1024
 """Runs whose rows are remembered from one transaction to the next."""
 DIE_AFTER = "ORBITER_DIE_AFTER_APPENDS"
@@ -71,6 +74,11 @@ class Writer:
         self._closing = False
         self._full: bool | None = None
         self._unmarked = False
+        self._holding = False
+        self._waiting: list[tuple[Op, asyncio.Future[Any]]] = []
+        """What is held in memory, in the order in which it came."""
+        self.held_back = ""
+        """Why something waits for the store to be writable, in words."""
         self._rows = _Rows()
         self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
@@ -92,6 +100,11 @@ class Writer:
         self._arrived.set()
         return future
 
+    def hold_back(self, hold: bool) -> None:
+        """See `Journal.hold_back`."""
+        self._holding = hold
+        self._arrived.set()
+
     async def leave_open(self) -> None:
         """Let closing the connection not close it, until the process ends."""
         await self._hop.leave_open()
@@ -108,20 +121,29 @@ class Writer:
                 await self._arrived.wait()
                 self._arrived.clear()
                 self.writing = True
-                while self._queue:
-                    if isinstance(self._queue[0][0], Op):
-                        await self._batch(self._take())
-                    else:
+                while self._queue or self._waiting:
+                    if self._waiting and self._holding and not self._closing:
+                        with suppress(TimeoutError):
+                            await asyncio.wait_for(self._arrived.wait(), AGAIN_S)
+                        self._arrived.clear()
+                    if self._queue and not isinstance(self._queue[0][0], Op):
                         await self._alone()
+                    else:
+                        await self._batch(self._take())
                 self.writing = False
                 if self._closing:
                     return
         finally:
             self._closing = True
-            self._fail(self._queue, JournalError(f"the journal {self._path} was closed before this was written"))
+            self._fail(
+                [*self._waiting, *self._queue],
+                JournalError(f"the journal {self._path} was closed before this was written"),
+            )
 
     def _take(self) -> list[tuple[Op, asyncio.Future[Any]]]:
         """The operations at the head of the queue; those whose caller has gone are dropped."""
+        self._queue.extendleft(reversed(self._waiting))
+        self._waiting.clear()
         taken: list[tuple[Op, asyncio.Future[Any]]] = []
         counted = 0
         while self._queue and len(taken) < MAX_BATCH:
@@ -165,12 +187,17 @@ class Writer:
                 for each in taken:  # one of them is at fault, and fails alone
                     await self._batch([each])
                 return
+            if isinstance(exc, Unwritable) and self._holding and not self._closing:
+                taken = self._held(taken, exc)
             self._fail(taken, exc)
             return
         except BaseException:
             self._fail(taken, JournalError(f"the journal {self._path} was stopped: this may be written or not"))
             raise
         self.commits += 1
+        if self.held_back:
+            log.warning("the journal can be written again; what was held in memory is written")
+            self.held_back = ""
         self.operations += sum(op.counted for op, _ in taken)
         if self._die_after and self.operations >= self._die_after:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -183,6 +210,20 @@ class Writer:
                 future.set_exception(result)
             else:
                 future.set_result(result)
+
+    def _held(
+        self, taken: list[tuple[Op, asyncio.Future[Any]]], exc: Exception
+    ) -> list[tuple[Op, asyncio.Future[Any]]]:
+        """Keep what may wait in memory, to be tried before whatever comes after it; the rest."""
+        held = [each for each in taken if each[0].may_wait]
+        if held and not self.held_back:
+            log.error(
+                "the journal cannot be written: what happens is held in memory, and written when it can be: %s", exc
+            )
+        if held:
+            self.held_back = str(exc)
+        self._waiting.extend(held)
+        return [each for each in taken if not each[0].may_wait]
 
     def _transact(self, connection: sqlite3.Connection, ops: Sequence[Op]) -> tuple[list[Any], Sequence[Written]]:
         """All operations in one transaction. In the connection's thread."""
@@ -227,7 +268,7 @@ class Writer:
             if future.done():
                 continue
             # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
-            kind = Unrecordable if isinstance(cause, Unrecordable) else JournalError
+            kind = type(cause) if isinstance(cause, Unrecordable | Unwritable) else JournalError
             error = kind(str(cause) if cause is not None else f"cannot write in {self._path}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
             future.set_exception(error)

@@ -69,6 +69,10 @@ class RunState:
     """Messages that no agent has got yet, by injection id."""
     epoch: int = 0
     lives: int = 0
+    owners: dict[int, str] = field(default_factory=dict)
+    """Who drove the run in each life, by its epoch."""
+    let_go: dict[int, str] = field(default_factory=dict)
+    """Why a life ended that was ended in order, by its epoch; one that is not there ended without a word."""
     last_seq: int = 0
     nodes: dict[str, Node] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)

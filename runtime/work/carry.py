@@ -23,12 +23,13 @@ from runtime.work.answers import (
 )
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
+from runtime.work.doubt import doubt
 from runtime.work.incidents import Trouble
 from runtime.work.life import spread
 from runtime.work.recall import difference
 from runtime.work.remedies import made_smaller, stood_in
 from runtime.work.returning import error_of
-from runtime.work.troubles import differs, doubt
+from runtime.work.troubles import differs
 
 
 async def carry(c: Carried) -> Any:

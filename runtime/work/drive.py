@@ -14,7 +14,7 @@ from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
-from runtime.record.journal import Fenced, Journal, JournalError, Lease, Unrecordable
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, Unrecordable, Unwritable
 from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
 from runtime.work import loader, stranded
@@ -241,6 +241,8 @@ async def _renew(life: Life, lease: Lease) -> None:
         except Fenced:
             life.end("fenced")
             return
+        except Unwritable:
+            continue  # nobody can take the run over where nothing can be written; what it writes is fenced
         except JournalError:
             life.end("broken")
             return

@@ -132,6 +132,11 @@ class Host:
         return self._supervisor.driving if self._supervisor is not None else []
 
     @property
+    def held_back(self) -> str:
+        """Why what happens is held in memory, in words; empty where it is written. From any thread."""
+        return self._supervisor.held_back if self._supervisor is not None else ""
+
+    @property
     def held_up(self) -> list[HeldUp]:
         """Runs that cannot be carried on now, and why. From any thread."""
         return self._supervisor.held_up if self._supervisor is not None else []
@@ -162,6 +167,7 @@ class Host:
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             self._loop = asyncio.get_running_loop()
+            journal.hold_back(True)
             self._supervisor = Supervisor(journal, self._conditions)
             watchdog, looking = Watchdog(), asyncio.create_task(self._look(journal, held, self._supervisor))
             self._ready.set()

@@ -34,6 +34,8 @@ class Trouble:
     fault: Classification
     where: options.Where
     message: str
+    alike: str = ""
+    """The text by which equal troubles are known, where the message says more; by default the message."""
     error: BaseException | None = None
     action: dict[str, Any] | None = None
     need: str = ""
@@ -114,7 +116,7 @@ def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         message=redact(trouble.message, masked) if masked else trouble.message,
         traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
         causes=tuple(redact(link, masked) for link in chain_of(trouble.error)),
-        fingerprint=fingerprint.fingerprint(trouble.fault, trouble.message, place),
+        fingerprint=fingerprint.fingerprint(trouble.fault, trouble.alike or trouble.message, place),
         options=offered,
         safe=safe,
         deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,

@@ -130,6 +130,11 @@ class Supervisor:
         return self._engine.driving
 
     @property
+    def held_back(self) -> str:
+        """Why what happens is held in memory, in words; empty where it is written. For any thread."""
+        return self._journal.held_back
+
+    @property
     def held_up(self) -> list[HeldUp]:
         """Runs that could not be carried on, and why, until they are taken up again. For any thread."""
         driving = set(self._engine.driving)
@@ -185,7 +190,13 @@ class Supervisor:
                     await self._hint.wait()
             except TimeoutError:
                 continue
-        await self._engine.join()
+        # What cannot be written for as long as steps are waited for is given up: the next life finds them in doubt.
+        patience = self._stopping.patience_s(self._conditions)
+        giving_up = asyncio.get_running_loop().call_later(patience, self._journal.hold_back, False)
+        try:
+            await self._engine.join()
+        finally:
+            giving_up.cancel()
 
     def hint(self) -> None:
         """Something may have become runnable."""

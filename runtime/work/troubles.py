@@ -41,32 +41,6 @@ def trouble(
     )
 
 
-def doubt(c: Carried) -> Trouble | None:
-    """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
-    node = c.node
-    if node is None:
-        return None
-    if node.incidents and c.life.state.incidents[node.incidents[-1]].open:
-        return Trouble(fault=c.life.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message="")
-    if c.repeatable or not node.attempts or node.round == 0:
-        return None
-    died = node.in_flight is not None and node.in_flight != c.life.lease.epoch
-    unknown = node.in_flight is None and node.fault is not None and node.retry is None and not node.fault.repeatable
-    if not (died or unknown):
-        return None
-    message = f"{c.step.name} had begun when its process ended: nobody knows whether it took effect"
-    fault = Classification(
-        origin=Origin.TOOL,
-        cause=Cause.CANCELLED,
-        persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.UNKNOWN,
-        user_message=message,
-        rule_id="in-doubt",
-    )
-    expected = c.step.traits.result_type
-    return Trouble(fault=fault, where="tool", message=message, action=c.action({}), in_doubt=True, result_type=expected)
-
-
 def unfit(c: Carried, answer: ev.IncidentAnswered, wrong: str) -> Trouble:
     """A result given by hand is none of the step's: what was asked before is asked again, with what is wrong."""
     opened = c.life.state.incidents[answer.incident_id].opened

@@ -1,0 +1,73 @@
+"""A step that had begun and has no end that is known: whether to ask a person before it is tried, and what to say."""
+
+from __future__ import annotations
+
+import os
+
+from runtime.record.nodes import Node
+from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
+from runtime.work.carried import Carried
+from runtime.work.incidents import Trouble
+from runtime.work.owner import has_died
+
+_ALIKE = "{} had begun when its process ended: nobody knows whether it took effect"
+"""By which incidents of this kind are equal, whatever the cause: fingerprints must not change with the words."""
+
+
+def doubt(c: Carried) -> Trouble | None:
+    """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
+    node = c.node
+    if node is None:
+        return None
+    if node.incidents and c.life.state.incidents[node.incidents[-1]].open:
+        return Trouble(fault=c.life.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message="")
+    if c.repeatable or not node.attempts or node.round == 0:
+        return None
+    what = _what_happened(c, node)
+    if not what:
+        return None
+    message = f"{c.step.name} {what}: whether it took effect is not known"
+    fault = Classification(
+        origin=Origin.TOOL,
+        cause=Cause.CANCELLED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.UNKNOWN,
+        user_message=message,
+        rule_id="in-doubt",
+    )
+    return Trouble(
+        fault=fault,
+        where="tool",
+        message=message,
+        alike=_ALIKE.format(c.step.name),
+        action=c.action({}),
+        in_doubt=True,
+        result_type=c.step.traits.result_type,
+    )
+
+
+def _what_happened(c: Carried, node: Node) -> str:
+    """Why the effect of the last attempt is not known, in words; empty where it is."""
+    if node.in_flight is not None:
+        return _cut_off(c, node.in_flight) if node.in_flight != c.life.lease.epoch else ""
+    if node.fault is None or node.retry is not None or node.fault.repeatable:
+        return ""
+    if node.fault.rule_id == "cancelled":
+        return "was cancelled while it was under way"
+    said = node.fault.user_message or node.fault.technical
+    return f"came to no clear end ({said})" if said else "came to no clear end"
+
+
+def _cut_off(c: Carried, epoch: int) -> str:
+    """How the life ended in which an attempt began that has no end."""
+    state, lease = c.life.state, c.life.lease
+    if epoch in state.let_go:
+        return f"had begun when {state.let_go[epoch]}, and was cut off"
+    owner = state.owners.get(epoch, "")
+    if owner.partition("#")[0] == lease.owner.partition("#")[0] and owner != lease.owner:
+        return "had begun, and how it ended could not be written to the journal"
+    if owner.count(":") == 2 and not has_died(owner):
+        return f"had begun in another process ({owner}), which this one took the run over from"
+    # Our own number is that of an earlier process too, where a container gives it again.
+    ended = "runtime" if f":{os.getpid()}:" in owner else "process"
+    return f"had begun when its {ended} ended"
