@@ -18,6 +18,13 @@ from screens.words import plural
 
 log = logging.getLogger(__name__)
 
+
+def _redacted(text: str) -> str:
+    from orbiter.redaction import Redactor, environment_secrets  # not before something is told
+
+    return Redactor(secrets=environment_secrets()).text(text)
+
+
 OURS: Final = ("bell", "terminal")
 """Channels of a console; the others are the runtime's."""
 
@@ -76,7 +83,7 @@ class Herald:
             if notice.channel == "bell":
                 self._ring()
             elif self._write is not None:
-                self._write(wrapped(escape_sequences(notice), self._environment))
+                self._write(wrapped(escape_sequences(notice, _redacted), self._environment))
                 told = True
             self._outbox.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
         self._entitle(len(link.incidents), anew=told)

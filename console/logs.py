@@ -10,8 +10,7 @@ import logging
 import traceback
 
 from console.output import note
-from orbiter.models.redact import redact
-from runtime.work.secrets import VAULT
+from runtime.work.secrets import redactor
 from screens.text import clean, clean_line
 
 TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
@@ -32,7 +31,7 @@ class Noted(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
-            text = redact(text, VAULT.known())
+            text = redactor(addresses=False).text(text)
             note(clean_line(f"{record.levelname.lower()}: {record.name}: {text}"))
         except Exception:
             self.handleError(record)
@@ -41,7 +40,7 @@ class Noted(logging.Handler):
 def written(record: logging.LogRecord) -> str:
     """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    return clean(redact(lines, VAULT.known()))
+    return clean(redactor(addresses=False).text(lines))
 
 
 def through_the_gate() -> Noted:

@@ -10,7 +10,7 @@ from console.output import emit, note, table
 from console.verbs.frame import verb
 from console.verbs.preferences import workspace_preferences
 from console.workspace import workspace
-from orbiter.models.redact import redact
+from orbiter.redaction import redact
 from runtime.work.configuration import DEFAULT, files_for, load
 
 

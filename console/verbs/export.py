@@ -11,11 +11,10 @@ from console.verbs.frame import Refusal, operator, reading, run_named, verb
 from console.verbs.opening import open_export
 from console.workspace import workspace
 from runtime.judgement import capsule
-from runtime.judgement.redaction import Redactor
 from runtime.record.events import WORKSPACE, utc_now
 from runtime.record.journal import Journal
-from runtime.work.configuration import load
-from runtime.work.secrets import VAULT
+from runtime.work.configuration import load, take_env_file
+from runtime.work.secrets import redactor
 from screens.text import clean_line
 
 
@@ -39,8 +38,10 @@ async def export(what: str, *, output: str, force: bool) -> int:
         exported_at=utc_now(),
         exported_by=operator().name,
     )
-    redactor = Redactor(load(workspace().root).conditions().redact, VAULT.known())
-    text = "\n".join(capsule.lines(events, header, redactor, workspaces)) + "\n"
+    configuration = load(workspace().root)
+    take_env_file(configuration)  # its secrets are to be known
+    mask = redactor(configuration.conditions().redact)
+    text = "\n".join(capsule.lines(events, header, mask, workspaces)) + "\n"
     if output == "-":
         copy(text)
         return 0

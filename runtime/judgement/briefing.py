@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.judgement.redaction import Redactor
+from orbiter.redaction import Redactor
 from runtime.judgement.report import EMPTY_ANALYSIS, NO_ANALYSIS, Report
 from runtime.record import events as ev
 from runtime.record.state import Node, RunState

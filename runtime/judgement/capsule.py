@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from runtime.judgement.redaction import Redactor
+from orbiter.redaction import Redactor
 from runtime.judgement.sealed import is_sealed
 from runtime.record import events as ev
 from runtime.record.state import RunState, fold
@@ -106,17 +106,15 @@ def grants_of(events: Iterable[ev.Record], workspace: Iterable[ev.Record]) -> li
 
 
 def _masked(body: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    return {name: each if name in _KEPT else _value(each, redactor) for name, each in body.items()}
+    return {name: each if name in _KEPT else redactor.value(_without_sealed(each)) for name, each in body.items()}
 
 
-def _value(value: Any, redactor: Redactor) -> Any:
+def _without_sealed(value: Any) -> Any:
     if is_sealed(value):
         return {"sealed": {"removed": True}}
     if isinstance(value, dict):
-        return {redactor.text(name): _value(redactor._member(name, each), redactor) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_value(each, redactor) for each in value]
-    return redactor.value(value)
+        return {name: _without_sealed(each) for name, each in value.items()}
+    return [_without_sealed(each) for each in value] if isinstance(value, list) else value
 
 
 def read(text: str) -> Capsule:

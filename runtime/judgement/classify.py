@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orbiter.errors import text_of
-from orbiter.models.redact import MARK, redact
+from orbiter.redaction import MARK, redact
 from runtime.judgement import hints, wording
 from runtime.judgement.evidence import MAX_TEXT, Evidence
 from runtime.judgement.rules import Rule, builtin_rules, first_match

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from orbiter._internal.json_schema import problems
-from orbiter.models.redact import ANYWHERE, SHORTEST
+from orbiter.redaction import ANYWHERE, SHORTEST
 
 
 class BadInput(ValueError):
@@ -40,7 +40,7 @@ def is_secret(schema: Any) -> bool:
 
 def secret_warning(text: str) -> str:
     """What an operator should know of a secret of this length before it is sent; empty where there is nothing to know
-    (see `orbiter.models.redact`).
+    (see `orbiter.redaction`).
     """
     if len(text) >= ANYWHERE:
         return ""

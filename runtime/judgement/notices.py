@@ -8,7 +8,7 @@ the channel's quiet time is gathered into the next.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self, get_args
@@ -166,7 +166,7 @@ def _harmless(text: str) -> str:
     return re.sub(r"[\0;]+", " ", "".join(char if char.isprintable() else "\0" for char in text))
 
 
-def escape_sequences(notice: Notice) -> str:
+def escape_sequences(notice: Notice, redact: Callable[[str], str] = str) -> str:
     """What tells a terminal: its title (OSC 2), a notice as iTerm2 (OSC 9) and as urxvt and others (777) read it."""
-    title, body = _harmless(notice.title()), _harmless(notice.body())[:200]
+    title, body = _harmless(notice.title()), _harmless(redact(notice.body()))[:200]
     return f"\x1b]2;{title}\x07\x1b]9;{title}: {body}\x07\x1b]777;notify;{title};{body}\x07"

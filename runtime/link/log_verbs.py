@@ -15,12 +15,11 @@ from typing import Any, Final
 from pydantic import Field
 
 from runtime.judgement.audit import shown
-from runtime.judgement.redaction import Redactor
 from runtime.link.verbs import Args, Asked, Verb
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.work.logfile import log_path
-from runtime.work.secrets import VAULT
+from runtime.work.secrets import redactor
 
 TEXT: Final = 300
 """Characters kept of each text of an event."""
@@ -57,7 +56,7 @@ def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -
     async def logfile(args: LogfileArgs, _asked: Asked) -> dict[str, Any]:
         path = log_path(state_dir)
         text, began, end = await asyncio.to_thread(whole_lines, path, args.after)
-        return {"path": str(path), "text": Redactor(redact, VAULT.known()).text(text), "began": began, "end": end}
+        return {"path": str(path), "text": redactor(redact).text(text), "began": began, "end": end}
 
     return {"log": Verb(LogArgs, log), "logfile": Verb(LogfileArgs, logfile)}
 

@@ -14,7 +14,6 @@ from pydantic import Field
 from runtime.judgement import capsule
 from runtime.judgement import report as reports
 from runtime.judgement.audit import shown
-from runtime.judgement.redaction import Redactor
 from runtime.link.verbs import Args, Asked, CommandError, NoArgs, Verb
 from runtime.record import events as ev
 from runtime.record.journal import Journal
@@ -22,7 +21,7 @@ from runtime.record.state import fold
 from runtime.work.bulk import PROOF_S, answer_like, precedent
 from runtime.work.desk import Desk
 from runtime.work.histories import audit_of, away_digest, digest_for, ledger_of, lookback_of, looked
-from runtime.work.secrets import VAULT
+from runtime.work.secrets import redactor
 
 
 class PreviewArgs(Args):
@@ -176,8 +175,9 @@ def recovery_verbs(
             exported_at=ev.utc_now(),
             exported_by=asked.by.name,
         )
-        redactor = Redactor(redact, VAULT.known())
-        return {"text": "\n".join(capsule.lines(events, header, redactor, await journal.read(ev.WORKSPACE))) + "\n"}
+        return {
+            "text": "\n".join(capsule.lines(events, header, redactor(redact), await journal.read(ev.WORKSPACE))) + "\n"
+        }
 
     return {
         "preview": Verb(PreviewArgs, preview),

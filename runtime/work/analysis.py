@@ -33,7 +33,6 @@ from runtime.judgement.briefing import (
 )
 from runtime.judgement.classify import classify
 from runtime.judgement.prices import PriceTable
-from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.state import fold
@@ -41,7 +40,7 @@ from runtime.record.taxonomy import Cause, Effect, Impact, Origin
 from runtime.work.breakers import breakers_of
 from runtime.work.conditions import Deltas
 from runtime.work.histories import sifted
-from runtime.work.secrets import VAULT
+from runtime.work.secrets import redactor
 
 log = logging.getLogger("runtime.analysis")
 
@@ -230,10 +229,9 @@ class Analyst:
         events = await self._journal.read(found.run_id)
         state = fold(events)
         report = reports.build(state, found.opened)
-        redactor = Redactor(self._patterns, VAULT.known())
         messages = [
             SystemMessage(content=INSTRUCTIONS),
-            UserMessage(content=briefing(state, report, redactor, evidence(events, found.opened))),
+            UserMessage(content=briefing(state, report, redactor(self._patterns), evidence(events, found.opened))),
         ]
         provider = self._provider_for(model)
         try:

@@ -18,11 +18,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from orbiter.errors import ConfigurationError
+from orbiter.redaction import BadPattern, Redactor
 from runtime.judgement.config import ErrorHandlingConfig
 from runtime.judgement.notices import NoticeRules
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
-from runtime.judgement.redaction import BadPattern, Redactor
 from runtime.judgement.rules import Rule
 from runtime.work.conditions import Conditions
 from runtime.work.environment import UnusableEnvironment, files_for, read_env_file

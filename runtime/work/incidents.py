@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from orbiter.ask import NeedsInput
-from orbiter.models.redact import redact
+from orbiter.redaction import redact
 from orbiter.schema import result_schema
 from runtime.judgement import fingerprint, options
 from runtime.judgement.inputs import is_secret

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from typing import Any
 
-from orbiter.models.redact import redact
 from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError
 from runtime.work.life import Life
-from runtime.work.secrets import VAULT
+from runtime.work.secrets import redactor
 
 log = logging.getLogger("runtime.late")
 
@@ -29,7 +28,7 @@ def note_late(life: Life, node_id: str, result: Any, error: BaseException | None
         node_id=node_id,
         parent_id=node.parent_id if node is not None else "",
         attempt=node.attempts if node is not None else 0,
-        summary=redact(summary, VAULT.known())[:_CHARS],
+        summary=redactor(addresses=False).text(summary)[:_CHARS],
     )
     try:
         loop = asyncio.get_running_loop()

@@ -19,14 +19,13 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 class Legible(logging.Formatter):
     """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text. What
-    looks like a key, and the secrets that operators gave, stand in none.
+    looks like a key, the secrets that operators gave, and those in the environment, stand in none.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        from orbiter.models.redact import redact  # whoever only asks where the log is needs none of this
-        from runtime.work.secrets import VAULT
+        from runtime.work.secrets import redactor  # needless where only the path of the log is asked for
 
-        text = redact(super().format(record), VAULT.known())
+        text = redactor(addresses=False).text(super().format(record))
         if text.isprintable():
             return text
         return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -14,10 +14,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from orbiter.redaction import Redactor
 from runtime.judgement.notices import Notice, NoticeRules, Outbox
-from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import Journal
+from runtime.work.secrets import redactor as redactor_of
 
 if TYPE_CHECKING:
     import httpx  # loaded with the first client: it brings Rich along, which `import runtime` must not
@@ -43,13 +44,14 @@ class Notifier:
         rules: NoticeRules,
         *,
         redactor: Redactor | None = None,
+        patterns: tuple[str, ...] = (),
         clock: Callable[[], datetime] = ev.utc_now,
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
         self._journal = journal
         ours = {channel: least for channel, least in rules.channels.items() if channel in OURS}
         self._rules = replace(rules, channels=ours)
-        self._redactor = redactor or Redactor()
+        self._given, self._patterns = redactor, patterns
         self._clock = clock
         self._first_pause_s = first_pause_s
         self._outbox = Outbox(self._rules)
@@ -128,10 +130,11 @@ class Notifier:
         log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
 
     async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
+        mask = self._given or redactor_of(self._patterns)  # made anew: secrets may have become known
         if notice.channel == "log":
-            told.warning("%s: %s", notice.title(), "; ".join(self._redactor.text(notice.body()).splitlines()))
+            told.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return
-        body = self._redactor.value(webhook_body(notice))
+        body = mask.value(webhook_body(notice))
         response = await client.post(self._rules.webhook, json=body)
         response.raise_for_status()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from orbiter.models.redact import ANYWHERE, MARK, SHORTEST, without
+from orbiter.redaction import ANYWHERE, MARK, SHORTEST, Redactor, environment_secrets, without
 from orbiter.steps import Step
 from runtime.judgement.sealed import CannotOpen, KeyPair, unseal
 from runtime.record import events as ev
@@ -58,6 +58,11 @@ def _texts(value: Any) -> Iterator[str]:
 
 VAULT = Vault()
 """This process's. A run that leaves memory and comes back is of the same process, so one life cannot own it."""
+
+
+def redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
+    """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
+    return Redactor(patterns, (*VAULT.known(), *environment_secrets()), addresses=addresses)
 
 
 _FREE = frozenset(

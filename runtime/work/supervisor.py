@@ -18,7 +18,6 @@ from functools import partial
 from typing import Protocol
 
 from runtime.judgement.notices import NoticeRules
-from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError, Unrecordable
@@ -179,7 +178,7 @@ class Supervisor:
     def _notifier(self) -> Notifier:
         given = self._conditions
         rules = given.notices or NoticeRules.of_errors(given.errors)
-        return Notifier(self._journal, rules, redactor=Redactor(given.redact), clock=self._clock)
+        return Notifier(self._journal, rules, patterns=given.redact, clock=self._clock)
 
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():

@@ -1,0 +1,22 @@
+"""Masking secrets in texts and values: one table of what a secret looks like, for everything that is stored, logged,
+analysed, exported and shown.
+
+A secret is found by its value (`secrets`), by its own shape (`shapes`), or by what it is called (`labels`, `names`); in
+the text as it stands, with the escapes of JSON, URLs and HTML undone, and inside Base64. All that reads a text takes
+time in proportion to its length. Masking what is masked changes nothing.
+"""
+
+from orbiter.redaction.known import ANYWHERE, SHORTEST, environment_secrets, without
+from orbiter.redaction.redactor import BadPattern, Redactor, redact
+from orbiter.redaction.spans import MARK
+
+__all__ = [
+    "ANYWHERE",
+    "MARK",
+    "SHORTEST",
+    "BadPattern",
+    "Redactor",
+    "environment_secrets",
+    "redact",
+    "without",
+]

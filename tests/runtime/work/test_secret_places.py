@@ -1,0 +1,85 @@
+"""One redactor for whatever leaves a run: the analysing model, the log, exports, notices."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from console import logs
+from orbiter.redaction import MARK
+from runtime.judgement import capsule, report
+from runtime.judgement.briefing import briefing
+from runtime.judgement.notices import Notice, escape_sequences
+from runtime.record import events as ev
+from runtime.record.state import fold
+from runtime.record.taxonomy import Cause, Classification, Impact, Origin, Persistence
+from runtime.work.logfile import RotatingDescriptors
+from runtime.work.notifier import webhook_body
+from runtime.work.secrets import redactor
+
+ENVIRONMENT = "plain-words-of-mine"
+SECRETS = {
+    "client secret in JSON in JSON in JSON": json.dumps({"a": json.dumps({"client_secret": "Xk29dLqPz07v"})}),
+    "cookie in an argument": "api_key=Set-Cookie: session=Xk29dLqPz07v; Path=/",
+    "cookie": "Cookie: theme=dark; sid=Xk29dLqPz07v",
+    "environment": f"the token {ENVIRONMENT} was refused",
+    "aws": "denied for wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "broken": "key sk-proj-AbCd0123EfGh\n4567IjKlXk29dLqPz07v is wrong",
+    "slack": "xoxb-12345678901-123456789012-Xk29dLqPz07vAbCdEfGh",
+    "database": "postgres://app:Xk29dLqPz07v@db/app",
+}
+LEFT = ("Xk29dLqPz07v", ENVIRONMENT, "bPxRfiCYEXAMPLEKEY")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET_TOKEN", ENVIRONMENT)
+    monkeypatch.setenv("MY_API_KEY", "true")
+
+
+def opened(said: str) -> tuple[ev.RunCreated, ev.IncidentOpened]:
+    fault = Classification(
+        origin=Origin.TOOL,
+        cause=Cause.TOOL_FAILED,
+        persistence=Persistence.UNKNOWN,
+        impact=Impact.NODE,
+        user_message=said,
+        technical=said,
+        metadata={"body": said},
+    )
+    now = ev.utc_now()
+    incident = ev.IncidentOpened(
+        run_id="r1", seq=2, node_id="n", incident_id="i1", fault=fault, message=said, task=said, ts=now,
+        action={"command": json.dumps([said])}, traceback=said, causes=(said, said),
+    )  # fmt: skip
+    return ev.RunCreated(run_id="r1", ref="x:y", ts=now - timedelta(seconds=5)), incident
+
+
+@pytest.mark.parametrize("said", SECRETS.values(), ids=SECRETS)
+def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -> None:
+    created, incident = opened(said)
+    state = fold([created, incident])
+    header = capsule.Header(orbiter_export=1, run_id="r1", exported_at=incident.ts)
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "failed: %s", (said,), None)
+    handler = RotatingDescriptors(tmp_path / "runtime.log", descriptors=())
+    texts = {
+        "analysis": briefing(state, report.build(state, incident), redactor(), [said]),
+        "export": "\n".join(capsule.lines([created, incident], header, redactor())),
+        "webhook": json.dumps(redactor().value(webhook_body(Notice("webhook", (incident,))))),
+        "terminal": escape_sequences(Notice("terminal", (incident,)), redactor().text),
+        "log of the runtime": handler.format(record),
+        "log of the console": logs.written(record),
+    }
+    for place, text in texts.items():
+        assert not [each for each in LEFT if each in text], place
+        assert MARK in text, place
+    assert len(capsule.read(texts["export"]).events) == 2
+    json.loads(texts["analysis"])
+
+
+def test_a_word_that_is_no_secret_blanks_nothing_out() -> None:
+    assert redactor().text("it is true that nothing was said") == "it is true that nothing was said"
