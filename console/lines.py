@@ -17,6 +17,7 @@ from runtime.judgement.report import Report
 from runtime.record import events as ev
 from runtime.record.state import Node, RunState
 from screens.glyphs import ASCII, UNICODE, Glyphs, state_word
+from screens.lookalikes import mark
 from screens.text import clean, clean_line
 from screens.words import count, duration
 
@@ -190,7 +191,11 @@ class Lines:
 
     def incident(self, opened: ev.IncidentOpened, report: Report) -> list[Line]:
         """An incident with its report and its options, as a block of lines."""
-        short = self.foreign
+
+        def short(text: str, limit: int = PREVIEW) -> str:
+            found = self.foreign(text, limit)
+            return mark(found) if report.action.get("permission") else found
+
         rows = [
             ("error type", f"{report.error_type.upper()}, severity {report.severity}"),
             ("where", self._glyphs.crumb.join(short(name, 60) for name in report.lineage)),

@@ -21,8 +21,14 @@ from console.verbs.runs import incident_object
 from runtime.judgement import report as reports
 from runtime.record.events import IncidentAnswered, IncidentOpened, utc_now
 from runtime.record.state import Incident, RunState
+from screens.lookalikes import mark
 from screens.text import clean_line
 from screens.words import age
+
+
+def _what(opened: IncidentOpened) -> str:
+    said = opened.question or opened.message
+    return mark(said) if opened.action.get("permission") else said
 
 
 @verb()
@@ -52,7 +58,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
                     str(alike[each.opened.fingerprint or each.opened.incident_id]),
                     age(each.opened.ts, now),
                     " ".join(option.id for option in each.opened.options),
-                    each.opened.question or each.opened.message,
+                    _what(each.opened),
                 )
                 for each in found
             ],

@@ -9,6 +9,7 @@ from runtime.record.events import Actor, IncidentOpened
 from runtime.record.journal import Journal
 from runtime.work.desk import BadCommand, Desk
 from runtime.work.histories import lookback_of
+from screens.lookalikes import mark
 
 _SHOWN = 5
 """Actions of either kind that are listed; the sentence counts them all."""
@@ -30,6 +31,9 @@ async def preview(
     what = f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb
     actions = [*found.past[-_SHOWN:], *found.pending[-_SHOWN:]]
     return [
-        f"{grant.subject} may {what}, {grant.lifetime}{until}: {found.sentence()}",
-        *(f"  {'pending' if each.pending else 'past'}: {each.agent} {each.need} ({each.run_id})" for each in actions),
+        f"{mark(f'{grant.subject} may {what}')}, {grant.lifetime}{until}: {found.sentence()}",
+        *(
+            f"  {'pending' if each.pending else 'past'}: {mark(f'{each.agent} {each.need}')} ({each.run_id})"
+            for each in actions
+        ),
     ]

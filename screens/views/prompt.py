@@ -12,6 +12,7 @@ from runtime.judgement.inputs import edited, quantity, typed
 from runtime.record.events import IncidentOpened
 from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
+from screens.lookalikes import is_marked, mark
 from screens.text import LINES, SIZE
 from screens.views.inbox import cause_and_place
 from screens.views.looks import Looks
@@ -114,12 +115,15 @@ def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
     if opened.in_doubt:
         lines.append(span("Whether it happened is not known: look before you say retry.", "severity-warning"))
     message = opened.message or opened.fault.user_message
+    marks = mark if opened.action.get("permission") else str
     if message and not (opened.question and opened.question in message):
-        lines += _labelled("why", looks.block(message))
+        lines += _labelled("why", [marks(line) for line in looks.block(message)])
     if opened.lineage:
-        lines += _labelled("who", [looks.glyphs.crumb.join(looks.line(name, 60) for name in opened.lineage)])
+        lines += _labelled("who", [looks.glyphs.crumb.join(marks(looks.line(name, 60)) for name in opened.lineage)])
     if opened.task:
         lines += _labelled("task", [looks.line(opened.task, 300)])
+    if opened.action.get("permission") and any(is_marked(piece.text) for line in lines for piece in line):
+        lines.append(span("Marked letters look like others: read what is asked for with care.", "severity-warning"))
     return lines
 
 
@@ -143,18 +147,20 @@ def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
 def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
     """The action, each value in its canonical form: arguments as JSON, the permission with its object."""
     lines: list[Spans] = []
+    asks = bool(opened.action.get("permission"))
     for name, value in opened.action.items():
-        if name in ("tool", "model"):
-            lines += _labelled("does" if name == "tool" else name, looks.block(str(value)))
-        elif name == "permission":
-            lines += _labelled("needs", looks.block(str(value)))
+        if name in ("tool", "model", "permission"):
+            label = {"tool": "does", "permission": "needs"}.get(name, name)
+            lines += _labelled(label, [mark(line) if asks else line for line in looks.block(str(value))])
         elif name == "arguments" and isinstance(value, dict):
             given = [f"{key} = {json_text(found)}" for key, found in value.items()]
-            lines += _labelled("with", [line for text in given for line in looks.block(text)])
+            shown = [line for text in given for line in looks.block(text)]
+            lines += _labelled("with", [mark(line, whole=False) if asks else line for line in shown])
         elif name == "budget" and isinstance(value, dict):
             lines += _labelled("limit", looks.block(_limit(value)))
         else:
-            lines += _labelled(looks.line(name, 20), looks.block(json_text(value)))
+            shown = looks.block(json_text(value))
+            lines += _labelled(looks.line(name, 20), [mark(line) if asks else line for line in shown])
     return lines
 
 

@@ -19,6 +19,7 @@ from runtime.judgement.inputs import is_secret, secret_warning
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
+from screens.lookalikes import mark
 from screens.views import form, picks
 from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
@@ -205,7 +206,7 @@ class Prompt(Vertical):
         if self.mode != "confirm":
             return view.question_lines(opened, looks)
         words = view.grant_words(opened, self._lifetime)
-        lines = [span("This grant says:", "ink-muted"), *(view.marked(line) for line in looks.block(words))]
+        lines = [span("This grant says:", "ink-muted"), *(view.marked(mark(line)) for line in looks.block(words))]
         return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
 
     def _offered(self) -> list[Choice]:
