@@ -104,6 +104,7 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
 
     Without a verb, open the console on the current directory, or on those of other machines (--host, several times).
     """
+    _check_directory()
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
     if not console["hosts"] and ctx.invoked_subcommand != "doctor":
@@ -130,6 +131,13 @@ def _no_verb(name: str) -> str:
     near = near or [verb for verb in VERBS if verb.startswith(name)] or get_close_matches(name, VERBS)
     hint = f"did you mean {' or '.join(near)}?" if near else "--help lists them"
     return f"there is no verb {name!r}: {hint}"
+
+
+def _check_directory() -> None:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib costs start-up time
+    except FileNotFoundError as exc:
+        raise click.UsageError("the current directory was deleted: change to one that exists (cd)") from exc
 
 
 def _check_state(path: str) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from runtime.judgement.inputs import BadInput, edited, is_secret, secret_warning, typed
+from runtime.judgement.inputs import BadInput, edited, is_secret, json_object, secret_warning, typed
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
 from screens import localfile
@@ -217,25 +217,18 @@ async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
     ways = f"Enter: back, @path: from a file{_or_editor(ask)}"
     line = await _line(ask, f"the arguments, a JSON object;{shown} ({ways}):")
     if line != FILE or not ask.editor:
-        return _object(_text(line))
+        try:
+            return json_object(_text(line))
+        except BadInput as exc:
+            raise Unusable(str(exc)) from exc
 
     def read(text: str) -> dict[str, Any]:
-        found = _object(text)
+        found = json_object(text)
         edited(opened.arguments_schema, found, before)
         return found
 
     arguments: dict[str, Any] = await _in_editor(ask, json.dumps(before, ensure_ascii=False, indent=2), ".json", read)
     return arguments
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as exc:
-        raise Unusable(f"that is no JSON: {exc}") from exc
-    if not isinstance(found, dict):
-        raise Unusable("that is JSON, but no object")
-    return found
 
 
 async def _grant(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:

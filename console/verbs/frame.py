@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import getpass
-import json as jsons
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any, ParamSpec
@@ -22,11 +22,14 @@ from console.verbs.completing import completed
 from console.verbs.preferences import read_preferences
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
+from runtime.judgement import inputs
+from runtime.judgement.inputs import BadInput
 from runtime.record.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.journal import Ambiguous, Journal, JournalError
 from runtime.record.lock import holder
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, Summary, fold
+from screens.text import clean_line
 
 P = ParamSpec("P")
 
@@ -52,7 +55,13 @@ def verb(
             state = kwargs.pop("state", None)
             if isinstance(state, str):
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
-            code = outcome(lambda: body(*args, **kwargs), resumes=resumes)
+            declared = click.get_current_context().command.params
+
+            async def checked() -> int:
+                _refuse_undecodable(kwargs, declared)
+                return await body(*args, **kwargs)
+
+            code = outcome(checked, resumes=resumes)
             if code != BAD_INPUT:  # who reads all of the files has refused them already
                 _warn_of_settings()
             sys.exit(code)
@@ -89,9 +98,12 @@ def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = Fal
         # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except (JournalError, OSError) as exc:
+    except JournalError as exc:
         note(str(exc))
         return FAILED
+    except OSError as exc:
+        note(_os_error(exc))
+        return BAD_INPUT if exc.errno in _BAD_PATH else FAILED
     except OrbiterError as exc:
         note(str(exc))
         return BAD_INPUT
@@ -100,9 +112,41 @@ def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = Fal
         return 130
 
 
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+"""What is wrong with the path itself, which was typed."""
+
+
+def _os_error(exc: OSError) -> str:
+    """What failed, and with which file, in words."""
+    name = f"{clean_line(os.fsdecode(exc.filename), limit=200)}: " if isinstance(exc.filename, str | bytes) else ""
+    return f"{name}{exc.strerror or exc}"
+
+
+def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Parameter]) -> None:
+    """Text is kept and compared as UTF-8. A path may be any bytes.
+
+    Raises:
+        Refusal: an argument is not UTF-8.
+    """
+    for parameter in declared:
+        if parameter.metavar in _PATHS:
+            continue
+        given = params.get(parameter.name or "")
+        for each in given if isinstance(given, tuple) else (given,):
+            if isinstance(each, str) and any("\ud800" <= char <= "\udfff" for char in each):
+                raise Refusal(f"{parameter.get_error_hint(None)} must be UTF-8 text")
+
+
+_PATHS = ("FILE", "DIR", "PATH")
+
+
 def operator() -> Actor:
     """Whoever typed."""
-    return Actor(name=getpass.getuser(), channel="cli")
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name: KeyError before Python 3.13
+        name = f"uid {os.getuid()}"
+    return Actor(name=name, channel="cli")
 
 
 def json_object(text: str | None, option: str) -> dict[str, Any] | None:
@@ -114,12 +158,9 @@ def json_object(text: str | None, option: str) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = jsons.loads(text)
-    except ValueError as exc:
-        raise Refusal(f"{option} is no JSON: {exc}") from exc
-    if not isinstance(found, dict):
-        raise Refusal(f'{option} is a JSON {type(found).__name__}: give an object, as in \'{{"path": "a.md"}}\'')
-    return found
+        return inputs.json_object(text)
+    except BadInput as exc:
+        raise Refusal(f"{option}: {exc}") from exc
 
 
 @asynccontextmanager

@@ -27,8 +27,9 @@ def transports(
     """
     found: dict[str, tuple[SshTransport, bool]] = {}
     for name in dict.fromkeys(names):
-        given = _named(name, configuration) or HostSettings(address=name)
-        host = Host.parse(given.address)
+        given = _named(name, configuration)
+        host = Host.parse(name if given is None else given.address)
+        given = given or HostSettings(address=name)
         way = SshTransport(host, remote=given.command, viewer=viewer or given.viewer, says=note)
         found[name] = way, given.start
     return found

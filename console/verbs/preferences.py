@@ -74,6 +74,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
         return tomllib.loads(text), lines_of(text)
     except tomllib.TOMLDecodeError as exc:
         raise BadPreferences(f"{path}: no TOML: {exc}") from exc
+    except RecursionError as exc:
+        raise BadPreferences(f"{path}: cannot be read: it is nested too deeply") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise BadPreferences(f"{path}: cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
 

@@ -54,4 +54,7 @@ def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
         raise Refusal(f"{text!r} is no size: write bytes, or a number and K, M or G, as in 500M")
-    return int(float(found[1]) * _SIZES[found[2]])
+    try:
+        return int(float(found[1]) * _SIZES[found[2]])
+    except OverflowError as exc:
+        raise Refusal(f"{text[:20]!r}… is more than any disk holds: write a size as in 500M") from exc

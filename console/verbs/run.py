@@ -49,5 +49,5 @@ def _limits(budgets: tuple[str, ...]) -> dict[str, float]:
         try:
             found[name.strip()] = float(number) if "." in number else int(number)
         except ValueError as exc:
-            raise Refusal(f"--budget {each}: write NAME=NUMBER, such as max_steps=20") from exc
+            raise Refusal(f"--budget {each:.60}: write NAME=NUMBER, such as max_steps=20") from exc
     return found

@@ -113,7 +113,7 @@ def _input(call: ToolCall) -> dict[str, Any]:
     """The arguments as the object that the API demands; text that is none is kept, so that the model sees its slip."""
     try:
         value = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"invalid_json": call.arguments}
     return value if isinstance(value, dict) else {"invalid_arguments": value}
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Any, Literal
 
 from orbiter.errors import ModelTimeoutError
 from orbiter.models.redact import redact, redacted_body, request_id_of, telling_headers
+from orbiter.models.status import phrase
 from orbiter.models.types import ModelError
 
 Where = Literal["client", "connect", "response", "first_token", "stream"]
@@ -171,7 +171,7 @@ def read_error_body(body: str) -> Said:
     """
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         text = "" if _is_html(body) else " ".join(body.split())
         return Said(message=text[:2000])
     if isinstance(data, list) and data:
@@ -265,7 +265,5 @@ def _status_text(status: int, body: str) -> str:
     title = _TITLE.search(body[:20_000]) if _is_html(body) else None
     if title and title.group(1).strip():
         return " ".join(title.group(1).split())
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP status {status}"
+    name = phrase(status)
+    return f"{status} {name}" if name else f"HTTP status {status}"

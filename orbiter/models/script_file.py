@@ -90,6 +90,8 @@ class _Reader:
             raise self._error(line, f"not valid YAML: {exc.problem or exc.context}") from exc
         except yaml.YAMLError as exc:
             raise self._error(1, f"not valid YAML: {exc}") from exc
+        except RecursionError as exc:
+            raise self._error(1, "cannot be read: it is nested too deeply") from exc
 
     def _error(self, at: yaml.Node | int, text: str, hint: str = "") -> ModelError:
         line = at if isinstance(at, int) else at.start_mark.line + 1
@@ -108,6 +110,8 @@ class _Reader:
             value = self._loader.construct_object(node, deep=True)
         except (yaml.YAMLError, ValueError, TypeError) as exc:
             raise self._error(node, f"{words} expected: {exc}") from exc
+        except RecursionError as exc:
+            raise self._error(node, f"{words} expected, and this is nested too deeply") from exc
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise self._error(node, f"{words} expected, not {value!r}")
         return value

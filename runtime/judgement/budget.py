@@ -6,9 +6,11 @@ and an end state only where nobody can be asked.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Self
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Limit, Origin, Persistence
 
@@ -24,6 +26,18 @@ _FIELDS: dict[Limit, str] = {
     Limit.WALL_TIME: "max_wall_time_s",
 }
 _POLICY_DECIDES = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
+
+
+_VALUES: Final = {
+    "max_steps": "a whole number of 1 or more",
+    "max_tool_calls": "a whole number of 0 or more",
+    "max_llm_calls": "a whole number of 0 or more",
+    "max_total_cost_usd": "a number of 0 or more",
+    "max_total_tokens": "a whole number of 0 or more",
+    "max_wall_time_s": "a number above 0",
+    "warn_at": "a number above 0 and up to 1",
+}
+"""The limits by name, each with the values that it may have."""
 
 
 class Budget(BaseModel):
@@ -126,6 +140,24 @@ def in_the_way(budget: Budget, spent: Spent, kind: Literal["llm", "tool"]) -> Fi
     """The hit limit that keeps a step of this kind from beginning. A limit of tool calls stops no model call."""
     elsewhere = Limit.LLM_CALLS if kind == "tool" else Limit.TOOL_CALLS
     return next((f for f in judge(budget, spent) if f.level == "hit" and f.limit is not elsewhere), None)
+
+
+def checked_limits(given: Mapping[str, Any]) -> Budget:
+    """Limits as a person gives them.
+
+    Raises:
+        ValueError: the first that is wrong, and what would be right.
+    """
+    for name, value in given.items():
+        if name not in _VALUES:
+            near = get_close_matches(name, _VALUES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"no limit is called {name!r}: {hint}the limits are: {', '.join(_VALUES)}")
+        try:
+            Budget.model_validate({name: value})
+        except ValidationError as exc:
+            raise ValueError(f"{name} must be {_VALUES[name]}, not {value!r}") from exc
+    return Budget.model_validate(given)
 
 
 def end_state(limit: Limit, policy: Literal["fail", "degrade", "continue"] = "fail") -> EndState:

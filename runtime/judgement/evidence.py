@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
+from orbiter.models.status import PHRASES
 from runtime.record.taxonomy import Effect, Origin
 
 MAX_TEXT = 4000
@@ -35,7 +35,7 @@ _STATUS_KEYS = frozenset({"status", "statuscode", "code", "httpstatus", "httpcod
 
 _MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}\]\s+")
 # "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
-_PHRASES = "|".join(re.escape(s.phrase) for s in HTTPStatus if s.value >= 400)
+_PHRASES = "|".join(re.escape(each) for each in sorted(PHRASES))
 _STATUS_IN_TEXT = re.compile(
     r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
     r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"

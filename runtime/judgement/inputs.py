@@ -78,7 +78,7 @@ def _read(schema: Mapping[str, Any], text: str) -> Any:
         return _WORDS[text.strip().lower()]
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = text
     if "array" in kinds and not isinstance(found, list):
         return _several(schema, text)
@@ -91,6 +91,23 @@ def _several(schema: Mapping[str, Any], text: str) -> list[Any]:
     items = schema.get("items")
     parts: Iterable[str] = (part.strip() for part in text.split(",")) if text.strip() else ()
     return [_read(items, part) if isinstance(items, Mapping) else part for part in parts]
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The arguments of a call as they are typed: a JSON object.
+
+    Raises:
+        BadInput: the text is not JSON, or not an object.
+    """
+    try:
+        found = json.loads(text)
+    except ValueError as exc:
+        raise BadInput(f"that is no JSON: {exc}") from exc
+    except RecursionError as exc:
+        raise BadInput("that JSON is nested too deeply to be read") from exc
+    if not isinstance(found, dict):
+        raise BadInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
+    return found
 
 
 def quantity(name: Literal["seconds", "amount"], value: Any) -> float:

@@ -62,6 +62,10 @@ class Reader:
                 # A cursor in its frames would hold this connection at what it reads now, as long as the error lives.
                 clear_frames(exc.__traceback__)
                 raise
+            except UnicodeEncodeError as exc:
+                raise JournalError(
+                    f"cannot read in {self._path}: the text that is looked for is not valid Unicode"
+                ) from exc
             except ValueError as exc:  # aiosqlite's word for a connection closed in the meantime
                 raise JournalError(f"the journal {self._path} is closed") from exc
 

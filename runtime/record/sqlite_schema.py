@@ -6,9 +6,11 @@ State, `wake_at` and incidents are derived from events in the transaction that w
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import resource
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -112,7 +114,14 @@ async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aios
     """A connection in autocommit mode: the journal says itself where a transaction begins. `path` is absolute."""
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rw'}"
     made: dict[str, Any] = {"factory": hop.factory} if hop is not None else {}
-    connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, **made)
+    _refuse_directory(path)
+    opening = aiosqlite.connect(uri, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, **made)
+    try:
+        connection = await opening
+    except BaseException:
+        # Its thread still reports to this loop, which may be closed next: aiosqlite does not wait for it.
+        await asyncio.shield(asyncio.to_thread(opening._thread.join))
+        raise
     if hop is not None:
         hop.bind(connection)
     try:
@@ -123,6 +132,11 @@ async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aios
         await connection.close()
         raise
     return connection
+
+
+def _refuse_directory(path: Path) -> None:
+    if path.is_dir():
+        raise JournalError(f"{path} is a directory, not a journal: move it away, or choose another with --state")
 
 
 def touch(path: Path) -> None:
@@ -155,11 +169,8 @@ async def prepare(
     migrations: Mapping[int, Sequence[str]] = MIGRATIONS,
 ) -> None:
     """Bring the file to `version` in one transaction, or raise `JournalError` if that cannot be."""
-    found = await _version(connection, path)
-    if found > version:
-        raise NewerJournal(
-            f"{path} was written by a newer program (schema {found}, this one knows {version}): update orbiter-console"
-        )
+    found, tables = await _version(connection, path)
+    _refuse_version(found, tables, version, path)
     if readonly:
         if not found:
             raise JournalError(
@@ -175,7 +186,7 @@ async def prepare(
         return
     await connection.execute_fetchall("BEGIN IMMEDIATE")
     try:
-        found = await _version(connection, path)  # another process may have been faster
+        found, _ = await _version(connection, path)  # another process may have been faster
         if found == 0:
             for statement in _TABLES:
                 await connection.execute_fetchall(statement)
@@ -192,8 +203,21 @@ async def prepare(
         raise
 
 
-async def _version(connection: aiosqlite.Connection, path: Path) -> int:
-    """The file's schema version, 0 for an empty file."""
+def _refuse_version(found: int, tables: int, version: int, path: Path) -> None:
+    if tables and found < 1:
+        raise JournalError(
+            f"{path} has tables, but its schema version is {found}: its header is damaged, or another program wrote it."
+            f" Nothing was changed. Restore a backup; or, if you know that schema {version} wrote it:"
+            f" sqlite3 {shlex.quote(str(path))} 'PRAGMA user_version = {version}'"
+        )
+    if found > version:
+        raise NewerJournal(
+            f"{path} was written by a newer program (schema {found}, this one knows {version}): update orbiter-console"
+        )
+
+
+async def _version(connection: aiosqlite.Connection, path: Path) -> tuple[int, int]:
+    """The file's schema version, and how many tables and indexes it has; 0 and 0 for an empty file."""
     rows = await connection.execute_fetchall(
         "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
         " (SELECT count(*) FROM sqlite_master)"
@@ -201,4 +225,4 @@ async def _version(connection: aiosqlite.Connection, path: Path) -> int:
     version, application, tables = next(iter(rows))
     if tables and application != APPLICATION_ID:
         raise JournalError(f"{path} is a database, but no journal of orbiter-console: choose another with --state")
-    return int(version)
+    return int(version), int(tables)

@@ -10,10 +10,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from pydantic import ValidationError
-
 from orbiter.types import Usage
-from runtime.judgement.budget import Budget, EndState, Finding, Spent, end_state, in_the_way, judge, limit_fault
+from runtime.judgement.budget import (
+    Budget,
+    EndState,
+    Finding,
+    Spent,
+    checked_limits,
+    end_state,
+    in_the_way,
+    judge,
+    limit_fault,
+)
 from runtime.record import events as ev
 from runtime.record.state import Node, RunState
 from runtime.record.taxonomy import Limit
@@ -118,12 +126,7 @@ def checked_budget(given: Any) -> dict[str, Any]:
         raise ValueError(  # noqa: TRY004 - what was asked for is wrong, not the program
             f"a budget is a table of limits, such as max_steps, not {given!r}"
         )
-    try:
-        return Budget.model_validate(given).model_dump(exclude_unset=True)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        known = ", ".join(Budget.model_fields)
-        raise ValueError(f"budget {'.'.join(map(str, first['loc']))}: {first['msg']} (there are {known})") from exc
+    return checked_limits(given).model_dump(exclude_unset=True)
 
 
 def extended(state: RunState, scope: str, budget: Budget) -> Budget:

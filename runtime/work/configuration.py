@@ -170,6 +170,8 @@ def _read(path: Path) -> _File:
         return _File(path, tomllib.loads(text), lines_of(text))
     except tomllib.TOMLDecodeError as exc:
         raise BadConfiguration(f"{path}: no TOML: {exc}") from exc
+    except RecursionError as exc:
+        raise BadConfiguration(f"{path}: cannot be read: it is nested too deeply") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise BadConfiguration(f"{path}: cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
 

@@ -40,7 +40,7 @@ def configured_python(workspace: Path, environ: Mapping[str, str] | None = None)
         try:
             with path.open("rb") as file:
                 section = tomllib.load(file).get("runtime")
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(section, dict) and isinstance(section.get("python"), str):
             found = section["python"] or found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 import threading
 import traceback
@@ -17,7 +18,9 @@ from types import ModuleType
 from typing import Any
 
 from orbiter.errors import OrbiterError
+from orbiter.tool import Tool
 from runtime.work import freshness
+from runtime.work.definitions import names_in
 from runtime.work.freshness import OURS, SWARMS
 
 _added: list[str] = []
@@ -38,13 +41,21 @@ def absolute(ref: str, root: Path) -> str:
     """
     target, _, attribute = ref.rpartition(":")
     if not target or not attribute:
-        raise LoadError(f"{ref!r} is no reference to a swarm: write path/to/file.py:name or package.module:name")
+        named = _defined(ref, root)
+        raise LoadError(f"{ref!r} is no reference to a swarm: write path/to/file.py:name or package.module:name{named}")
     if not _is_path(target):
         return ref
     path = Path(target) if Path(target).is_absolute() else root / target
     if not path.is_file():
         raise LoadError(f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm")
     return f"{path.resolve()}:{attribute}"
+
+
+def _defined(ref: str, root: Path) -> str:
+    """What could be named in the file, if that is all that `ref` names."""
+    file = ref.strip(":")
+    names = names_in(root / file) if file.endswith(".py") else []
+    return f"; {file} defines: {', '.join(f'{file}:{name}' for name in names)}" if names else ""
 
 
 def load(ref: str, root: Path) -> Any:
@@ -61,9 +72,9 @@ def load(ref: str, root: Path) -> Any:
     if not hasattr(found, "run") and callable(found):
         found = _call(found, ref)
     if not callable(getattr(found, "run", None)):
-        kind = type(found).__name__
-        what = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
-        raise LoadError(f"{ref} is {what}, not an agent or a swarm: name the variable that holds one; {_runs(module)}")
+        raise LoadError(
+            f"{ref} is {_kind(found)}, not an agent or a swarm: name the variable that holds one; {_runs(module)}"
+        )
     return found
 
 
@@ -149,7 +160,34 @@ def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
         if not hasattr(found, part):
             raise LoadError(f"{target} has no {attribute!r}; {_runs(module)}")
         found = getattr(found, part)
+    if not hasattr(found, "run") and not _needs_no_arguments(found):
+        raise LoadError(
+            f"{target}:{attribute} is {_kind(found)}, not an agent or a swarm: name the variable that holds one;"
+            f" {_runs(module)}"
+        )
     return found
+
+
+def _needs_no_arguments(found: Any) -> bool:
+    """Whether it can be called for a swarm."""
+    if isinstance(found, Tool):
+        return False
+    try:
+        inspect.signature(found).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _kind(found: Any) -> str:
+    if isinstance(found, Tool):
+        return "a tool"
+    if isinstance(found, type):
+        return "a class"
+    if callable(found):
+        return "a function that takes arguments"
+    kind = type(found).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
 def _runs(module: ModuleType) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from runtime.judgement.inputs import json_object
 from runtime.record.rewind import dropped_by, repeated_effects
 from runtime.record.state import Node, RunState
 from screens.layout import Span, Spans, span
@@ -61,20 +61,10 @@ class Act:
             return args
         if name in ("reason", "text"):
             return args | {name: text}
-        value: Any = said if name != "arguments" else _object(said)
+        value: Any = said if name != "arguments" else json_object(said)
         if name == "arguments" and text == self.asks.text:
             return args
         return args | {"changes": {name: value}}
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as exc:
-        raise ValueError(f"the arguments are no JSON: {exc}") from exc
-    if not isinstance(found, dict):
-        raise ValueError("the arguments are a JSON object, {…}")  # noqa: TRY004 - what is wrong is what was typed
-    return found
 
 
 Maker = Callable[[RunState, str, Looks], "Act | str"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from runtime.judgement.inputs import edited, quantity, typed
+from runtime.judgement.inputs import edited, json_object, quantity, typed
 from runtime.record.events import IncidentOpened
 from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
@@ -275,15 +274,5 @@ def _read(need: Need, text: str) -> Any:
     if need in ("seconds", "amount"):
         return quantity(need, text.strip())
     if need == "arguments":
-        return _arguments(text)
+        return json_object(text)
     return text.strip()
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise ValueError(f"the arguments are no JSON: {exc.msg} in line {exc.lineno}, column {exc.colno}") from exc
-    if not isinstance(found, dict):
-        raise ValueError("the arguments are a JSON object, {…}")  # noqa: TRY004 - what is wrong is what was typed
-    return found

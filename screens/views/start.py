@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
-from runtime.judgement.budget import Budget
+from runtime.judgement.budget import Budget, checked_limits
 from runtime.record.state import Summary
 from screens.layout import Column, Row, span
 from screens.views.filter import Filter
@@ -59,12 +57,10 @@ def limits_of(text: str) -> Mapping[str, float]:
             found[name] = int(number) if number.lstrip("+-").isdigit() else float(number)
         except ValueError as exc:
             raise BadLimits(f"{each}: write name=number, such as max_steps=20") from exc
-        if name not in LIMITS:
-            raise BadLimits(f"no limit is called {name}; there are: {', '.join(LIMITS)}")
         try:
-            Budget.model_validate({name: found[name]})
-        except ValidationError as exc:
-            raise BadLimits(f"{each}: {exc.errors()[0]['msg']}") from exc
+            checked_limits({name: found[name]})
+        except ValueError as exc:
+            raise BadLimits(str(exc)) from exc
     return found
 
 

@@ -132,7 +132,7 @@ def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
     for wrong, told in (
         (["edit"], "takes grant, deny"),
         (["grant", "--for", "ever"], "once, run, swarm, always"),
-        (["grant", "--arguments", "[1]"], "JSON list"),
+        (["grant", "--arguments", "[1]"], "that is JSON, but no object"),
         (["grant", "--arguments", "{"], "no JSON"),
     ):
         done = program("answer", incident, *wrong)

@@ -77,14 +77,19 @@ class Verbs:
         with self._shell:
             self._shell.kill()
 
-    def __call__(self, *arguments: str, codes: Sequence[int] = (0,)) -> str:
+    def ended(self, *arguments: str) -> tuple[int | str, str, str]:
+        """The exit code of a verb (or "traceback"), and what it wrote to stdout and stderr."""
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         self._shell.stdin.write(json.dumps(arguments) + "\n")
         self._shell.stdin.flush()
         code, out, err = json.loads(self._shell.stdout.readline())
+        return code, out, err
+
+    def __call__(self, *arguments: str, codes: Sequence[int] = (0,)) -> str:
+        code, out, err = self.ended(*arguments)
         assert code in codes, f"{arguments} ended with {code}: {err or out}"
-        return str(out)
+        return out
 
     def json(self, *arguments: str) -> list[Json]:
         return [json.loads(line) for line in self(*arguments, "--json").splitlines()]

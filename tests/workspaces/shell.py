@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
@@ -21,6 +22,7 @@ def main() -> None:
         sys.argv = ["orbiter-console", *json.loads(line)]
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
         code: object = 0
+        environ = dict(os.environ)
         with redirect_stdout(out), redirect_stderr(err):
             try:
                 verbs()
@@ -29,6 +31,8 @@ def main() -> None:
             except BaseException:  # the program would have ended with a traceback
                 code = "traceback"
                 traceback.print_exc(file=err)
+        os.environ.clear()
+        os.environ.update(environ)  # `--state` sets a variable
         said = [stream.buffer.getvalue().decode() for stream in (out, err)]
         print(json.dumps([code, *said]), flush=True)
 

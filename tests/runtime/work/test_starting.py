@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbiter.errors import AgentError
+from runtime.work.definitions import names_in
 from runtime.work.loader import LoadError
-from runtime.work.starting import check, names_in, swarms_in
+from runtime.work.starting import check, swarms_in
 
 SWARM = """
 from orbiter import Agent, Swarm as Team
