@@ -254,6 +254,32 @@ def outcome(reported: Json, before: Iterable[str]) -> list[Json]:
     return sorted(found, key=lambda run: json.dumps([run["input"], run.get("id", ""), run["output"]]))
 
 
+def without_wording(runs: Iterable[Json]) -> list[Json]:
+    """An outcome without the sentences of its incidents: those that are opened anew may be worded better."""
+
+    def facts(incident: Json) -> Json:
+        return {name: each for name, each in incident.items() if name not in ("message", "causes")}
+
+    return [
+        {
+            **run,
+            "incidents": sorted(map(facts, run["incidents"]), key=lambda each: json.dumps(each, sort_keys=True)),
+        }
+        for run in runs
+    ]
+
+
+def differences(before: Any, now: Any) -> list[str]:
+    """In what two reports differ, each as ``path: before -> now``."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = {str(name): (before.get(name), now.get(name)) for name in sorted(before.keys() | now.keys())}
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = {str(number): pair for number, pair in enumerate(zip(before, now, strict=True))}
+    else:
+        return [] if before == now else [f": {before!r} -> {now!r}"]
+    return [f"/{name}{found}" for name, pair in pairs.items() for found in differences(*pair)]
+
+
 # -- driving -----------------------------------------------------------------------------------------------------------
 
 

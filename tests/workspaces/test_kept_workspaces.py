@@ -43,13 +43,12 @@ def once(effects: list[str]) -> Counter[str]:
 def test_a_kept_workspace_is_reported_and_resumed_as_by_the_program_that_made_it(verbs: Verbs, name: str) -> None:
     record, ends = recorded(name, "record"), recorded(name, "outcome")
     reported = kept.report(verbs)
-    assert reported["runs"] == record["runs"]
-    assert reported == record
+    assert kept.differences(record, reported) == []
     kept.resume(verbs, WORKSPACES[name])
     assert once(verbs.effects()) == once(ends["effects"])
     assert set(verbs.effects()) == set(ends["effects"])
     reached = kept.outcome(kept.report(verbs), (run["id"] for run in record["runs"]))
-    assert reached == ends["runs"]
+    assert kept.differences(*map(kept.without_wording, (ends["runs"], reached))) == []
 
 
 @pytest.mark.parametrize(("file", "text"), [("finished", "team done"), ("waiting", "third_saver")])
