@@ -6,7 +6,7 @@ Two network namespaces with a TUN device each; a thread carries whole IP packets
 that TCP's own recovery counts (a kernel may have no sch_netem). A run of 20 events a second is watched meanwhile.
 Printed for each way: milliseconds from a key to its screen, and the bytes that went down the wire each second. Keys are
 of two kinds: one that moves the cursor in the run's tree, and one that opens the help, which is a whole screen. Needs
-root, `ip`, and an sshd.
+root, `ip`, and an sshd. The namespaces are removed however it ends; those of a lab that was killed, by the next one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.namespaces import ended_by_signals, ip, namespace, own, remove_leftovers, within
 from tests.console.terminal import Terminal
 from tests.runtime.link.link_bench import Bench
 from tests.runtime.link.sshd_bench import REMOTE, Sshd
 
-HERE, THERE = "orbiter-here", "orbiter-there"
+HERE, THERE = own("here"), own("there")
 ADDRESSES = {HERE: "10.213.7.1", THERE: "10.213.7.2"}
 EVENTS_A_SECOND = 20
 BEFORE = 200
@@ -40,16 +42,8 @@ BEFORE = 200
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True)
-
-
-def within(name: str) -> list[str]:
-    return ["ip", "netns", "exec", name]
-
-
 class Link(threading.Thread):
-    """Two namespaces and the wire between them. `down` counts the bytes that arrived here."""
+    """The wire between two namespaces. `down` counts the bytes that arrived here."""
 
     def __init__(self, delay_s: float, loss: float) -> None:
         super().__init__(daemon=True)
@@ -58,18 +52,18 @@ class Link(threading.Thread):
         self._loss = loss
         self._over = threading.Event()
         self._chance = random.Random(7)
-        self._ends = {name: self._end(name) for name in ADDRESSES}
+        self._ends: dict[str, int] = {}
+        for name in ADDRESSES:
+            self._attach(name)
 
-    def _end(self, name: str) -> int:
-        device = f"{name[:12]}0"
-        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    def _attach(self, name: str) -> None:
+        device = f"orb{len(self._ends)}-{os.getpid()}"
+        descriptor = self._ends[name] = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH", device.encode(), IFF_TUN | IFF_NO_PI))
-        ip("netns", "add", name)
         ip("link", "set", device, "netns", name)
         ip("-n", name, "address", "add", f"{ADDRESSES[name]}/24", "dev", device)
         ip("-n", name, "link", "set", device, "up")
         ip("-n", name, "link", "set", "lo", "up")
-        return descriptor
 
     def run(self) -> None:
         under_way: list[tuple[float, int, int, bytes]] = []
@@ -90,9 +84,8 @@ class Link(threading.Thread):
     def close(self) -> None:
         self._over.set()
         self.join()
-        for name, descriptor in self._ends.items():
+        for descriptor in self._ends.values():
             os.close(descriptor)
-            ip("netns", "delete", name)
 
 
 class FarSshd(Sshd):
@@ -179,21 +172,24 @@ def main() -> int:
     if os.getuid() != 0:
         print("the lab makes network namespaces: run it as root", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="orb-") as name:
-        place = Path(name)
+    for name in remove_leftovers():
+        print(f"removed {name}, which a lab before this one left behind", file=sys.stderr)
+    with ended_by_signals(), ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orb-")))
         (place / "sshd").mkdir()
+        for name in ADDRESSES:
+            stack.enter_context(namespace(name))
         link, work = Link(given.delay / 1000, given.loss), Work(place)
-        link.start()
-        work.start()
-        work.ready.wait()
+        for thread in (link, work):
+            thread.start()
+            stack.callback(thread.close)
+        while not work.ready.wait(1):
+            if not work.is_alive():
+                raise RuntimeError("the runtime of the lab did not start: its error is above")
         sshd = FarSshd(place / "sshd", address=ADDRESSES[THERE], within=within(THERE))
-        try:
-            sshd.key()
-            show(place, sshd, link, given.keys)
-        finally:
-            sshd.close()
-            work.close()
-            link.close()
+        stack.callback(sshd.close)
+        sshd.key()
+        show(place, sshd, link, given.keys)
     return 0
 
 
