@@ -108,7 +108,7 @@ class Tool(ABC):
         Raises:
             ToolCallError: They do not fit; the text tells a model what to correct.
         """
-        from orbiter._internal.json_schema import problems
+        from orbiter.json_schema import problems
 
         found = problems(self.parameters, arguments)
         if found:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from orbiter._internal.json_schema import problems
+from orbiter.json_schema import problems
 from orbiter.redaction import ANYWHERE, SHORTEST
 
 

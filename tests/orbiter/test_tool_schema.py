@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
-from orbiter._internal.json_schema import problems
+from orbiter.json_schema import problems
 from orbiter.schema import json_schema, misfit, result_schema, signature_of
 from orbiter.tool import FunctionTool, ToolCallError, _generate_schema
 

@@ -9,9 +9,9 @@ import asyncio
 import os
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
@@ -259,8 +259,14 @@ script("zoo/payer", [Reply(calls=[Call("pay", {})]), "then: ${result}"])
 payer = agent("payer", "", pay)
 
 
+def _working_day(day: date) -> date:
+    if day.isoweekday() == 7:
+        raise ValueError("a working day is wanted")
+    return day
+
+
 @tool(failure="fail")
-def dates() -> list[date]:
+def dates() -> list[Annotated[date, AfterValidator(_working_day)]]:
     """Days on which somebody is free, in vain."""
     effect("dates")
     raise ConnectionRefusedError(111, "connection to the calendar refused")

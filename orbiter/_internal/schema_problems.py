@@ -1,0 +1,84 @@
+"""What a JSON Schema refuses, in words by which a model or a person can correct it: where, what is wanted, what is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["told"]
+
+
+def told(errors: Iterable[Any]) -> list[str]:
+    """One text for each of jsonschema's errors; of a value of the wrong type only that."""
+    errors = list(errors)
+    wrong_types = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    kept = (error for error in errors if error.validator == "type" or tuple(error.absolute_path) not in wrong_types)
+    return list(dict.fromkeys(map(_told, kept)))
+
+
+def _told(error: Any) -> str:
+    where = _place(error.absolute_path)
+    name, wanted, value = error.validator, error.validator_value, error.instance
+    prefix = f"{where}." if where else ""
+    if name == "required":
+        return f"'{prefix}{error.message}' is required"
+    if name == "additionalProperties" and wanted is False:
+        return f"'{prefix}{error.message}' is not a parameter{_near(error.message, error.schema.get('properties', ()))}"
+    at = f"'{where}': " if where else ""
+    if name == "enum":
+        return f"{at}should be one of {', '.join(map(repr, wanted))}, got {_shown(value)}{_near(value, wanted)}"
+    if name is None or (name == "not" and wanted == {}):
+        return f"{at}nothing is allowed here, got {_shown(value)}"
+    if name in _WORDS:
+        return f"{at}{_WORDS[name](wanted, error)}, got {_shown(value)}"
+    return f"{at}{_cut(error.message[:1].lower() + error.message[1:], 300)}"
+
+
+def _place(path: Iterable[Any]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _near(given: Any, known: Iterable[Any]) -> str:
+    """The name that was probably meant."""
+    names = [each for each in known if isinstance(each, str)]
+    near = get_close_matches(given, names, n=1, cutoff=0.7) if isinstance(given, str) and len(given) <= 100 else []
+    return f": did you mean '{near[0]}'?" if near else ""
+
+
+def _alternatives(wanted: Any, error: Any) -> str:
+    if error.validator == "oneOf" and not error.context:
+        return f"fits more than one of the {len(wanted)} forms allowed, and should fit exactly one"
+    return f"fits none of the {len(wanted)} forms allowed"
+
+
+_WORDS: dict[str, Callable[[Any, Any], str]] = {
+    "type": lambda wanted, _: f"should be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}",
+    "const": lambda wanted, _: f"should be {wanted!r}",
+    "pattern": lambda wanted, _: f"should match {wanted}",
+    "format": lambda wanted, _: f"should be of the format {wanted}",
+    "minLength": lambda wanted, _: f"should have at least {wanted} characters",
+    "maxLength": lambda wanted, _: f"should have at most {wanted} characters",
+    "minItems": lambda wanted, _: f"should have at least {wanted} items",
+    "maxItems": lambda wanted, _: f"should have at most {wanted} items",
+    "minProperties": lambda wanted, _: f"should have at least {wanted} members",
+    "maxProperties": lambda wanted, _: f"should have at most {wanted} members",
+    "uniqueItems": lambda *_: "should have no item twice",
+    "minimum": lambda wanted, _: f"should be at least {wanted}",
+    "maximum": lambda wanted, _: f"should be at most {wanted}",
+    "exclusiveMinimum": lambda wanted, _: f"should be more than {wanted}",
+    "exclusiveMaximum": lambda wanted, _: f"should be less than {wanted}",
+    "multipleOf": lambda wanted, _: f"should be a multiple of {wanted}",
+    "not": lambda wanted, _: f"should not fit {_shown(wanted)}",
+    "contains": lambda wanted, _: f"should have an item that fits {_shown(wanted)}",
+    "anyOf": _alternatives,
+    "oneOf": _alternatives,
+}
+
+
+def _shown(value: Any) -> str:
+    return _cut(repr(value), 80)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
