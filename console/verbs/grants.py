@@ -10,7 +10,10 @@ from console.output import emit, note, table
 from console.verbs.frame import operator, reading, verb, writing
 from console.workspace import workspace
 from runtime.judgement.ledger import Held
-from runtime.record.events import utc_now
+from runtime.judgement.patterns import STANDARD
+from runtime.judgement.rereadings import READING, reread_grant
+from runtime.record.events import GrantAdded, utc_now
+from runtime.work.configuration import load
 from runtime.work.desk import Desk
 from runtime.work.histories import ledger_of
 from screens.words import age
@@ -50,9 +53,18 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
                 for held in chosen
             ],
         )
+        for line in _reread([held.grant for held in chosen if held.grant.reading < READING]):
+            note(line)
     else:
         note("no permission is granted")
     return 0
+
+
+def _reread(given: list[GrantAdded]) -> list[str]:
+    """Grants of an earlier version whose patterns mean something else now."""
+    verbs = load(workspace().root).permissions.verbs if given else STANDARD
+    found = [reread_grant(grant, verbs) for grant in given]
+    return [f"{each.what} became stricter. Before: {each.before}. Now: {each.now}" for each in found if each]
 
 
 def _lasts(held: Held) -> str:

@@ -31,6 +31,8 @@ class Digest(BaseModel):
     cost_usd: float | None = None
     lost: tuple[str, ...] = ()
     """What the journal was found to have lost."""
+    reread: tuple[str, ...] = ()
+    """Patterns that mean something else than before, with both readings."""
     runs: tuple[str, ...] = ()
     """Ids of the runs in which something happened."""
 
@@ -43,6 +45,7 @@ class Digest(BaseModel):
         """The digest in words, one line for each kind of thing."""
         frozen = "everything was frozen: look, then thaw"
         lines = [f"the journal has lost its newest events ({each}), and {frozen}" for each in self.lost]
+        lines += [f"a pattern became stricter: {each}" for each in self.reread]
         lines += [f"{self.started} run{_s(self.started)} started"] if self.started else []
         lines += [f"{count} run{_s(count)} {state}" for state, count in self.ended.items()]
         if self.opened:
@@ -115,6 +118,8 @@ def _count(made: Digest, event: ev.Record, ended: Counter[str], people: Counter[
         made.revoked += 1
     elif isinstance(event, ev.EventsLost):
         made.lost += (event.detail,)
+    elif isinstance(event, ev.PatternReread):
+        made.reread += (f"{event.what} (before: {event.before}; now: {event.now})",)
     elif isinstance(event, ev.StepEnded | ev.AnalysisAdded) and event.cost_usd is not None:
         made.cost_usd = (made.cost_usd or 0.0) + event.cost_usd
 

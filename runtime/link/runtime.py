@@ -32,6 +32,7 @@ from runtime.work.conditions import Conditions
 from runtime.work.controls import Controls
 from runtime.work.desk import Desk
 from runtime.work.host import JOURNAL, Host
+from runtime.work.rereadings import note_rereadings
 
 log = logging.getLogger(__name__)
 
@@ -196,6 +197,7 @@ class Runtime:
 
     async def _serve(self) -> None:
         self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
+        await note_rereadings(self._journal, self._conditions.permissions)
         desk = Desk(
             self._journal,
             Path(self._conditions.workspace),

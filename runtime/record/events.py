@@ -481,6 +481,8 @@ class GrantAdded(Record):
     until: datetime | None = None
     incident_id: str = ""
     by: Actor = Actor()
+    reading: int = 1
+    """How its pattern was read when it was given (`runtime.judgement.rereadings`)."""
 
 
 class GrantUsed(Record):
@@ -549,6 +551,16 @@ class EventsLost(Record):
     detail: str
 
 
+class PatternReread(Record):
+    """A pattern of a grant or a rule is read in another way by this version of the program. Told once."""
+
+    type: Literal["permission.pattern_reread"] = "permission.pattern_reread"
+    what: str
+    """The grant with its id, or the rule with its verdict."""
+    before: str
+    now: str
+
+
 class NoticeSent(Record):
     """A channel was told of incidents, each at a revision; a notice that a crash kept from being noted is sent
     again.
@@ -575,7 +587,7 @@ KNOWN: tuple[type[Record], ...] = (
     StepFellBack, StepCompacted, ControlReturned,
     IncidentOpened, IncidentAnswered, IncidentClosed, AnalysisStarted, AnalysisAdded,
     GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, EventsLost,
-    NoticeSent,
+    NoticeSent, PatternReread,
 )  # fmt: skip
 DESK_KINDS: tuple[type[Record], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
@@ -637,6 +649,7 @@ Event = Annotated[
     | Annotated[OperatorLooked, Tag("operator.looked")]
     | Annotated[EventsLost, Tag("journal.events_lost")]
     | Annotated[NoticeSent, Tag("notice.sent")]
+    | Annotated[PatternReread, Tag("permission.pattern_reread")]
     | Annotated[UnknownEvent, Tag("unknown")],
     Discriminator(_tag),
 ]

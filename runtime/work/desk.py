@@ -17,6 +17,7 @@ from runtime.judgement import commands
 from runtime.judgement.canonical import PermissionSyntaxError, canonical_pattern
 from runtime.judgement.patterns import Kind, Verbs
 from runtime.judgement.permissions import Need, covers, matches
+from runtime.judgement.rereadings import READING
 from runtime.record import events as ev
 from runtime.record.journal import Accepted, Journal, Refused
 from runtime.record.state import RunState, fold
@@ -285,6 +286,7 @@ class Desk:
             until=until(params.get("until")),
             incident_id=opened.incident_id,
             by=by,
+            reading=READING,
         )
 
 

@@ -237,5 +237,8 @@ _TELLERS: Final[dict[type[ev.Record], Callable[[Any, Looks], Said]]] = {
     ev.BreakerChanged: _breaker,
     ev.OperatorLooked: _plain("", "{by} looked"),
     ev.EventsLost: _plain("failed", "the journal has lost its newest events: {detail}", "detail"),
+    ev.PatternReread: _plain(
+        "warning", "{what} became stricter. Before: {before}. Now: {now}", "what", "before", "now"
+    ),
     ev.NoticeSent: _plain("", "notice sent by {channel}", "channel"),
 }  # fmt: skip

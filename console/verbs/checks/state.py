@@ -114,7 +114,7 @@ def journal(world: World) -> Iterator[Finding]:
     advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
     try:
         size = f"{path.stat().st_size // 1024:,} KiB"
-        found, wrong, lost = asyncio.run(_read(path))
+        found, wrong, lost, reread = asyncio.run(_read(path))
     except NewerJournal as exc:
         yield Finding(
             "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
@@ -127,6 +127,8 @@ def journal(world: World) -> Iterator[Finding]:
     for sentence in lost:
         look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
         yield Finding("journal", "warn", sentence, look)
+    for sentence in reread:
+        yield Finding("permissions", "warn", sentence, "give it anew, or change the rule, if it should cover more")
     for sentence in wrong:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:
@@ -150,7 +152,7 @@ def _instead(exc: JournalError, free: int) -> str:
     return ""
 
 
-async def _read(path: Path) -> tuple[str, list[str], list[str]]:
+async def _read(path: Path) -> tuple[str, list[str], list[str], list[str]]:
     known = sqlite_loss.marked(path)  # before the journal is opened: who writes it may be at work
     async with await SqliteJournal.open(path, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
@@ -163,7 +165,13 @@ async def _read(path: Path) -> tuple[str, list[str], list[str]]:
         ]
         if known > (position := await found.position()):
             lost.append(f"its newest events are missing: it ends at event {position}, and had reached {known} before")
-        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check(), lost
+        last = await found.latest(ev.WORKSPACE, limit=50, marks=('"type":"permission.pattern_reread"',))
+        reread = [
+            f"{each.event.what} became stricter. Before: {each.event.before}. Now: {each.event.now}"
+            for each in last
+            if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
+        ]
+        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check(), lost, reread
 
 
 def _existing(path: Path) -> Path:
