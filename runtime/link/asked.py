@@ -41,6 +41,11 @@ class Asked:
         if pending is not None and not pending.done.done():
             pending.done.set_result(reply)
 
+    def refused(self, refused: p.Refused) -> None:
+        """The runtime could not read a command."""
+        if refused.id in self.commands:
+            self.replied(p.Reply(id=refused.id, ok=False, error=refused.error, message=refused.message))
+
     def ping(self) -> tuple[p.Ping, asyncio.Future[None]]:
         """A ping to be sent, and what is done when its answer is here."""
         ping = p.Ping(id=secrets.randbits(48))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.link import protocol as p
 from runtime.link.lane import Lane
-from runtime.link.lines import Assembler, FramingError, LineReader, in_parts
+from runtime.link.lines import LINE_BYTES, Assembler, FramingError, LineReader, in_parts
 from runtime.record.events import Actor
 
 if TYPE_CHECKING:
@@ -18,8 +18,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 READ_BYTES = 64 * 1024
+UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
+"""Half of what is taken off the socket of a connection from which nothing is read; the rest stays with the sender."""
 MESSAGE_BYTES = 16 * 1024 * 1024
-"""The longest message taken from a console: a corrected input may be long, a journal it is not."""
+"""The longest message taken from an operator: a corrected input may be long, a journal it is not."""
+VIEWER_BYTES = 64 * 1024
+"""The longest line and message taken from a viewer, who has nothing long to say."""
+UNDER_WAY: dict[p.Role, int] = {"operator": 8, "viewer": 2}
+"""Commands and runs to be loaded that one connection may have under way. Beyond that it is not read."""
+WATCHED = 64
+"""Runs that one connection may watch at once."""
+LINES = 64
+"""Lines taken from one connection before the others have a turn."""
 FLUSH_S = 1.0
 """For the last replies to a console that is being sent away."""
 
@@ -39,8 +49,15 @@ class Connection:
         self._reader = reader
         self._writer = writer
         self._account = account
-        self._heard = False
-        self._parts = Assembler(MESSAGE_BYTES)
+        self.loading: dict[str, int] = {}
+        """Runs that are being loaded to be shown, and the event after which."""
+        self._line = 0
+        self._under_way = 0
+        self._room = asyncio.Event()
+        self._gone = False
+        viewer = role == "viewer"
+        self._lines = LineReader(VIEWER_BYTES if viewer else LINE_BYTES)
+        self._parts = Assembler(VIEWER_BYTES if viewer else MESSAGE_BYTES)
 
     async def run(self) -> None:
         """Serve the console until it goes or is sent away."""
@@ -62,9 +79,32 @@ class Connection:
         end: socket.socket = self._writer.get_extra_info("socket").dup()
         return end
 
-    def refuse(self, error: str, message: str, run_id: str = "") -> None:
-        """Tell the console that something is not understood or not allowed."""
-        self.lane.reply(p.Refused(error=error, message=message, run_id=run_id).line())
+    def refuse(self, error: str, message: str, run_id: str = "", *, asked: str = "") -> None:
+        """Tell the console that something is not understood or not allowed; `asked` is the id of what was refused."""
+        refused = p.Refused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
+        self.lane.reply(refused.line())
+
+    def begun(self) -> None:
+        """Something that was asked for is under way, until `done`."""
+        self._under_way += 1
+
+    def done(self) -> None:
+        """It has ended."""
+        self._under_way -= 1
+        self._room.set()
+
+    async def _until_room(self) -> None:
+        """Wait until this console may ask for more: what it has under way and has not read yet is bounded, and the
+        rest stays in its own buffers. None of it needs more to be read from it.
+
+        Raises:
+            ConnectionError: the console went.
+        """
+        while self.lane.full or self._under_way >= UNDER_WAY[self.role] or self._server.closing:
+            self._room.clear()
+            await self._room.wait()
+            if self._gone:
+                raise ConnectionResetError("it reads no more")
 
     async def _write(self) -> None:
         key = 0
@@ -74,8 +114,11 @@ class Connection:
                 for piece in in_parts(line, key):
                     self._writer.write(piece)
                     await self._writer.drain()
+                self._room.set()
         except ConnectionError as exc:
             log.info("console %s went: %s", self.name, exc)
+            self._gone = True
+            self._room.set()
             self._reader.feed_eof()
 
     async def _hang_up(self, writing: asyncio.Task[None]) -> None:
@@ -94,13 +137,16 @@ class Connection:
             log.info("console %s went: %s", self.name, exc)
 
     async def _read(self) -> None:
-        lines = LineReader()
         while data := await self._reader.read(READ_BYTES):
-            for line in lines.feed(data):
+            for number, line in enumerate(self._lines.feed(data), 1):
+                await self._until_room()
                 self._take(line)
+                if not number % LINES:
+                    await asyncio.sleep(0)
 
     def _take(self, line: bytes) -> None:
-        first, self._heard = not self._heard, True  # also one that is refused: what a pump says must not be said anew
+        self._line += 1  # also one that is refused: what a pump says must not be said anew
+        first = self._line == 1
         try:
             message = p.from_console(line)
             if isinstance(message, p.Part):
@@ -109,7 +155,7 @@ class Connection:
                     return
                 message = p.from_console(whole)
         except p.BadMessage as exc:
-            self.refuse(exc.error, str(exc))
+            self.refuse(exc.error, str(exc), asked=exc.asked)
             return
         match message:
             case p.As():
@@ -151,5 +197,8 @@ class Connection:
     def _watch(self, message: p.Watch) -> None:
         if not self.attached:
             self.refuse("too_early", "attach first, then watch", message.run_id)
+            return
+        if message.run_id not in self.watching and len(self.watching) >= WATCHED:
+            self.refuse("too_many", f"{WATCHED} runs are watched over this connection: unwatch one", message.run_id)
             return
         self._server.watch(self, message.run_id, message.after)

@@ -50,8 +50,8 @@ class Conversation:
             while True:
                 for line in rest:
                     self._take(line)
+                # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
                 self.session.acknowledge()
-                await self.session.writer.drain()
                 await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
                 data = await reader.read(READ_BYTES)
                 if not data:
@@ -114,4 +114,5 @@ class Conversation:
         run = self._view.runs.get(message.run_id)
         if run is not None:
             run.problem = message.message
+        self._asked.refused(message)
         log.warning("the runtime refused: %s", message.message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 
 LINE_BYTES = 1024 * 1024
 """The longest line that either side may send, its line feed not counted."""
@@ -32,14 +33,13 @@ class LineReader:
 
     def __init__(self, limit: int = LINE_BYTES) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._begun = bytearray()
         self._broken = False
 
     @property
     def pending(self) -> int:
         """Bytes of a line that has not ended yet."""
-        return self._size
+        return len(self._begun)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that `data` completes, without line ends; empty lines are left out."""
@@ -49,8 +49,8 @@ class LineReader:
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             self._keep(data[start:end])
-            line = b"".join(self._pieces).rstrip(b"\r")
-            self._pieces, self._size = [], 0
+            line = bytes(self._begun).rstrip(b"\r")
+            self._begun.clear()
             if line.strip():
                 lines.append(line)
             start = end + 1
@@ -58,12 +58,11 @@ class LineReader:
         return lines
 
     def _keep(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > self._limit:
-            self._broken, self._pieces = True, []
+        if len(self._begun) + len(piece) > self._limit:
+            self._broken = True
+            self._begun.clear()
             raise FramingError(f"a line is longer than {self._limit} bytes")
-        if piece:
-            self._pieces.append(piece)
+        self._begun += piece
 
 
 def in_parts(line: bytes, key: int) -> Iterator[bytes]:
@@ -88,17 +87,18 @@ class Assembler:
     def __init__(self, limit: int = MESSAGE_BYTES) -> None:
         self._limit = limit
         self._size = 0
-        self._open: dict[int, list[str]] = {}
+        self._open: dict[int, StringIO] = {}
 
     def add(self, key: int, data: str, *, last: bool) -> bytes | None:
         """The whole message once its last part is there."""
-        pieces = self._open.setdefault(key, [])
-        pieces.append(data)
+        begun = self._open.setdefault(key, StringIO())  # not a list: a million tiny parts must not cost more than one
+        begun.write(data)
         self._size += len(data)
         if self._size > self._limit or len(self._open) > 64:
             raise FramingError(f"unfinished messages hold more than {self._limit} bytes, or are more than 64")
         if not last:
             return None
         del self._open[key]
-        self._size -= sum(map(len, pieces))
-        return "".join(pieces).encode()
+        whole = begun.getvalue()
+        self._size -= len(whole)
+        return whole.encode()

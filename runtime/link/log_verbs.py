@@ -25,6 +25,8 @@ TEXT: Final = 300
 """Characters kept of each text of an event."""
 ITEMS: Final = 10
 """Entries kept of each list and object of an event."""
+TURN: Final = 50
+"""Events that are shortened before other consoles have a turn."""
 PAGE_BYTES: Final = 32 * 1024
 """Of the log file, in one answer."""
 _LEFT_OUT: Final = frozenset({"traceback", "options", "answer_schema", "arguments_schema", "result_schema", "causes"})
@@ -51,7 +53,12 @@ def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -
 
     async def log(args: LogArgs, _asked: Asked) -> list[dict[str, Any]]:
         found = await journal.latest(args.run_id or None, after=args.after, before=args.before, limit=args.limit)
-        return [{"at": placed.pos, "event": shortened(placed.event)} for placed in found]
+        lines: list[dict[str, Any]] = []
+        for placed in found:
+            if not len(lines) % TURN:
+                await asyncio.sleep(0)
+            lines.append({"at": placed.pos, "event": shortened(placed.event)})
+        return lines
 
     async def logfile(args: LogfileArgs, _asked: Asked) -> dict[str, Any]:
         path = log_path(state_dir)

@@ -4,6 +4,8 @@ Use them by way of `runtime.link.protocol`.
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 from typing import Annotated, Any, Literal
 
@@ -74,12 +76,18 @@ class Reply(Model):
 
 
 class Refused(Model):
-    """A message was not understood or not allowed: `error` is a word for programs, `message` one for people."""
+    """A message was not understood or not allowed: `error` is a word for programs, `message` one for people.
+
+    `number` is its ordinal among the lines that the console sent over this connection, from 1. `id` is that of the
+    command or ping that it was: where the line is JSON, and where it is not but begins with ``{"t":…,"id":…``.
+    """
 
     t: Literal["refused"] = "refused"
     error: str
     message: str = ""
     run_id: str = ""
+    id: str = ""
+    number: int = 0
 
 
 # -- from a console --------------------------------------------------------------------------------------------
@@ -155,9 +163,26 @@ def _read(adapter: TypeAdapter[Any], line: bytes) -> Any:
     try:
         return adapter.validate_json(line)
     except ValidationError as exc:
-        raise _explained(exc) from exc
+        bad = _explained(exc)
+        raise BadMessage(bad.error, str(bad), _recognised(line)) from exc
     except RecursionError as exc:
-        raise BadMessage("not_json", "the line is nested too deeply") from exc
+        raise BadMessage("not_json", "the line is nested too deeply", _recognised(line)) from exc
+
+
+_ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
+
+
+def _recognised(line: bytes) -> str:
+    """The id of a message that cannot be read; empty if it has none that is recognised. Python's own reader takes some
+    JSON that pydantic's does not: lone surrogates, NaN.
+    """
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        found = _ID.match(line)
+        return (found[1] or found[2]).decode(errors="replace") if found else ""
+    number = said.get("id") if isinstance(said, dict) else None
+    return str(number).encode(errors="replace").decode()[:100] if isinstance(number, str | int) else ""
 
 
 def _explained(exc: ValidationError) -> BadMessage:

@@ -33,6 +33,8 @@ class Picture:
         self.incidents: dict[str, Inboxed] = {}
         self.grants: tuple[GrantAdded, ...] = ()
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
+        self._snapshots: dict[Why, list[bytes]] = {}
+        """Those of this position: consoles that come at the same time share them."""
 
     def load(
         self, summaries: Iterable[Summary], incidents: Iterable[OpenIncident], grants: Iterable[GrantAdded]
@@ -45,6 +47,7 @@ class Picture:
         }
         self.grants = tuple(grants)
         self._recent.clear()
+        self._snapshots.clear()
         self.position += 1
 
     def summarise(self, summary: Summary) -> bytes | None:
@@ -95,6 +98,11 @@ class Picture:
 
     def snapshot(self, why: Why) -> list[bytes]:
         """The picture in `Snapshot` messages."""
+        if why not in self._snapshots:
+            self._snapshots[why] = self._snapshot(why)
+        return list(self._snapshots[why])
+
+    def _snapshot(self, why: Why) -> list[bytes]:
         summaries, incidents = iter(self.summaries.values()), iter(self.incidents.values())
         lines: list[bytes] = []
         grants = self.grants
@@ -115,6 +123,7 @@ class Picture:
 
     def _changed(self, message: Changed) -> bytes:
         self.position = message.position
+        self._snapshots.clear()
         line = message.line()
         self._recent.append((message.position, line))
         return line

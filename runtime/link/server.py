@@ -19,15 +19,15 @@ from typing import Any
 
 from runtime.link import protocol as p
 from runtime.link.commands import Commands
-from runtime.link.connection import READ_BYTES, Connection
+from runtime.link.connection import READ_BYTES, UNREAD_BYTES, Connection
 from runtime.link.follow import Follower
 from runtime.link.picture import Picture
 from runtime.link.streams import Piece, Streams
 from runtime.link.verbs import Verb
-from runtime.link.watched import WatchedRun, WatchedRuns
+from runtime.link.watched import WatchedRuns
 from runtime.record import events as ev
 from runtime.record.journal import Journal
-from runtime.work.sockets import peer_uid
+from runtime.work.sockets import BACKLOG, peer_uid
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ WINDOW = 500
 """Messages under way to a console that it has not acknowledged."""
 CAPACITY = 2000
 """Messages that wait for a console before it counts as slow."""
+CONNECTIONS = 600
+"""Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
 
 
 class LinkServer:
@@ -58,6 +60,8 @@ class LinkServer:
         self.capacity = capacity
         self.picture = Picture()
         self.verbs = dict(verbs)
+        self.closing = False
+        """Whether nothing more is read from consoles."""
         self.held_up = held_up
         """Runs that cannot be carried on now, in words: what every pong says."""
         self._commands = Commands(journal, self.verbs, displaced)
@@ -86,11 +90,12 @@ class LinkServer:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._serve(reader, writer, role)
 
-        self._servers.append(await asyncio.start_unix_server(accept, sock=sock, limit=READ_BYTES))
+        server = await asyncio.start_unix_server(accept, sock=sock, limit=UNREAD_BYTES[role], backlog=BACKLOG)
+        self._servers.append(server)
 
     async def adopt(self, sock: socket.socket, role: p.Role = "operator") -> None:
         """Serve a console over a connected Unix socket, one end of a pair."""
-        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=READ_BYTES)
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=UNREAD_BYTES[role])
         self._serve(reader, writer, role)
 
     def stop_listening(self) -> None:
@@ -101,6 +106,7 @@ class LinkServer:
     async def close(self) -> None:
         """Send the consoles away, after what they asked for is done and answered."""
         self.stop_listening()
+        self.closing = True
         while self._obeying:
             await asyncio.wait(self._obeying)
         for connection in list(self._connections):
@@ -152,14 +158,18 @@ class LinkServer:
     def watch(self, connection: Connection, run_id: str, after: int) -> None:
         """Tell the console of a run, once it is loaded."""
         connection.watching.add(run_id)
-        run = self._runs.get(run_id)
-        if run is not None:
-            self._show(connection, run, after)
-        else:
-            self._spawn(self._show_later(connection, run_id, after))
+        if self._runs.get(run_id) is not None:
+            self._show(connection, run_id, after)
+            return
+        loading = run_id in connection.loading
+        connection.loading[run_id] = after
+        if not loading:
+            connection.begun()
+            self._spawn(self._show_later(connection, run_id)).add_done_callback(lambda _: connection.done())
 
     def unwatch(self, connection: Connection, run_id: str) -> None:
         connection.watching.discard(run_id)
+        connection.lane.hide(run_id)
         self._trim()
 
     def leave(self, connection: Connection) -> None:
@@ -171,12 +181,10 @@ class LinkServer:
 
     def refill(self, connection: Connection) -> list[bytes]:
         """A fresh snapshot of all that the console is told of."""
-        lines = self.picture.snapshot("slow")
         for run_id in connection.watching:
-            if (run := self._runs.get(run_id)) is not None:
-                lines += run.snapshot("slow")
-                self.deltas.repeat(run_id, connection.lane)
-        return lines
+            connection.lane.show(run_id, lambda run_id=run_id: self._shown(run_id, 0, "slow"))  # type: ignore[misc]
+            self.deltas.repeat(run_id, connection.lane)
+        return self.picture.snapshot("slow")
 
     def obey(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
         """Carry out a command; the reply goes its own way when it is there."""
@@ -185,9 +193,14 @@ class LinkServer:
             reply = await self._commands.carry_out(command, by, connection.role)
             connection.lane.reply(reply.line())
 
+        def done(task: asyncio.Task[None]) -> None:
+            self._obeying.discard(task)
+            connection.done()
+
+        connection.begun()
         task = self._spawn(work())
         self._obeying.add(task)
-        task.add_done_callback(self._obeying.discard)
+        task.add_done_callback(done)
 
     # -- what the follower calls -------------------------------------------------------------------------------
 
@@ -233,14 +246,19 @@ class LinkServer:
 
     # -- watched runs ------------------------------------------------------------------------------------------
 
-    def _show(self, connection: Connection, run: WatchedRun, after: int) -> None:
-        lines = run.since(after)
-        if lines is None:
-            lines = run.snapshot("first" if after <= 0 else "gap")
-        connection.lane.bulk(lines)
-        self.deltas.repeat(run.run_id, connection.lane)
+    def _show(self, connection: Connection, run_id: str, after: int) -> None:
+        """Made when it is sent: what a console that reads nothing is owed takes no memory here."""
+        connection.lane.show(run_id, lambda: self._shown(run_id, after, "first" if after <= 0 else "gap"))
+        self.deltas.repeat(run_id, connection.lane)
 
-    async def _show_later(self, connection: Connection, run_id: str, after: int) -> None:
+    def _shown(self, run_id: str, after: int, why: p.Why) -> list[bytes]:
+        run = self._runs.get(run_id)
+        if run is None:  # it is being loaded again, and shown then
+            return []
+        lines = run.since(after)
+        return lines if lines is not None else run.snapshot(why)
+
+    async def _show_later(self, connection: Connection, run_id: str) -> None:
         try:
             run = await self._runs.load(run_id)
         except Exception as exc:
@@ -248,13 +266,15 @@ class LinkServer:
             connection.watching.discard(run_id)
             connection.refuse("journal", f"the run cannot be read: {exc}", run_id)
             return
+        finally:
+            after = connection.loading.pop(run_id)
         if run_id not in connection.watching:
             self._trim()
         elif run is None:
             connection.watching.discard(run_id)
             connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
         else:
-            self._show(connection, run, after)
+            self._show(connection, run_id, after)
 
     def _trim(self) -> None:
         self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
@@ -265,6 +285,12 @@ class LinkServer:
         uid = peer_uid(writer.get_extra_info("socket"))
         if uid != os.getuid():
             log.warning("a process of uid %d dialled our socket and was sent away", uid)
+            writer.close()
+            return
+        if sum(each.role == role for each in self._connections) >= CONNECTIONS:
+            log.warning("%d consoles are connected as %s: one more was sent away", CONNECTIONS, role)
+            words = f"{CONNECTIONS} consoles are connected as {role} already: close some, then try again"
+            writer.write(p.Refused(error="too_many", message=words).line() + b"\n")
             writer.close()
             return
         writer.transport.set_write_buffer_limits(high=READ_BYTES)

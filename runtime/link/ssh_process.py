@@ -16,6 +16,8 @@ from contextlib import suppress
 KEPT = 16
 """Lines of what ssh and the far shell said that are kept."""
 LINE_BYTES = 4096
+SAID_BYTES = 64 * 1024
+"""Of what ssh and the far shell say, so much is handed on; the rest is read and dropped."""
 END_S = 2.0
 """For an ssh whose connection we gave up, before it is killed."""
 
@@ -26,7 +28,7 @@ class SshProcess:
     Args:
         command: What is run.
         own_session: Without the terminal: ctrl+c in it does not reach ssh, and ssh cannot ask on it.
-        says: Is told each line of its stderr as it comes, uncleaned, from a thread.
+        says: Is told each line of its stderr as it comes, uncleaned, from a thread; up to `SAID_BYTES`.
 
     Raises:
         OSError: it cannot be run.
@@ -83,9 +85,12 @@ class SshProcess:
 
     def _listen(self) -> None:
         assert self._child.stderr is not None
+        left = SAID_BYTES
         with self._child.stderr as stderr:
             while line := stderr.readline(LINE_BYTES):
                 text = line.decode(errors="replace").strip()
                 self._said.append(text)
-                if self._says is not None and text:
-                    self._says(text)
+                if self._says is None or not text or left <= 0:
+                    continue
+                left -= len(line)
+                self._says(text if left > 0 else f"the far side has said {SAID_BYTES} bytes; the rest is not shown")

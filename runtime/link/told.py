@@ -40,11 +40,14 @@ class Message(Protocol):
 
 
 class BadMessage(ValueError):
-    """A line is no message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``."""
+    """A line cannot be read as a message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``; `asked` is
+    the id of the command or ping that it was meant to be, as far as that can be recognised.
+    """
 
-    def __init__(self, error: str, message: str) -> None:
+    def __init__(self, error: str, message: str, asked: str = "") -> None:
         super().__init__(message)
         self.error = error
+        self.asked = asked
 
 
 @dataclass(slots=True, frozen=True)

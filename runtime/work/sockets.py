@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,10 @@ ROLES: tuple[Role, ...] = ("operator", "viewer")
 PATH_BYTES = 107 if sys.platform == "linux" else 103
 """The longest path of a Unix socket, without its end (measured: `facts/remote.md` section 3)."""
 DIAL_S = 5.0
+BACKLOG = 1024
+"""Dials that may wait to be accepted; systems cut it to a limit of their own (4096 on Linux, 128 on macOS)."""
+AGAIN_S = 0.02
+"""Seconds between two dials of a socket whose backlog is full."""
 
 
 class SocketError(OSError):
@@ -107,10 +112,15 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(DIAL_S)
         try:
-            sock.connect(os.fspath(path))
+            _connect(sock, path)
         except (ConnectionRefusedError, FileNotFoundError):
             sock.close()
             continue
+        except BlockingIOError as exc:
+            sock.close()
+            raise SocketError(
+                f"{path}: so many dial this runtime that it has not come to this one in {DIAL_S:g} s: try again"
+            ) from exc
         except OSError as exc:
             sock.close()
             raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
@@ -120,6 +130,20 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         sock.settimeout(None)
         return sock
     raise NoRuntime(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
+
+
+def _connect(sock: socket.socket, path: Path) -> None:
+    """Connect; where the backlog is full, which Linux says at once (EAGAIN), again until `DIAL_S` have passed."""
+    until = time.monotonic() + DIAL_S
+    while True:
+        try:
+            sock.connect(os.fspath(path))
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(AGAIN_S)
+        else:
+            return
 
 
 def peer_uid(sock: socket.socket) -> int:
@@ -182,7 +206,7 @@ def _bind_one(path: Path) -> socket.socket:
     try:
         sock.bind(os.fspath(path))
         path.chmod(0o600)
-        sock.listen(64)
+        sock.listen(BACKLOG)
     except BaseException:
         sock.close()
         raise
@@ -197,9 +221,11 @@ def _remove_stale(path: Path) -> None:
             probe.connect(os.fspath(path))
         except FileNotFoundError:
             return
+        except BlockingIOError:
+            pass  # its backlog is full: it listens
         except OSError as exc:
             if exc.errno not in {errno.ECONNREFUSED, errno.ENOTSOCK, errno.EPROTOTYPE}:
                 raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
-        else:
-            raise SocketError(f"another runtime listens on {path}: attach to it, or stop it (orbiter-console stop)")
-    path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            return
+    raise SocketError(f"another runtime listens on {path}: attach to it, or stop it (orbiter-console stop)")

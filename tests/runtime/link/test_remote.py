@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from runtime.link.client import CommandRefused, LinkClient
 from runtime.link.ssh import BadHost, Host, SshTransport
+from runtime.link.ssh_process import SAID_BYTES
 from runtime.link.transport import Unreachable
 from runtime.work import daemon
 from tests.runtime.link.link_bench import Bench
@@ -218,6 +219,21 @@ def test_why_a_login_failed_is_said_in_the_far_sides_words(tmp_path: Path, does:
         transport.login()
     asyncio.run(transport.close())
     assert str(caught.value) == said
+
+
+def test_a_far_side_that_says_megabytes_before_the_hello_is_heard_to_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "ssh").write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "sys.stderr.write('\\x1b[31mnoise\\n' * 500_000 + 'far: Permission denied (publickey).\\n')\nsys.exit(255)\n"
+    )
+    (tmp_path / "ssh").chmod(0o755)
+    said: list[str] = []
+    transport = SshTransport(Host("far"), ssh=[str(tmp_path / "ssh")], says=said.append)
+    with pytest.raises(Unreachable, match=r"far: Permission denied \(publickey\)"):  # its last words are kept
+        transport.login()
+    asyncio.run(transport.close())
+    assert sum(map(len, said)) <= SAID_BYTES + 100
+    assert said[-1] == f"the far side has said {SAID_BYTES} bytes; the rest is not shown"
 
 
 async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
