@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 from runtime.record.nodes import Node
 from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
@@ -10,8 +11,8 @@ from runtime.work.carried import Carried
 from runtime.work.incidents import Trouble
 from runtime.work.owner import has_died
 
-_ALIKE = "{} had begun when its process ended: nobody knows whether it took effect"
-"""By which incidents of this kind are equal, whatever the cause: fingerprints must not change with the words."""
+_DIED = "had begun when its process ended"
+_MESSAGE = "{} {}: nobody knows whether it took effect"
 
 
 def doubt(c: Carried) -> Trouble | None:
@@ -26,7 +27,7 @@ def doubt(c: Carried) -> Trouble | None:
     what = _what_happened(c, node)
     if not what:
         return None
-    message = f"{c.step.name} {what}: whether it took effect is not known"
+    message = _MESSAGE.format(c.step.name, what)
     fault = Classification(
         origin=Origin.TOOL,
         cause=Cause.CANCELLED,
@@ -39,7 +40,7 @@ def doubt(c: Carried) -> Trouble | None:
         fault=fault,
         where="tool",
         message=message,
-        alike=_ALIKE.format(c.step.name),
+        alike=_MESSAGE.format(c.step.name, _DIED),  # the same question, however it came to that
         action=c.action({}),
         in_doubt=True,
         result_type=c.step.traits.result_type,
@@ -66,8 +67,8 @@ def _cut_off(c: Carried, epoch: int) -> str:
     owner = state.owners.get(epoch, "")
     if owner.partition("#")[0] == lease.owner.partition("#")[0] and owner != lease.owner:
         return "had begun, and how it ended could not be written to the journal"
-    if owner.count(":") == 2 and not has_died(owner):
+    machine, _, rest = owner.partition(":")
+    if machine == socket.gethostname() and not has_died(owner):
         return f"had begun in another process ({owner}), which this one took the run over from"
     # Our own number is that of an earlier process too, where a container gives it again.
-    ended = "runtime" if f":{os.getpid()}:" in owner else "process"
-    return f"had begun when its {ended} ended"
+    return "had begun when its runtime ended" if rest.startswith(f"{os.getpid()}:") else _DIED

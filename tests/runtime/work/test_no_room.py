@@ -152,7 +152,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
         finally:
             again.stop()
     assert len(asked) == 2
-    assert asked == ["save had begun when its runtime ended: whether it took effect is not known"] * 2
+    assert asked == ["save had begun when its runtime ended: nobody knows whether it took effect"] * 2
     assert place.effects() == ["1", "2"]
 
 
@@ -235,7 +235,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
         finally:
             again.stop()
     (opened,) = [each for each in asked if each.node_id == node]
-    assert opened.message == f"save {expected.format(owner=lease.owner)}: whether it took effect is not known"
+    assert opened.message == f"save {expected.format(owner=lease.owner)}: nobody knows whether it took effect"
     assert opened.in_doubt
     words = "save had begun when its process ended: nobody knows whether it took effect"
     assert opened.fingerprint == fingerprint(opened.fault, words, "writer/save")
