@@ -1,7 +1,7 @@
-"""What is too long for the suite: collected with ORBITER_SOAK=1 only."""
+"""What is too long for the suite: collected with SOAK=1 only."""
 
 from __future__ import annotations
 
 import os
 
-collect_ignore_glob = [] if os.environ.get("ORBITER_SOAK") else ["test_*.py"]
+collect_ignore_glob = [] if os.environ.get("SOAK") else ["test_*.py"]

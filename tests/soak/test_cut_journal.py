@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.work.cutting import copied, effects, half, killed, resumed, seeded
+from tests.runtime.work.cutting import Cut, copied, effects, half, killed, resumed, seeded
 
 ROUNDS = 20
 
@@ -20,7 +20,7 @@ async def test_no_effect_is_repeated_unasked(tmp_path: Path, number: int, monkey
     monkeypatch.setenv("RUN_NAME", "repeated")
     dead = killed(tmp_path / "dead", at=random.Random(number).randrange(1, 8), older=bool(number % 2))
     before = effects(dead)
-    cuts = [half, Path.unlink, *(seeded(number * 1000 + each) for each in range(10))]
+    cuts: list[Cut] = [half, Path.unlink, *(seeded(number * 1000 + each) for each in range(10))]
     for place, cut in enumerate(cuts):
         root = copied(dead, tmp_path / str(place), cut)
         lost, states = await resumed(root)
