@@ -84,10 +84,16 @@ async def _show(journal: Journal, run_id: str, state: RunState, present: Present
 
 
 def _left_waiting(state: RunState) -> bool:
-    """Whether the run was parked for somebody, or for an instant. An answer that came while it was being parked has it
-    driven on, and nobody is waited for.
-    """
-    return state.phase == "waiting" and (bool(state.open_incidents) or state.wake_at is not None)
+    """Whether the run was parked for a person, or for an instant that is still to come."""
+    if state.phase != "waiting":
+        return False
+    return _waits_for_person(state) or (state.wake_at is not None and state.wake_at > ev.utc_now())
+
+
+def _waits_for_person(state: RunState) -> bool:
+    """Whether an open incident waits for an answer. One whose deadline has passed gets its default in a moment."""
+    now = ev.utc_now()
+    return any(each.opened.deadline is None or each.opened.deadline > now for each in state.open_incidents)
 
 
 async def _until_stuck(state: RunState) -> None:
@@ -98,7 +104,7 @@ async def _until_stuck(state: RunState) -> None:
     looks, seen = 0, 0
     while looks < STUCK_LOOKS:
         await asyncio.sleep(LOOK_S)
-        stuck = drained(state) if state.phase == "frozen" else bool(state.open_incidents) and all_wait(state)
+        stuck = drained(state) if state.phase == "frozen" else _waits_for_person(state) and all_wait(state)
         still = state.last_seq == seen and stuck
         looks, seen = looks + 1 if still else 0, state.last_seq
 

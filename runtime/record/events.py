@@ -82,14 +82,18 @@ class RunStarted(Record):
 
 
 class RunParked(Record):
-    """The drive let go of the run. `waiting`: every open leaf waits (or the run is frozen); `stop`: the runtime
-    stops.
+    """The drive let go of the run. `waiting`: every open leaf waits (or the run is frozen); `stop`: the run is to be
+    driven again, since the runtime stops or since what it waited for is over.
     """
 
     type: Literal["run.parked"] = "run.parked"
     DURABLE: ClassVar[bool] = True
     reason: Literal["waiting", "stop"]
     wake_at: datetime | None = None
+    incidents: tuple[str, ...] = ()
+    """Ids of the incidents that open leaves wait for. The run is queued instead if one of them is not open any more."""
+    thaw: bool = False
+    """An open leaf waits for the run to be thawed."""
 
 
 class RunFinished(Record):

@@ -219,6 +219,8 @@ def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
     if incident is None or not incident.open:
         return False
     incident.closed = e.reason
+    if s.phase == "waiting":
+        s.phase = "queued"
     return True
 
 

@@ -117,8 +117,8 @@ class Journal(Protocol):
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
         """Take the run's lease. None if another's is alive, if the run is finished, or if it is not runnable.
 
-        Runnable: queued; waiting with an answer or an abort request that came after it parked, or with `wake_at` past;
-        or running under an expired lease. A process never reclaims a run whose lease it holds itself under the same
+        Runnable: queued; waiting with `wake_at` past, or for nothing (see `lost`); or running under an expired lease. A
+        process never reclaims a run whose lease it holds itself under the same
         `owner`
         while that lease is alive; an expired lease of the same owner is reclaimed only through `renew`.
         """
@@ -148,11 +148,13 @@ class Journal(Protocol):
         Their order is that of the calls.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
-        A park makes the run `waiting`, but `queued` in the same transaction if something that wakes (an answer,
-        `events.WAKING`) arrived with a `seq` above `seen`: a decision against a live run never gets lost. `seen`: the
-        caller has folded **every** event of the run up to there (the last `seq` that its tail delivered; not that of an
-        own append, which may have overtaken an answer). Without it, what was there at the claim (`lease.seq`) counts as
-        seen: safe, at worst the run is driven once more in vain.
+        A park is decided here, in this transaction (`rules.parking.decided`): it is written with the reason `stop`,
+        which queues the run, if something that wakes (an answer, `events.WAKING`) has a `seq` above `seen`, or if what
+        it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded **every** event of the
+        run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken an
+        answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven
+        once more in vain. With `seen`, an end (`RunFinished`) above which something wakes raises `Overtaken`, and
+        nothing is written: it may have been a rewind.
         """
         ...
 
@@ -164,12 +166,13 @@ class Journal(Protocol):
         """
         ...
 
-    async def post(self, run_id: str, event: Record, *, told: int | None = None) -> Record:
+    async def post(self, run_id: str, event: Record, *, told: int | None = None, effective: bool = False) -> Record:
         """Append one event without a lease: only the desk's kinds (`events.DESK_KINDS`, and everything in
         the workspace's stream). An abort request makes a waiting run runnable.
 
-        With `told`, compare-and-set: only if no answer and nothing else that wakes (`events.WAKING`) was written to the
-        run with a `seq` above it. Raises `Overtaken`.
+        With `effective`, only if it has an effect on the run as it is now (`rules.posting.refusal`): the run has not
+        ended, is not frozen already, or is frozen. With `told`, only if no answer and nothing else that wakes
+        (`events.WAKING`) was written to the run with a `seq` above it. Both are compare-and-set, and raise `Overtaken`.
         """
         ...
 
@@ -228,6 +231,12 @@ class Journal(Protocol):
 
     async def next_wake(self) -> datetime | None:
         """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
+        ...
+
+    async def lost(self) -> list[str]:
+        """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, nobody drives them. No append of
+        this program makes one (`rules.parking`); `claim` gives them to whoever asks.
+        """
         ...
 
     async def rouse(self, now: datetime) -> list[str]:

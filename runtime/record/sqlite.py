@@ -156,7 +156,7 @@ class SqliteJournal:
         try:
             text = summarised(summary) if summary is not None else None
             drafts = [encode(event) for event in events]
-            return self._write().do(Append(lease, drafts, text, lease.seq if seen is None else seen))
+            return self._write().do(Append(lease, drafts, text, seen))
         except JournalError as exc:
             failed: asyncio.Future[Sequence[ev.Record]] = asyncio.get_running_loop().create_future()
             failed.set_exception(exc)
@@ -167,6 +167,9 @@ class SqliteJournal:
 
     async def next_wake(self) -> datetime | None:
         return await self._reader.next_wake()
+
+    async def lost(self) -> list[str]:
+        return await self._reader.lost(self._clock().timestamp())
 
     async def rouse(self, now: datetime) -> list[str]:
         return await self._write().alone(lambda connection: roused(connection, now.timestamp()))
@@ -203,13 +206,15 @@ class SqliteJournal:
         reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
         return Refused("closed", reason)
 
-    async def post(self, run_id: str, event: ev.Record, *, told: int | None = None) -> ev.Record:
+    async def post(
+        self, run_id: str, event: ev.Record, *, told: int | None = None, effective: bool = False
+    ) -> ev.Record:
         if run_id != ev.WORKSPACE and not isinstance(event, ev.DESK_KINDS):
             kinds = ", ".join(kind.__name__ for kind in ev.DESK_KINDS)
             raise JournalError(
                 f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
             )
-        result: ev.Record = await self._write().do(Post(run_id, encode(event), told))
+        result: ev.Record = await self._write().do(Post(run_id, encode(event), told, effective))
         return result
 
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runtime.record import events as ev
+from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.sqlite_rows import Draft
 from runtime.record.state import RUN_TERMINAL, RunState
 
@@ -32,6 +33,7 @@ class RunRow:
     last_seq: int = 0
     told_seq: int = 0
     updated_at: float = 0.0
+    open_incidents: int = 0
     summary: str | None = None
     """Only where it is to be written."""
 
@@ -49,6 +51,7 @@ class RunRow:
         A frozen run is driven no further, unless its driver died over it: then nobody knows what of it is in flight.
         """
         due = self.state == "waiting" and self.wake_at is not None and self.wake_at <= now
+        due = due or waits_for_nothing(self.state, self.wake_at, self.open_incidents)
         return due or self.state in ("queued", "running") or (self.state == "frozen" and self.lease_until is not None)
 
 
@@ -131,6 +134,7 @@ class Batch:
         run.wake_at = probe.wake_at.timestamp() if probe.wake_at is not None else None
         if probe.terminal and not was_terminal:
             self.finished[run.rid] = event.seq
+            run.open_incidents = 0
             for incident in self.incidents.values():
                 if incident.run == run.rid and incident.state == "open":
                     self._close(incident, event.seq)
@@ -143,7 +147,12 @@ class Batch:
                 over = run.state in RUN_TERMINAL
                 known = IncidentRow(event.incident_id, run.rid, "closed" if over else "open", event.revision, event.seq)
                 self.incidents[known.id] = self.changed_incidents[known.id] = known
+                run.open_incidents += not over
         elif known is not None and known.run == run.rid and known.state == "open":
+            run.open_incidents -= 1
+            if run.state == "waiting":  # as the fold has it: what the run waited for is over
+                run.state = "queued"
+                self.touch(run)
             if isinstance(event, ev.IncidentAnswered):
                 known.state, known.answer_seq = "answered", event.seq
                 self.changed_incidents[known.id] = known

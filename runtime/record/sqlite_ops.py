@@ -8,13 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, JournalError, Lease, Overtaken, Refused
+from runtime.record.rules.parking import decided
+from runtime.record.rules.posting import refusal
 from runtime.record.sqlite_batch import OF_INCIDENTS, Batch, RunRow
-from runtime.record.sqlite_rows import Draft
-from runtime.record.state import RUN_TERMINAL
+from runtime.record.sqlite_rows import Draft, encode
 
 
 class Op(ABC):
@@ -143,7 +145,7 @@ class Expire(Leased):
 class Append(Leased):
     drafts: Sequence[Draft]
     summary: str | None
-    seen: int
+    seen: int | None
     counted = True
     may_wait = True
 
@@ -154,18 +156,45 @@ class Append(Leased):
                 self.begins = self.begins or isinstance(draft.event, ev.StepStarted)
 
     def incident_ids(self) -> Sequence[str]:
-        return [draft.event.incident_id for draft in self.drafts if type(draft.event) in OF_INCIDENTS]  # type: ignore[attr-defined]
+        found: list[str] = []
+        for draft in self.drafts:
+            if type(draft.event) in OF_INCIDENTS:
+                found.append(draft.event.incident_id)  # type: ignore[attr-defined]
+            elif isinstance(draft.event, ev.RunParked):
+                found.extend(draft.event.incidents)
+        return found
 
     def apply(self, batch: Batch) -> Sequence[ev.Record]:
         run = self.held(batch)
-        written = [batch.write(run, draft) for draft in self.drafts]
+        finishes = any(type(draft.event) is ev.RunFinished for draft in self.drafts)
+        if finishes and self.seen is not None and run.told_seq > self.seen:
+            raise Overtaken(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
+        written = [batch.write(run, self._decided(batch, run, draft)) for draft in self.drafts]
         if self.summary is not None:
             run.summary = self.summary
             batch.longer[run.rid] = run
-        if run.state == "waiting" and run.told_seq > self.seen and any(type(e) is ev.RunParked for e in written):
-            # Somebody answered after the fold that decided to park: compared on the run's own row, in this transaction.
-            run.state = "queued"
         return written
+
+    def _decided(self, batch: Batch, run: RunRow, draft: Draft) -> Draft:
+        """A park as `rules.parking` decides it from the rows of this transaction; anything else as it is."""
+        park = draft.event
+        if not isinstance(park, ev.RunParked):
+            return draft
+
+        def is_open(incident_id: str) -> bool:
+            found = batch.incidents.get(incident_id)
+            return found is not None and found.run == run.rid and found.state == "open"
+
+        seen = self.lease.seq if self.seen is None else self.seen
+        made = decided(
+            park,
+            now=datetime.fromtimestamp(batch.now, UTC),
+            told=run.told_seq > seen,
+            frozen=run.state == "frozen",
+            open_incidents=run.open_incidents,
+            is_open=is_open,
+        )
+        return draft if made is park else encode(made)
 
 
 @dataclass(slots=True)
@@ -216,6 +245,7 @@ class Post(Op):
     run_id: str
     draft: Draft
     told: int | None = None
+    effective: bool = False
     counted = True
 
     def __post_init__(self) -> None:
@@ -234,10 +264,9 @@ class Post(Op):
             raise JournalError(f"there is no run {self.run_id}")
         if self.told is not None and run.told_seq > self.told:
             raise Overtaken(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
-        if isinstance(event, ev.AbortRequested) and run.state in RUN_TERMINAL:
-            raise JournalError(f"run {run.id} is {run.state} already: there is nothing to abort")
-        if isinstance(event, ev.ClockStepped) and run.state in RUN_TERMINAL:
-            raise JournalError(f"run {run.id} is {run.state} already: it waits for nothing")
+        asked = self.effective or isinstance(event, ev.AbortRequested | ev.ClockStepped)
+        if asked and run.id != ev.WORKSPACE and (why := refusal(event, run.state)):
+            raise Overtaken(f"run {run.id} {why}")
         if isinstance(event, ev.IncidentClosed):
             found = batch.incidents.get(event.incident_id)
             if found is None or found.run != run.rid or found.state != "open":

@@ -42,6 +42,11 @@ _RUNNABLE = (
     " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " UNION ALL"
     " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT ?2"
 )
+# As `rules.parking.waits_for_nothing` says.
+_LOST = (
+    "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _FREE + " AND NOT EXISTS"  # noqa: S608 - no input in it
+    " (SELECT 1 FROM incident WHERE incident.run = run.rid AND incident.state = 'open') ORDER BY rid"
+)
 
 
 class Reader:
@@ -209,6 +214,9 @@ class Reader:
     async def next_wake(self) -> datetime | None:
         rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
         return _instant(rows[0][0])
+
+    async def lost(self, now: float) -> list[str]:
+        return [row[0] for row in await self.rows(_LOST, (now,))]
 
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))

@@ -11,7 +11,8 @@ from runtime.record.sqlite_batch import Batch, IncidentRow, RunRow
 POSITION = "SELECT max((SELECT pos FROM pruned), coalesce((SELECT max(pos) FROM event), 0))"
 HEADS = POSITION + ", (SELECT max(rid) FROM run)"  # noqa: S608 - constants
 RUNS = """
-    SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at FROM run
+    SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at,
+    (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run
     WHERE id IN (SELECT value FROM json_each(?1))"""
 RUNS_OF_INCIDENTS = """
     OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?2)))"""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from runtime.record import events as ev
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, Overtaken
 from runtime.record.state import fold
 from runtime.work.life import new_id
 
@@ -35,10 +36,15 @@ async def begin(
             break  # else another run of this second has the same id: of a thousand at once some would be lost
     # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
     if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
-        await journal.post(run_id, frozen)
+        await _unless_overtaken(journal, run_id, frozen)
     elif new and frozen is not None and await _told(journal, ref) is None:
-        await journal.post(run_id, ev.RunThawed(by=by))
+        await _unless_overtaken(journal, run_id, ev.RunThawed(by=by))
     return run_id
+
+
+async def _unless_overtaken(journal: Journal, run_id: str, event: ev.Record) -> None:
+    with suppress(Overtaken):  # whoever set or lifted the freeze has found the run, too
+        await journal.post(run_id, event, effective=True)
 
 
 async def _told(journal: Journal, ref: str) -> ev.RunFrozen | None:

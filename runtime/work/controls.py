@@ -78,18 +78,37 @@ class Controls:
         if not run_id:
             await self._journal.post(ev.WORKSPACE, ev.FreezeSet(ref=ref, reason=reason, by=by))
         chosen = await self._chosen(run_id, ref, ("queued", "running", "waiting"))
-        for summary in chosen:
-            await self._journal.post(summary.id, ev.RunFrozen(reason=reason, by=by))
-        return [summary.id for summary in chosen]
+        return await self._post_each(chosen, ev.RunFrozen(reason=reason, by=by), alone=bool(run_id))
 
     async def thaw(self, run_id: str = "", *, ref: str = "", by: ev.Actor) -> list[str]:
         """Let frozen runs go on; see `freeze`."""
         if not run_id:
             await self._journal.post(ev.WORKSPACE, ev.FreezeLifted(ref=ref, by=by))
         chosen = await self._chosen(run_id, ref, ("frozen",))
+        return await self._post_each(chosen, ev.RunThawed(by=by), alone=bool(run_id))
+
+    async def _post_each(self, chosen: Sequence[Summary], event: ev.Record, *, alone: bool) -> list[str]:
+        """Post an event to runs; the ids of those on which it has an effect. A run may have ended since it was listed.
+
+        Raises:
+            BadControl: it has no effect on the run that stands `alone`.
+        """
+        done: list[str] = []
         for summary in chosen:
-            await self._journal.post(summary.id, ev.RunThawed(by=by))
-        return [summary.id for summary in chosen]
+            try:
+                await self._post(summary.id, event)
+            except BadControl:
+                if alone:
+                    raise
+            else:
+                done.append(summary.id)
+        return done
+
+    async def _post(self, run_id: str, event: ev.Record) -> None:
+        try:
+            await self._journal.post(run_id, event, effective=True)
+        except Overtaken as exc:
+            raise BadControl(str(exc)) from exc
 
     async def set_breakpoint(self, run_id: str, what: What, pattern: str, *, clear: bool = False, by: ev.Actor) -> str:
         """Make a run wait before tools or agents whose name matches `pattern`, or no longer. Returns a warning where no
@@ -103,7 +122,7 @@ class Controls:
             listed = ", ".join(f"{kind}:{name}" for kind, name in sorted(state.breakpoints)) or "none"
             raise BadControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
         kind = ev.BreakpointCleared if clear else ev.BreakpointSet
-        await self._journal.post(run_id, kind(what=what, pattern=pattern, by=by))
+        await self._post(run_id, kind(what=what, pattern=pattern, by=by))
         return "" if clear else _unknown(state, what, pattern)
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
@@ -123,7 +142,7 @@ class Controls:
             raise BadControl(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
         injection_id = f"m-{new_id()}"
         name, node_id = (node.name, node.id) if node is not None else (agent, "")
-        await self._journal.post(
+        await self._post(
             run_id, ev.MessageInjected(node_id=node_id, injection_id=injection_id, agent=name, text=text, by=by)
         )
         return injection_id

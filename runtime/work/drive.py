@@ -14,7 +14,7 @@ from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
-from runtime.record.journal import Fenced, Journal, JournalError, Lease, Unrecordable, Unwritable
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, Overtaken, Unrecordable, Unwritable
 from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
 from runtime.work import loader, stranded
@@ -22,7 +22,7 @@ from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
 from runtime.work.fork import copied
 from runtime.work.life import Life
-from runtime.work.stalls import watch_progress
+from runtime.work.stalls import ended_at_run, watch_progress
 
 log = logging.getLogger("runtime.drive")
 
@@ -167,14 +167,14 @@ async def _live(life: Life, after: int, stopping: Stopping | None) -> Driven:
     root = asyncio.create_task(_root(life), name=f"run {life.state.id}")
     life.own(root)
     attendants = [
-        asyncio.create_task(life.listen(after)),
+        asyncio.create_task(_listen(life, after)),
         asyncio.create_task(_renew(life, life.lease)),
         asyncio.create_task(_park(life)),
         asyncio.create_task(watch_progress(life)),
     ]
     if stopping is not None:
         attendants.append(asyncio.create_task(_stop(life, stopping)))
-    if life.state.abort is not None or stranded.aborted(life.state):
+    if life.state.abort is not None or ended_at_run(life.state):
         life.end("abort")
     elif life.state.rewind is not None:
         life.end("rewind")
@@ -208,14 +208,21 @@ async def _until_done(life: Life, root: asyncio.Task[ev.RunFinished]) -> None:
 
 
 async def _park(life: Life) -> None:
-    await life.watch_idleness()
-    life.end("park")
+    life.park(await life.watch_idleness())
+
+
+async def _listen(life: Life, after: int) -> None:
+    try:
+        await life.listen(after)
+    except JournalError:
+        log.exception("run %s: what others write to it cannot be read; it is let go of", life.state.id)
+        life.end("broken")
 
 
 async def _stop(life: Life, stopping: Stopping) -> None:
     """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
     await stopping.wait()
-    idle = life.idle()  # before everything else waits, too
+    waits = life.idle()  # before everything else waits, too
     life.hold()
     if under_way := _under_way(life, whole=stopping.whole):
         log.info("run %s: waits for the end of %s", life.state.id, under_way)
@@ -224,7 +231,10 @@ async def _stop(life: Life, stopping: Stopping) -> None:
             await life.drained(lambda: stopping.whole)
     except TimeoutError:
         log.warning("run %s: cuts off %s", life.state.id, _under_way(life, whole=stopping.whole))
-    life.end("park" if idle else "stop")
+    if waits:
+        life.park(waits)
+    else:
+        life.end("stop")
 
 
 def _under_way(life: Life, *, whole: bool) -> str:
@@ -249,30 +259,40 @@ async def _renew(life: Life, lease: Lease) -> None:
 
 
 async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
-    """Write how the life ended."""
+    """Write how the life ended, which is decided by all that the run was told until it is written."""
     await life.drain()
     if root.done() and not root.cancelled() and life.ending:
         root.exception()  # whatever it was, it came of being ended
     if life.ending == "fenced":
         return "fenced"
+    while True:
+        last = _last_events(life, root)
+        try:
+            await life.close(*last)
+        except Overtaken:
+            await life.catch_up()
+        else:
+            return "finished" if isinstance(last[-1], ev.RunFinished) else "parked"
+
+
+def _last_events(life: Life, root: asyncio.Task[ev.RunFinished]) -> list[ev.Record]:
+    """What the life ends with, by what was heard so far."""
+    if life.state.rewind is not None:
+        return [*_rewound(life), ev.RunParked(ts=life.clock(), reason="stop")]
+    unfinished = root.cancelled() or not root.done()
     # Also if the body came to an end all the same, because user code caught its cancellation: what was asked is done.
-    if life.ending == "abort":
-        await life.close(_aborted(life))
-        return "finished"
-    if life.ending == "rewind":
-        await life.close(*_rewound(life), ev.RunParked(ts=life.clock(), reason="stop"))
-        return "parked"
-    if root.cancelled() or not root.done():
-        # Only what was seen to be idle has somebody or something to wait for; else it is to be taken up again.
-        reason: Literal["waiting", "stop"] = "waiting" if life.ending == "park" else "stop"
-        at = life.clock()  # before the look: a clock set back after it leaves the park in the future, where it is found
-        for moved in life.set_back():
-            life.note(moved)
-        await life.close(ev.RunParked(ts=at, reason=reason, wake_at=_wake_at(life)))
-        return "parked"
-    finished = root.result()
-    await life.close(finished)
-    return "finished"
+    if life.ending == "abort" or (unfinished and (life.state.abort is not None or ended_at_run(life.state))):
+        return [_aborted(life)]
+    if not unfinished:
+        return [root.result()]
+    at = life.clock()  # before the look: a clock set back after it leaves the park in the future, where it is found
+    for moved in life.set_back():
+        life.note(moved)
+    if life.ending != "park":
+        return [ev.RunParked(ts=at, reason="stop", wake_at=_wake_at(life))]
+    incidents = tuple(sorted(wait.incident_id for wait in life.waits if wait.incident_id))
+    thaw = any(wait.thaw for wait in life.waits)
+    return [ev.RunParked(ts=at, reason="waiting", wake_at=_wake_at(life), incidents=incidents, thaw=thaw)]
 
 
 def _aborted(life: Life) -> ev.RunFinished:

@@ -19,8 +19,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NoReturn
 
 from runtime.record import events as ev
-from runtime.record.journal import Fenced, Journal, JournalError, Lease
-from runtime.record.state import RunState
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, Overtaken
+from runtime.record.state import RunState, fold
 from runtime.work.conditions import Conditions
 from runtime.work.secrets import kept_out
 
@@ -38,13 +38,21 @@ _OTHERS = frozenset[type[ev.Record]]((*ev.DESK_KINDS, ev.IncidentAnswered)) - {e
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
+@dataclass(slots=True, frozen=True)
+class Wait:
+    """What an open node waits for: an incident's answer, a thaw, or (neither given) an instant."""
+
+    incident_id: str = ""
+    thaw: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Element:
     """An open node, as far as waiting is concerned."""
 
     parent: Element | None
     children: int = 0
-    waiting: bool = False
+    wait: Wait | None = None
     holds: bool = False
     """A call is under way that must not be begun twice: the run stays in memory even if something inside it waits."""
 
@@ -71,6 +79,8 @@ class Life:
         self._linger: asyncio.TimerHandle | None = None
         self._flushing: set[asyncio.Task[None]] = set()
         self._writing: set[asyncio.Future[Any]] = set()
+        self.waits: frozenset[Wait] = frozenset()
+        """What everything waited for when this life was ended to be parked."""
         self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
         self._open: set[Element] = set()
         self._moves = 0
@@ -78,7 +88,7 @@ class Life:
         """Rises with everything that happens; `told_at` is where it stood when somebody was told of a standstill."""
         self.told_at = -1
         self._moved_at = time.monotonic()
-        self._heard = lease.seq
+        self._heard = max(lease.seq, state.last_seq)
         self._somebody_waits = asyncio.Event()
         self._held = False
         self._thawed = asyncio.Event()
@@ -116,11 +126,31 @@ class Life:
         await self.flush()
 
     async def close(self, *events: ev.Record) -> None:
-        """Write the last events of this life. Code that was left behind writes nothing after them."""
-        writing = asyncio.ensure_future(self.record(*events))
-        await asyncio.sleep(0)  # by now they are with the journal
+        """Write the last events of this life. Code that was left behind writes nothing after them.
+
+        Call it without an `await` after deciding on them: what was heard by then counts as known to whoever decided.
+
+        Raises:
+            Overtaken: the run was told something that was not heard yet; nothing is written. See `catch_up`.
+        """
+        before, self._pending = self._pending, []
+        last = [kept_out(event) for event in events]
+        for event in last:
+            self.state.apply(event)
         self._closed = True
-        await writing
+        writing = self._append([*before, *last])
+        try:
+            await asyncio.shield(writing)
+        except Overtaken:
+            self._closed, self._pending = False, before
+            raise
+
+    async def catch_up(self) -> None:
+        """Take the state from the journal again, after `close` was refused: nothing of this life is being written."""
+        self.state = fold(await self.journal.read(self.state.id))
+        self._heard = self.state.last_seq
+        for event in self._pending:
+            self.state.apply(event)
 
     async def flush(self) -> None:
         if self._closed:
@@ -134,19 +164,23 @@ class Life:
         batch, self._pending = self._pending, []
         # Shielded: what the state has taken into account is written, even if whoever waits for it is cancelled.
         # A park that follows an incident which never was written would wait for ever.
-        writing = asyncio.ensure_future(
-            self.journal.append(self.lease, batch, summary=self.state.summary(), seen=self._heard)
-        )
-        self._writing.add(writing)
-        writing.add_done_callback(self._written)
         try:
-            await asyncio.shield(writing)
+            await asyncio.shield(self._append(batch))
         except JournalError as exc:
             self._give_up(exc)
 
+    def _append(self, events: list[ev.Record]) -> asyncio.Future[Any]:
+        writing = asyncio.ensure_future(
+            self.journal.append(self.lease, events, summary=self.state.summary(), seen=self._heard)
+        )
+        self._writing.add(writing)
+        writing.add_done_callback(self._written)
+        return writing
+
     def _written(self, writing: asyncio.Future[Any]) -> None:
         self._writing.discard(writing)
-        if not writing.cancelled() and isinstance(failed := writing.exception(), JournalError):
+        failed = writing.exception() if not writing.cancelled() else None
+        if isinstance(failed, JournalError) and not isinstance(failed, Overtaken):
             self.broken = self.broken or failed
 
     async def drain(self) -> None:
@@ -192,6 +226,8 @@ class Life:
                 self._hear(event)
 
     def _hear(self, event: ev.Record) -> None:
+        if event.seq <= self._heard:
+            return  # folded before
         self._heard = event.seq  # what came before it is this drive's own
         self.state.apply(event)
         if isinstance(event, ev.IncidentAnswered):
@@ -224,6 +260,12 @@ class Life:
         if not self.ended.done():
             self.ended.set_result(None)
         self._root.cancel()
+
+    def park(self, waits: frozenset[Wait]) -> None:
+        """End this life because everything waits, and for what: the journal sees whether it still does."""
+        if not self.ending:
+            self.waits = waits
+        self.end("park")
 
     def finish(self, final: ev.RunFinished) -> None:
         """End the run, and as what. The first word stands."""
@@ -261,25 +303,34 @@ class Life:
         while self.holding or (whole() and self.state.in_flight):  # noqa: ASYNC110 - flags of many, asked at a stop only
             await asyncio.sleep(0.02)
 
-    def idle(self) -> bool:
-        """Whether every open leaf waits and no call is under way that must not be begun twice."""
-        anybody = False
+    def idle(self) -> frozenset[Wait]:
+        """What all open leaves wait for; empty while one of them is at work, or may go on, or while a call is under way
+        that must not be begun twice.
+        """
+        found: set[Wait] = set()
         for element in self._open:
-            anybody = anybody or element.waiting
-            if element.holds or not (element.waiting or element.children):
-                return False
-        return anybody
+            if element.holds or not (element.wait or element.children):
+                return frozenset()
+            if element.wait is not None:
+                found.add(element.wait)
+        return frozenset() if any(map(self._is_over, found)) else frozenset(found)
 
-    async def watch_idleness(self) -> None:
-        """Return once everything has been waiting for the grace time."""
+    def _is_over(self, wait: Wait) -> bool:
+        """Whether what was waited for has been heard, and its node goes on in a moment."""
+        if wait.incident_id:
+            return not self.state.incidents[wait.incident_id].open
+        return wait.thaw and self._thawed.is_set()
+
+    async def watch_idleness(self) -> frozenset[Wait]:
+        """What everything has been waiting for, once it has done so for the grace time."""
         quiet = max(self.conditions.grace_s, _LINGER_S)
         while True:
             await self._somebody_waits.wait()
             moves = self._moves
             await self._quiet(quiet)
-            if self._moves == moves and self.idle():
-                return
-            if not any(element.waiting for element in self._open):
+            if self._moves == moves and (waits := self.idle()):
+                return waits
+            if all(element.wait is None for element in self._open):
                 self._somebody_waits.clear()
 
     async def _quiet(self, seconds: float) -> None:
@@ -299,7 +350,7 @@ class Life:
         """Wait until the run is not frozen."""
         if self._thawed.is_set():
             return
-        with self._waits(element):
+        with self._waits(element, Wait(thaw=True)):
             await self._thawed.wait()
 
     async def until(self, instant: datetime, element: Element, *, at_most: float = math.inf) -> None:
@@ -309,7 +360,7 @@ class Life:
         """
         left = min((instant - self.clock()).total_seconds(), at_most)
         if left > 0:
-            with self._waits(element):
+            with self._waits(element, Wait()):
                 await asyncio.sleep(left)
 
     def set_back(self) -> list[ev.Record]:
@@ -343,14 +394,14 @@ class Life:
         return missed + (spread(opened.incident_id, length) if opened.safe == "wait_retry" else length)
 
     @contextmanager
-    def _waits(self, element: Element) -> Iterator[None]:
-        element.waiting = True
+    def _waits(self, element: Element, wait: Wait) -> Iterator[None]:
+        element.wait = wait
         self._moves += 1
         self._somebody_waits.set()
         try:
             yield
         finally:
-            element.waiting = False
+            element.wait = None
             self._moves += 1
 
     async def answer_to(self, incident_id: str, element: Element) -> ev.IncidentAnswered:
@@ -362,19 +413,23 @@ class Life:
         if waiter is None:
             waiter = self._answers[incident_id] = asyncio.get_running_loop().create_future()
         try:
-            with self._waits(element):
-                return await self._until_deadline(incident.opened, waiter)
+            with self._waits(element, Wait(incident_id)):
+                answered = await self._before_deadline(incident.opened, waiter)
+            # From here on this node is at work: it gives the default, and hears that it did.
+            if not answered:
+                await self._give_default(incident.opened)
+            return await asyncio.shield(waiter)
         except asyncio.CancelledError:
             if not self.ending:
                 reason = "withdrawn: nobody waits for it any more"
                 self.note(ev.IncidentClosed(node_id=incident.opened.node_id, incident_id=incident_id, reason=reason))
             raise
 
-    async def _until_deadline(
-        self, opened: ev.IncidentOpened, waiter: asyncio.Future[ev.IncidentAnswered]
-    ) -> ev.IncidentAnswered:
+    async def _before_deadline(self, opened: ev.IncidentOpened, waiter: asyncio.Future[ev.IncidentAnswered]) -> bool:
+        """Wait for an answer until the incident's deadline; whether there is one."""
         if (due := self.due(opened)) is None:
-            return await asyncio.shield(waiter)
+            await asyncio.wait({waiter})
+            return True
         # By this process's own clock from here on: whoever sets the computer's clock answers nothing.
         done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
         while not done and not self._thawed.is_set():
@@ -382,20 +437,23 @@ class Life:
             await _either(waiter, self._thawed)
             due = self.due(opened) or due
             done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
-        if not done:
-            await self.journal.answer(
-                ev.IncidentAnswered(
-                    run_id=self.state.id,
-                    node_id=opened.node_id,
-                    incident_id=opened.incident_id,
-                    revision=opened.revision,
-                    option=opened.safe,
-                    reach="attempt",
-                    reason="no operator may be asked" if opened.unattended else "the deadline passed",
-                    by=ev.Actor(name="unattended" if opened.unattended else "deadline", channel="rule"),
-                )
-            )
-        return await asyncio.shield(waiter)
+        return bool(done)
+
+    async def _give_default(self, opened: ev.IncidentOpened) -> None:
+        answer = ev.IncidentAnswered(
+            run_id=self.state.id,
+            node_id=opened.node_id,
+            incident_id=opened.incident_id,
+            revision=opened.revision,
+            option=opened.safe,
+            reach="attempt",
+            reason="no operator may be asked" if opened.unattended else "the deadline passed",
+            by=ev.Actor(name="unattended" if opened.unattended else "deadline", channel="rule"),
+        )
+        try:
+            await self.journal.answer(answer)
+        except JournalError as exc:
+            self._give_up(exc)
 
 
 async def _either(waiter: asyncio.Future[Any], event: asyncio.Event) -> None:

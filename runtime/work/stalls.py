@@ -13,8 +13,8 @@ from orbiter.steps import Aborted, Skipped
 from runtime.judgement.stall import handoff_cycle, no_progress
 from runtime.record import events as ev
 from runtime.record.journal import JournalError
-from runtime.record.state import Incident
-from runtime.work import incidents
+from runtime.record.state import Incident, RunState
+from runtime.work import incidents, stranded
 from runtime.work.answers import ended_by
 from runtime.work.incidents import STANDSTILL, Trouble
 from runtime.work.life import Element, Life
@@ -22,6 +22,7 @@ from runtime.work.life import Element, Life
 log = logging.getLogger("runtime.faults")
 
 CIRCLE = "stall.handoff-cycle"
+_OF_THE_RUN = (STANDSTILL, stranded.RULE)
 _LOOK_S = 0.25
 
 
@@ -73,6 +74,17 @@ def _act(life: Life, answer: ev.IncidentAnswered) -> None:
             life.end("abort")
             raise asyncio.CancelledError
         raise Aborted(ended_by(answer, life.state.incidents[answer.incident_id].opened))
+
+
+def ended_at_run(state: RunState) -> bool:
+    """Whether an incident of the run as a whole, for which no step waits, was answered with the end of the run, which
+    was not turned back since.
+    """
+    if state.rewind is not None:
+        return False
+    turned = max((each.seq for each in state.rewound), default=0)
+    answers = [each.answer for each in state.incidents.values() if each.opened.fault.rule_id in _OF_THE_RUN]
+    return any(each is not None and each.option == "abort" and each.seq > turned for each in answers)
 
 
 async def watch_progress(life: Life) -> None:

@@ -47,7 +47,8 @@ async def strand(
         # What a person is told of it is what was last known.
         state = RunState(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else RunState(lease.run_id)
     opened = incidents.describe(Life(journal, lease, state, conditions, clock), "", _trouble(exc))
-    told = [opened, ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline)]
+    parked = ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline, incidents=(opened.incident_id,))
+    told = [opened, parked]
     if old is None:
         for event in told:
             state.apply(event)
@@ -95,15 +96,6 @@ async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
 def open_at(state: RunState) -> Incident | None:
     """The incident that says that the run is stranded, while nobody has answered it."""
     return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE), None)
-
-
-def aborted(state: RunState) -> bool:
-    """Whether somebody answered a stranding with the end of the run, and has not turned it back since."""
-    if state.rewind is not None:
-        return False
-    turned = max((each.seq for each in state.rewound), default=0)
-    answers = [found.answer for found in state.incidents.values() if found.opened.fault.rule_id == RULE]
-    return any(each is not None and each.option == "abort" and each.seq > turned for each in answers)
 
 
 async def freed(life: Life, element: Element) -> None:

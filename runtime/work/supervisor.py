@@ -41,6 +41,8 @@ IDLE_PERIODS = 8
 """So many periods later it is asked where nothing is driven: what brings a run whose hint was lost, or whose lease ran
 out.
 """
+LOST_S = 60.0
+"""How often, in seconds, runs are looked for that wait for nothing."""
 TRIES = 3
 """How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
 _LONGEST = 30.0
@@ -113,6 +115,7 @@ class Supervisor:
         self._slept = slept
         self._slept_s = slept()
         self._roused = False
+        self._lost_again_at = 0.0
         self._trouble = ""
         self._lease_s = lease_s
         self._period_s = period_s
@@ -230,6 +233,17 @@ class Supervisor:
                 log.info("run %s: the clock was set back; its wait is held against the new time", run_id)
             self._roused = True
 
+    async def _find_lost(self) -> list[str]:
+        """Runs that wait for nothing, as earlier programs could leave them; asked for at the start and now and then."""
+        if time.monotonic() < self._lost_again_at:
+            return []
+        found = await self._journal.lost()
+        if found:
+            log.warning("%d runs waited for nothing and are driven again: %s", len(found), ", ".join(found[:20]))
+        else:
+            self._lost_again_at = time.monotonic() + LOST_S
+        return found
+
     async def _clock_stepped(self, seconds: float) -> None:
         """Say so in every run that waits for an instant, or that is at work, in whose state it may."""
         log.warning("the clock was set by %+.0f s: waits are as long as they were", seconds)
@@ -251,7 +265,7 @@ class Supervisor:
             ticks = time.monotonic()
             held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
             # What is held up must not hide what is not.
-            found = await self._journal.runnable(self._clock(), 100 + len(held))
+            found = [*await self._find_lost(), *await self._journal.runnable(self._clock(), 100 + len(held))]
             taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
             wake_at = None if found or self._busy else await self._journal.next_wake()
         except JournalError as exc:

@@ -114,7 +114,7 @@ def journal(world: World) -> Iterator[Finding]:
     advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
     try:
         size = f"{path.stat().st_size // 1024:,} KiB"
-        found, wrong, lost, reread = asyncio.run(_read(path))
+        found, wrong, lost, reread, stuck = asyncio.run(_read(path))
     except NewerJournal as exc:
         yield Finding(
             "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
@@ -124,6 +124,10 @@ def journal(world: World) -> Iterator[Finding]:
         yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(path.parent).free) or advice)
         return
     yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
+    if stuck:
+        runs = f"{len(stuck)} {'run waits' if len(stuck) == 1 else 'runs wait'} for nothing: {', '.join(stuck[:20])}"
+        again = "a runtime drives them again by itself: open the console, or orbiter-console serve"
+        yield Finding("lost runs", "warn", runs, again)
     for sentence in lost:
         look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
         yield Finding("journal", "warn", sentence, look)
@@ -152,7 +156,10 @@ def _instead(exc: JournalError, free: int) -> str:
     return ""
 
 
-async def _read(path: Path) -> tuple[str, list[str], list[str], list[str]]:
+async def _read(path: Path) -> tuple[str, list[str], list[str], list[str], list[str]]:
+    """What is in the journal, in words; what is wrong with it; what it has lost; which patterns are read in another way
+    now; ids of runs that wait for nothing.
+    """
     known = sqlite_loss.marked(path)  # before the journal is opened: who writes it may be at work
     async with await SqliteJournal.open(path, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
@@ -171,7 +178,8 @@ async def _read(path: Path) -> tuple[str, list[str], list[str], list[str]]:
             for each in last
             if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
         ]
-        return f"{len(runs)} runs, {len(waiting)} open incidents", await found.check(), lost, reread
+        told = f"{len(runs)} runs, {len(waiting)} open incidents"
+        return told, await found.check(), lost, reread, await found.lost()
 
 
 def _existing(path: Path) -> Path:

@@ -428,7 +428,7 @@ async def test_a_park_that_knows_the_answer_waits(journal: Journal) -> None:
 
 async def test_an_own_append_after_the_answer_does_not_count_as_having_seen_it(journal: Journal) -> None:
     lease = await started(journal)
-    await journal.append(lease, [opened()])
+    await journal.append(lease, [opened(), opened("i2")])
     await journal.answer(answer())
     await journal.append(lease, [warned("written after the answer, folded before it")])
     await journal.append(lease, [ev.RunParked(reason="waiting")])

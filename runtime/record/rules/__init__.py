@@ -1,0 +1,1 @@
+"""Rules that every journal applies inside the transaction that writes: pure functions, without SQL."""

@@ -1,0 +1,21 @@
+"""Whether an event that needs no lease may be written to a run, given the run's state in the same transaction."""
+
+from __future__ import annotations
+
+from runtime.record import events as ev
+from runtime.record.summary import RUN_TERMINAL
+
+_LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped, ev.IncidentClosed)
+"""What may be written to a run that has ended."""
+
+
+def refusal(event: ev.Record, state: str) -> str:
+    """Why the event would have no effect on a run in `state`; empty where it has one."""
+    if state in RUN_TERMINAL and not isinstance(event, _LATE):
+        why = {ev.AbortRequested: "there is nothing to abort", ev.ClockStepped: "it waits for nothing"}
+        return f"is {state} already: {why.get(type(event), 'it has ended')}"
+    if isinstance(event, ev.RunFrozen) and state == "frozen":
+        return "is frozen already"
+    if isinstance(event, ev.RunThawed) and state != "frozen":
+        return f"is {state}, not frozen: there is nothing to thaw"
+    return ""
