@@ -71,7 +71,9 @@ def _introduce(s: RunState, e: ev.StepRecord, phase: NodePhase) -> Node:
 
 
 def step_requested(s: RunState, e: ev.StepRequested) -> bool:
-    _introduce(s, e, "pending")
+    node = _introduce(s, e, "pending")
+    if not (node.recorded or node.hooks_due):
+        node.requested = e.requested
     return True
 
 

@@ -189,6 +189,7 @@ async def _by_person(c: Carried, answer: ev.IncidentAnswered, result: Any, *, sk
     node = c.node
     if node is None or node.recorded:
         return
+    c.make_known()
     fault = node.fault if answer.option == "abort" else None
     await c.life.record(
         ev.StepEnded(

@@ -35,8 +35,11 @@ class Carried:
         return self.step.kind != "tool" or self.step.traits.idempotent
 
     def make_known(self) -> None:
-        """Introduce the step before its first attempt, because something is about to be recorded of it."""
-        if self.node is None:
+        """Introduce the step before its first attempt, because something is about to be recorded of it. Again where
+        what is requested has changed since (a message was delivered): it is compared with what is requested later.
+        """
+        node = self.node
+        if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
             self.life.note(ev.StepRequested(**self.spec()))
 
     def spec(self) -> dict[str, Any]:

@@ -1,0 +1,336 @@
+"""A scheduler of transactions: processes that share a journal go on one transaction at a time, as a test says.
+
+Each process has a `SqliteJournal` of its own on the same file. What it writes, and what it hears of others, waits at a
+gate until the test opens it. Time is the test's, too: timers run when `World.tick` moves the clock. So the order of
+everything is the test's choice, and the same choices give the same history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from orbiter.errors import OrbiterError
+from runtime.judgement.config import ErrorHandlingConfig
+from runtime.judgement.retry import RetryPolicy
+from runtime.record import events as ev
+from runtime.record.journal import JournalError, Lease
+from runtime.record.sqlite import SqliteJournal
+from runtime.record.state import RunState, Summary, fold
+from runtime.work.conditions import Conditions
+from runtime.work.controls import Controls
+from runtime.work.desk import Desk
+from runtime.work.drive import Stopping, drive
+
+SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "parking.py"
+ME = ev.Actor(name="tester", channel="cli")
+WRITES = frozenset({"create", "claim", "release", "renew", "answer", "post"})
+OF_OPERATORS = frozenset({"read", "incidents", "incident", "summary", "grants", "freezes", "runs"})
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop whose clock only the test moves. `busy`: calls that a thread carries out now."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.busy = 0
+        super().__init__()
+
+    def time(self) -> float:
+        return self.now
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        self.busy += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: Any) -> None:
+        self.busy -= 1
+
+    @property
+    def next_timer(self) -> float | None:
+        """When the next timer is due."""
+        timers = self._scheduled  # type: ignore[attr-defined]
+        return min((timer.when() for timer in timers if not timer.cancelled()), default=None)
+
+    async def quiet(self) -> None:
+        """Return once every task waits for a gate or a timer."""
+        calm = 0
+        while calm < 3:
+            await asyncio.sleep(0)
+            if self.busy:
+                time.sleep(0.0001)  # noqa: ASYNC251 - a thread works, and nothing else is to
+            calm = 0 if self.busy or self._ready else calm + 1  # type: ignore[attr-defined]
+
+
+class Gates:
+    """Who waits to go on, by process and lane, each lane in order."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[tuple[str, str], deque[asyncio.Future[None]]] = {}
+
+    def enter(self, who: str, lane: str) -> asyncio.Future[None]:
+        gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lanes.setdefault((who, lane), deque()).append(gate)
+        return gate
+
+    def closed(self) -> list[tuple[str, str]]:
+        """Lanes at whose head somebody waits."""
+        for lane in self._lanes.values():
+            while lane and lane[0].done():
+                lane.popleft()
+        return [key for key, lane in self._lanes.items() if lane]
+
+    def open(self, key: tuple[str, str]) -> None:
+        self._lanes[key].popleft().set_result(None)
+
+    def break_off(self, who: str) -> None:
+        """The process is gone: what it was about to do never happens."""
+        for key, lane in self._lanes.items():
+            if key[0] == who:
+                for gate in lane:
+                    if not gate.done():
+                        gate.set_exception(JournalError("this process was killed"))
+                lane.clear()
+
+
+class Gated:
+    """A process's journal. The connection's writes go in their order; what it hears of others has a lane of its own."""
+
+    def __init__(self, inner: SqliteJournal, gates: Gates, who: str, gated: Collection[str]) -> None:
+        self.inner = inner
+        self.dead = False
+        self._gates = gates
+        self._who = who
+        self._gated = gated
+
+    def _enter(self, lane: str) -> asyncio.Future[None]:
+        if self.dead:
+            raise JournalError("this process was killed")
+        return self._gates.enter(self._who, lane)
+
+    async def _carried_out(self, call: Callable[[], Awaitable[Any]], gate: asyncio.Future[None] | None) -> Any:
+        if gate is not None:
+            await gate
+        if self.dead:
+            raise JournalError("this process was killed")
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Loop)
+        loop.busy += 1
+        try:
+            return await call()
+        finally:
+            loop.busy -= 1
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+
+        async def call(*args: Any, **more: Any) -> Any:
+            gate = self._enter("write" if name in WRITES else "read") if name in self._gated else None
+            return await self._carried_out(lambda: method(*args, **more), gate)
+
+        return call
+
+    def append(
+        self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
+    ) -> Awaitable[Sequence[ev.Record]]:
+        gate = self._enter("write")
+        return asyncio.ensure_future(
+            self._carried_out(lambda: self.inner.append(lease, events, summary=summary, seen=seen), gate)
+        )
+
+    async def tail(
+        self, run_id: str, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
+    ) -> AsyncIterator[list[ev.Record]]:
+        """Each look at what others wrote is a transaction: asked for again and again, told when its gate opens."""
+        while True:
+            found = await self._carried_out(lambda: self.inner.read(run_id, after), self._enter("hear"))
+            after = max([after, *(event.seq for event in found)])
+            if told := [event for event in found if kinds is None or type(event) in kinds]:
+                yield told
+
+
+class Process:
+    """What drives the run: a life of it at a time."""
+
+    def __init__(self, name: str, journal: Gated) -> None:
+        self.name = name
+        self.journal = journal
+        self.owner = ""
+        self.stopping = Stopping()
+        self.driving: asyncio.Task[Any] | None = None
+
+
+class World:
+    """One run, the processes that drive it in turns, operators, and an observer whom no gate stops."""
+
+    def __init__(
+        self, root: Path, name: str, *, grace_s: float = 0.0, deadline_s: float | None = None, attended: bool = True
+    ) -> None:
+        self.loop = Loop()
+        self.gates = Gates()
+        self.root = root
+        self.base = ev.utc_now()
+        self.conditions = Conditions(
+            workspace=str(root),
+            policy=RetryPolicy(max_attempts=2, base=1.0, jitter=0.0),
+            grace_s=grace_s,
+            deadline_s=deadline_s,
+            enable_error_routing=attended,
+            errors=ErrorHandlingConfig(enable_circuit_breaker=False),
+        )
+        self.dead: set[str] = set()
+        self.lives = 0
+        self.opened: list[SqliteJournal] = []
+        self.acts: list[asyncio.Task[Any]] = []
+        self.observer = self.do(self._open())
+        self.processes = [Process(name, self._gated(name, WRITES | {"grants"})) for name in ("A", "B")]
+        operator: Any = self._gated("operator", WRITES | OF_OPERATORS)
+        self.desk, self.controls = Desk(operator, root), Controls(operator)
+        starting: Any = self.observer
+        self.run: str = self.do(Desk(starting, root).start(f"{SWARMS}:{name}", "go", by=ME))
+
+    def clock(self) -> datetime:
+        return self.base + timedelta(seconds=self.loop.now - 1000.0)
+
+    def do(self, work: Any) -> Any:
+        return self.loop.run_until_complete(work)
+
+    async def _open(self) -> SqliteJournal:
+        journal = await SqliteJournal.open(self.root / "journal.db", clock=self.clock)
+        self.opened.append(journal)
+        return journal
+
+    def _gated(self, who: str, gated: Collection[str]) -> Gated:
+        return Gated(self.do(self._open()), self.gates, who, gated)
+
+    # -- what may happen next ----------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        self.do(self.loop.quiet())
+        self.acts = [act for act in self.acts if not act.done()]
+        for process in self.processes:
+            if process.driving is not None and process.driving.done():
+                done, process.driving = process.driving, None
+                if process.owner not in self.dead:
+                    done.result()
+                elif not done.cancelled():
+                    done.exception()
+
+    def go(self, key: tuple[str, str]) -> None:
+        """Let one transaction happen."""
+        self.gates.open(key)
+        self.settle()
+
+    def tick(self) -> None:
+        """Let the time pass until the next timer."""
+        due = self.loop.next_timer
+        if due is not None:
+            self.loop.now = max(self.loop.now, due)
+            self.settle()
+
+    def resume(self, process: Process) -> bool:
+        """Have the process drive the run; False if it does already, or if the run is not runnable."""
+        if process.driving is not None or self.run not in self.runnable():
+            return False
+        self.lives += 1
+        process.owner = f"{process.name}#{self.lives}"
+        process.stopping = Stopping()
+        if process.journal.dead:
+            process.journal = self._gated(process.name, WRITES | {"grants"})
+        journal: Any = process.journal
+        work = drive(journal, self.run, process.owner, self.conditions, clock=self.clock, stopping=process.stopping)
+        process.driving = self.loop.create_task(work)
+        self.settle()
+        return True
+
+    def kill(self, process: Process) -> None:
+        """SIGKILL: nothing that it was about to do happens, and whoever comes sees that it is gone."""
+        if process.driving is None:
+            return
+        self.dead.add(process.owner)
+        process.journal.dead = True
+        self.gates.break_off(process.name)
+        process.driving.cancel()
+        while process.driving is not None:
+            self.settle()
+            if process.driving is not None:
+                self.tick()
+        self.do(self.observer.expire(self.dead.__contains__))
+
+    def stop(self, process: Process) -> None:
+        process.stopping.set()
+        self.settle()
+
+    def act(self, work: Any) -> None:
+        """An operator begins something: each of its looks and its writes is a transaction."""
+        self.acts.append(self.loop.create_task(_quietly(work)))
+        self.settle()
+
+    # -- what is seen ------------------------------------------------------------------------------------------
+
+    def runnable(self) -> list[str]:
+        found: list[str] = self.do(self.observer.runnable(self.clock()))
+        return found
+
+    @property
+    def driven(self) -> bool:
+        return any(process.driving is not None for process in self.processes)
+
+    def state(self) -> RunState:
+        return fold(self.do(self.observer.read(self.run)))
+
+    def summary(self) -> Summary:
+        found: Summary = self.do(self.observer.summary(self.run))
+        return found
+
+    def check(self) -> None:
+        """What holds at every moment."""
+        summary, state = self.summary(), self.state()
+        assert summary.state == state.phase, "the run's row says something else than its events"
+        assert state.anomalies == 0
+        if self.driven:
+            return
+        kept = summary.state == "frozen" or state.terminal or summary.open_incidents or summary.wake_at
+        assert kept or self.run in self.runnable(), f"lost: {summary.state} with nothing to wait for"
+
+    def drain(self) -> RunState:
+        """Let everything happen that can without an operator."""
+        for _ in range(3000):
+            if self.driven or self.acts:
+                for key in self.gates.closed():
+                    if key in self.gates.closed():
+                        self.go(key)
+                if not self._writing():
+                    self.tick()
+            elif not self.resume(self.processes[0]):
+                return self.state()
+            self.check()
+        raise AssertionError("it never comes to rest")
+
+    def _writing(self) -> bool:
+        return any(key[1] != "hear" for key in self.gates.closed())
+
+    def close(self) -> None:
+        for process in self.processes:
+            self.kill(process)
+        self.gates.break_off("operator")
+        self.settle()
+        for journal in self.opened:
+            self.do(journal.close())
+        self.do(self.loop.shutdown_asyncgens())
+        self.do(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+
+async def _quietly(work: Awaitable[Any]) -> None:
+    try:
+        await work
+    except OrbiterError:
+        return  # refused, as what came too late is
