@@ -6,7 +6,7 @@ COMPLETE := .venv/.complete
 PYTEST_ARGS ?= -n 3
 export PYTHON
 
-.PHONY: demo test lint types check-tests bench screenshots pages clean
+.PHONY: demo test lint types check-tests soak bench screenshots pages clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -24,6 +24,9 @@ check-tests: $(COMPLETE) ## the test suite alone
 	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || \
 		echo "no sshd: tests of remote operation are skipped (Debian: apt-get install openssh-server)" >&2
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+soak: $(COMPLETE) ## what takes too long for the suite: many runs, many histories; new ones each time
+	$(BIN)/python -m pytest -q tests/soak -n 2 --timeout 7200 $(SOAK_ARGS)
 
 lint: $(COMPLETE) ## ruff, and who may import whom
 	$(BIN)/ruff check .

@@ -63,9 +63,9 @@ def run_finished(s: RunState, e: ev.RunFinished) -> bool:
 
 
 def abort_requested(s: RunState, e: ev.AbortRequested) -> bool:
-    if s.terminal or s.abort is not None:
+    if s.terminal:
         return False
-    s.abort = e
+    s.abort = s.abort or e
     if s.phase in ("waiting", "frozen"):
         s.phase = "queued"
     return True
@@ -87,7 +87,7 @@ def run_thawed(s: RunState, e: ev.RunThawed) -> bool:
 
 
 def rewind_requested(s: RunState, e: ev.RewindRequested) -> bool:
-    if s.nodes and e.node_id not in s.nodes:
+    if s.lives and e.node_id not in s.nodes:
         return False
     s.rewind = e
     if s.terminal:

@@ -153,8 +153,8 @@ class Journal(Protocol):
         it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded **every** event of the
         run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken an
         answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven
-        once more in vain. With `seen`, an end (`RunFinished`) above which something wakes raises `Overtaken`, and
-        nothing is written: it may have been a rewind.
+        once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises `Overtaken` if something that wakes
+        has a `seq` above it, and nothing is written: it may have been a rewind, or an abort.
         """
         ...
 
@@ -171,8 +171,9 @@ class Journal(Protocol):
         the workspace's stream). An abort request makes a waiting run runnable.
 
         With `effective`, only if it has an effect on the run as it is now (`rules.posting.refusal`): the run has not
-        ended, is not frozen already, or is frozen. With `told`, only if no answer and nothing else that wakes
-        (`events.WAKING`) was written to the run with a `seq` above it. Both are compare-and-set, and raise `Overtaken`.
+        ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done and nothing
+        else that wakes (`events.WAKING`) was written to the run with a `seq` above it. Both are compare-and-set, and
+        raise `Overtaken`.
         """
         ...
 

@@ -47,6 +47,8 @@ _HAS_BLOBS = "SELECT 1 FROM event WHERE run = ? AND blobs IS NOT NULL LIMIT 1"
 _FINISHED = ", ".join(f"'{state}'" for state in sorted(RUN_TERMINAL))
 _OLDEST_FINISHED = f"""
     SELECT rid, id, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"""  # noqa: S608
+_LIVES_AGAIN = f"SELECT 1 FROM run WHERE rid = ? AND state NOT IN ({_FINISHED})"  # noqa: S608
+"""It was turned back since it was listed."""
 
 
 async def check(reader: Reader) -> list[str]:
@@ -144,8 +146,8 @@ async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | Non
             forget += [(statement, (rid,)) for statement in _FORGET]
             if list(connection.execute(_HAS_BLOBS, (rid,))):
                 forget.append((_FORGET_BLOBS, ()))
-            _in_one(connection, forget)
-            gone.append(run_id)
+            if _in_one(connection, forget, unless=(_LIVES_AGAIN, (rid,))):
+                gone.append(run_id)
         if before is not None:
             _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
         # As a script, which is stepped to its end: a plain execute stops after the first page.
@@ -160,8 +162,16 @@ def _used(connection: sqlite3.Connection) -> int:
     return int(connection.execute(_USED_BYTES).fetchone()[0])
 
 
-def _in_one(connection: sqlite3.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+def _in_one(
+    connection: sqlite3.Connection,
+    statements: Sequence[tuple[str, Sequence[Any]]],
+    *,
+    unless: tuple[str, Sequence[Any]] | None = None,
+) -> bool:
+    """Carry the statements out in one transaction; not if `unless` finds a row in it."""
     connection.execute("BEGIN IMMEDIATE")
-    for sql, parameters in statements:
+    carried_out = unless is None or connection.execute(*unless).fetchone() is None
+    for sql, parameters in statements if carried_out else ():
         connection.execute(sql, parameters)
     connection.execute("COMMIT")
+    return carried_out

@@ -166,10 +166,13 @@ class Append(Leased):
 
     def apply(self, batch: Batch) -> Sequence[ev.Record]:
         run = self.held(batch)
-        finishes = any(type(draft.event) is ev.RunFinished for draft in self.drafts)
-        if finishes and self.seen is not None and run.told_seq > self.seen:
+        ends = any(type(draft.event) in (ev.RunFinished, ev.RunRewound) for draft in self.drafts)
+        if ends and self.seen is not None and run.told_seq > self.seen:
             raise Overtaken(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
         written = [batch.write(run, self._decided(batch, run, draft)) for draft in self.drafts]
+        for event in written:
+            if type(event) is ev.RunRewound:
+                run.told_seq = event.seq  # whoever asks for another rewind must know which nodes are gone
         if self.summary is not None:
             run.summary = self.summary
             batch.longer[run.rid] = run

@@ -20,8 +20,8 @@ from runtime.work.desk import BadCommand
 from runtime.work.life import new_id
 
 What = Literal["tool", "agent"]
-_WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING)
-"""What people say to a run that its driver must hear."""
+_WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING, ev.RunRewound)
+"""What people say to a run that its driver must hear; and a rewind that was done, which drops nodes."""
 
 
 class BadControl(BadCommand):

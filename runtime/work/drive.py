@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, Overtaken, Unrecordable, Unwritable
 from runtime.record.rewind import dropped_by
-from runtime.record.state import fold
+from runtime.record.state import RunState, fold
 from runtime.work import loader, stranded
 from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
@@ -277,11 +277,13 @@ async def _settle(life: Life, root: asyncio.Task[ev.RunFinished]) -> Driven:
 
 def _last_events(life: Life, root: asyncio.Task[ev.RunFinished]) -> list[ev.Record]:
     """What the life ends with, by what was heard so far."""
-    if life.state.rewind is not None:
+    rewind, unfinished = life.state.rewind, root.cancelled() or not root.done()
+    ended_since = rewind is not None and _was_ended(life.state, rewind.seq)
+    if rewind is not None and not ended_since:
         return [*_rewound(life), ev.RunParked(ts=life.clock(), reason="stop")]
-    unfinished = root.cancelled() or not root.done()
+    asked = life.state.abort is not None or ended_since or ended_at_run(life.state)
     # Also if the body came to an end all the same, because user code caught its cancellation: what was asked is done.
-    if life.ending == "abort" or (unfinished and (life.state.abort is not None or ended_at_run(life.state))):
+    if life.ending == "abort" or (unfinished and asked):
         return [_aborted(life)]
     if not unfinished:
         return [root.result()]
@@ -289,10 +291,18 @@ def _last_events(life: Life, root: asyncio.Task[ev.RunFinished]) -> list[ev.Reco
     for moved in life.set_back():
         life.note(moved)
     if life.ending != "park":
-        return [ev.RunParked(ts=at, reason="stop", wake_at=_wake_at(life))]
+        return [ev.RunParked(ts=at, reason="stop")]
     incidents = tuple(sorted(wait.incident_id for wait in life.waits if wait.incident_id))
     thaw = any(wait.thaw for wait in life.waits)
     return [ev.RunParked(ts=at, reason="waiting", wake_at=_wake_at(life), incidents=incidents, thaw=thaw)]
+
+
+def _was_ended(state: RunState, after: int) -> bool:
+    """Whether an incident was answered with the end of the whole run, after an event."""
+    answers = [
+        found.answer for found in state.incidents.values() if found.answer is not None and found.answer.seq > after
+    ]
+    return any((each.option, each.reach) == ("abort", "run") for each in answers)
 
 
 def _aborted(life: Life) -> ev.RunFinished:
@@ -330,10 +340,16 @@ def _rewound(life: Life) -> list[ev.Record]:
 
 
 def _wake_at(life: Life) -> datetime | None:
-    """When the run must be looked at again though nobody answered: the earliest deadline or retry of what waits."""
-    deadlines = [due for found in life.state.open_incidents if (due := life.due(found.opened)) is not None]
-    retries = [node.retry.until for node in life.state.nodes.values() if node.phase == "retrying" and node.retry]
-    return min([*deadlines, *retries], default=None)
+    """When the run must be looked at again though nobody answered: the earliest instant of what everything waits for.
+    A clock that was set back makes no wait longer.
+    """
+    instants: list[datetime | None] = []
+    for wait in life.waits:
+        if wait.until is not None:
+            instants.append(min(wait.until, life.clock() + timedelta(seconds=wait.at_most)))
+        elif wait.incident_id and (found := life.state.incidents[wait.incident_id]).open:
+            instants.append(life.due(found.opened))
+    return min((each for each in instants if each is not None), default=None)
 
 
 async def _root(life: Life) -> ev.RunFinished:

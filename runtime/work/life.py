@@ -40,10 +40,12 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 @dataclass(slots=True, frozen=True)
 class Wait:
-    """What an open node waits for: an incident's answer, a thaw, or (neither given) an instant."""
+    """What an open node waits for: an incident's answer, a thaw, or an instant, for so many seconds at most."""
 
     incident_id: str = ""
     thaw: bool = False
+    until: datetime | None = None
+    at_most: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -354,13 +356,13 @@ class Life:
             await self._thawed.wait()
 
     async def until(self, instant: datetime, element: Element, *, at_most: float = math.inf) -> None:
-        """Wait for an instant. The run may leave memory meanwhile: the instant is recorded by whoever waits for it.
+        """Wait for an instant. The run may leave memory meanwhile, and is woken at it.
 
         `at_most`, in seconds: how long the wait was when it began; a clock that was set back makes it no longer.
         """
         left = min((instant - self.clock()).total_seconds(), at_most)
         if left > 0:
-            with self._waits(element, Wait()):
+            with self._waits(element, Wait(until=instant, at_most=left)):
                 await asyncio.sleep(left)
 
     def set_back(self) -> list[ev.Record]:

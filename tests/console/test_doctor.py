@@ -29,6 +29,8 @@ from runtime.record.state import Summary
 from runtime.work import daemon
 from tests.console.program import Program
 from tests.console.terminal import Terminal
+from tests.console.test_answering import FAULT
+from tests.runtime.work.lost_runs import lose
 
 SECRET = "sk-live-4f9d1c"
 
@@ -200,6 +202,24 @@ def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_wr
     assert [each["state"] for each in program.json("runs")] == ["running"]
     after = [each["detail"] for each in program.json("doctor") if each["id"] == "journal"]
     assert after[1].endswith("were found to be missing: it ends at event 1, and had reached 2 before")
+
+
+async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
+    place.state.mkdir()
+    async with await SqliteJournal.open(place.journal) as journal:
+        for run in ("r1", "r2"):
+            await journal.create(ev.RunCreated(run_id=run, ref="x"), Summary(id=run))
+            lease = await journal.claim(run, "gone", 60)
+            assert lease is not None
+            opened = ev.IncidentOpened(incident_id=f"i-{run}", fault=FAULT)
+            await journal.append(lease, [ev.RunStarted(epoch=1), opened])
+            await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", option="abort"))
+            await journal.release(lease)
+    assert "lost runs" not in await asyncio.to_thread(found, state.journal, place)
+    lose(place.journal, ["r1", "r2"])
+    told = (await asyncio.to_thread(found, state.journal, place))["lost runs"]
+    assert (told.state, told.detail) == ("warn", "2 runs wait for nothing: r1, r2")
+    assert "serve" in told.advice
 
 
 def test_in_a_terminal_its_size_is_told(tmp_path: Path) -> None:

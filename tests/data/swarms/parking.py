@@ -20,7 +20,7 @@ async def ask(question: str) -> str:
 @tool(permissions=("fs.write:{path}",))
 async def save(path: str) -> str:
     """Write a file. Not to be repeated."""
-    with Path(os.environ["ORBITER_TEST_EFFECTS"]).open("a", encoding="utf-8") as world:
+    with Path(os.environ["ORBITER_TEST_EFFECTS"]).open("a", encoding="utf-8") as world:  # noqa: ASYNC230 - no thread is used
         world.write(f"save {Path(path).name}\n")
     return "saved"
 
@@ -38,8 +38,10 @@ def agent(name: str, model: str, *tools: object) -> Agent:
 
 
 plain = agent("plain", "plain")
+dead = agent("dead", "dead")
 asking = Swarm(agents=[agent("asker", "asker", ask), agent("dead", "dead"), plain], flow="(asker | dead) >> plain")
 saving = Swarm(agents=[agent("one", "saver", save), agent("two", "saver", save), plain], flow="(one | two) >> plain")
+both_dead = Swarm(agents=[agent("dead", "dead"), agent("dead2", "dead"), plain], flow="(dead | dead2) >> plain")
 failing = Swarm(agents=[agent("dead", "dead"), agent("down", "down"), plain], flow="(dead | down) >> plain")
 limited = Swarm(
     agents=[agent("a", "plain"), agent("b", "plain"), agent("c", "plain")], flow="(a | b | c)", budget={"max_steps": 1}

@@ -38,10 +38,10 @@ class Interleaved(RuleBasedStateMachine):
         self.world = World(root, name, attended=attended, deadline_s=deadline_s, grace_s=grace_s)
         self.world.resume(self.world.processes[0])
 
-    @rule(number=which)
-    def go(self, number: int) -> None:
+    @rule(number=which, in_time=st.booleans())
+    def go(self, number: int, in_time: bool) -> None:
         if closed := self.world.gates.closed():
-            self.world.go(closed[number % len(closed)])
+            self.world.go(closed[number % len(closed)], in_time=in_time)
 
     @rule(times=st.integers(1, 12))
     def go_on(self, times: int) -> None:
@@ -106,6 +106,25 @@ class Interleaved(RuleBasedStateMachine):
             self.directory.cleanup()
 
 
+def asked(world: World) -> None:
+    """Drive the run until it has asked something."""
+    world.resume(world.processes[0])
+    while not world.state().open_incidents:
+        writes = [key for key in world.gates.closed() if key[1] == "write"]
+        world.go(writes[0]) if writes else world.tick()
+
+
+def follow(world: World, schedule: str) -> None:
+    """t: time passes, w: a write is committed, h: the driver hears of others; capitals: as the next timer is due."""
+    for what in schedule:
+        found = [key for key in world.gates.closed() if (key[1] == "write") == (what in "wW")]
+        if what == "t" or not found:
+            world.tick()
+        else:
+            world.go(found[0], in_time=what.isupper())
+        world.check()
+
+
 def answer(world: World, incident_id: str, option: str) -> Any:
     params = {"input": {"value": "the team"}, "result": {"value": "it had happened"}, "grant": {"for": "always"}}
     return world.desk.answer(incident_id, option, params.get(option, {}), by=ME)
@@ -116,15 +135,19 @@ def come_to_its_end(world: World) -> None:
     for _ in range(ROUNDS):
         state = world.drain()
         if state.terminal:
-            assert state.rewind is None, "a rewind was accepted, and the run ended without it"
+            assert state.rewind is None or state.phase == "aborted", (
+                "a rewind was accepted, and the run ended without it"
+            )
             return
         if state.phase == "frozen":
             world.act(world.controls.thaw(world.run, by=ME))
         else:
             assert state.phase == "waiting", state.phase
-            assert not owed(state), f"answered, and nobody goes on with it: {owed(state)}"
+            assert state.wake_at or not owed(state), f"answered, and nobody goes on with it: {owed(state)}"
             world.loop.now += 1.0
-            if waiting := state.open_incidents:
+            if state.wake_at is not None and not any(each.opened.deadline for each in state.open_incidents):
+                world.loop.now += max(0.0, (state.wake_at - world.clock()).total_seconds())
+            elif waiting := state.open_incidents:
                 offered = {found.id for found in waiting[0].opened.options}
                 option = next(each for each in LAST if each in offered)
                 world.act(answer(world, waiting[0].opened.incident_id, option))
