@@ -213,7 +213,7 @@ async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
             assert lease is not None
             opened = ev.IncidentOpened(incident_id=f"i-{run}", fault=FAULT)
             await journal.append(lease, [ev.RunStarted(epoch=1), opened])
-            await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", option="abort"))
+            await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", revision=1, option="abort"))
             await journal.release(lease)
     assert "lost runs" not in await asyncio.to_thread(found, state.journal, place)
     lose(place.journal, ["r1", "r2"])
