@@ -18,7 +18,8 @@ from console.workspace import Workspace, workspace
 from runtime.record.journal import Journal
 from runtime.record.lock import holder
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
-from runtime.work.configuration import load, take_env_file
+from runtime.work import imports
+from runtime.work.configuration import Configuration, load, take_env_file
 from runtime.work.desk import Desk
 from runtime.work.starting import check
 
@@ -44,8 +45,9 @@ async def carry(
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     place = workspace()
-    take_env_file(load(place.root))  # a mistake in the configuration is said before anything begins
-    ref = await asyncio.to_thread(check, ref, place.root)
+    configured = load(place.root)  # a mistake in the configuration is said before anything begins
+    take_env_file(configured)
+    ref = await _checked(ref, place, configured)
     async with writing() as journal:
         desk = Desk(journal, place.root)
         run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
@@ -60,9 +62,28 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bo
         LoadError, AgentError: as `carry`.
     """
     place = workspace()
-    ref = await asyncio.to_thread(check, ref, place.root)
+    ref = await _checked(ref, place, load(place.root))
     async with writing() as journal:
         return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
+
+
+async def _checked(ref: str, place: Workspace, configured: Configuration) -> str:
+    """`check`, which imports the file; an import that hangs is said while it hangs."""
+    telling = asyncio.create_task(_tell_what_hangs())
+    try:
+        return await check(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
+    finally:
+        telling.cancel()
+
+
+async def _tell_what_hangs() -> None:
+    told: set[str] = set()
+    while True:
+        await asyncio.sleep(imports.SLOW_S)
+        for each in imports.hanging():
+            if each.ref not in told:
+                told.add(each.ref)
+                note(str(each))
 
 
 async def _begun(

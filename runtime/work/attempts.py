@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, Literal
 
 from orbiter import errors, steps
+from orbiter._internal.user_code import contained, disarm
 from orbiter.steps import Aborted, Skipped
 from runtime.record import events as ev
 from runtime.record.journal import JournalError
@@ -67,6 +68,7 @@ async def _outcome(c: Carried, arguments: Any, attempt: int, changes: dict[str, 
         await _release(c, changes)
         raise
     except Exception as exc:
+        await disarm(exc)
         return await failed(c, exc, arguments, attempt, time.monotonic() - began, changes)
     return Given(await _succeeded(c, arguments, signed(c, result, changes), attempt, time.monotonic() - began, changes))
 
@@ -113,7 +115,12 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
             ) from exc
 
 
-def _asked(c: Carried, arguments: Any, attempt: int) -> Awaitable[Any]:
+async def _asked(c: Carried, arguments: Any, attempt: int) -> Any:
+    with contained(f"{c.step.name!r} of agent {c.step.agent!r}"):
+        return await _call_of(c, arguments, attempt)
+
+
+def _call_of(c: Carried, arguments: Any, attempt: int) -> Awaitable[Any]:
     """The call itself; with pieces of the reply on the way where somebody looks at the run."""
     deltas = c.life.conditions.deltas
     if c.step.stream is None or deltas is None or not deltas.wants(c.life.state.id):

@@ -61,6 +61,8 @@ class Conditions:
     """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
     change_s: float = 60.0
     """How long a change of the program waits for every step under way, calls of models too."""
+    import_limit_s: float = 60.0
+    """How long the import of a swarm's file may take before it is given up."""
     deltas: Deltas | None = None
     program: str = ""
     crowded: asyncio.Event | None = None

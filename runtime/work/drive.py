@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from orbiter._internal.user_code import UserCodeError
 from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
@@ -17,7 +18,7 @@ from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, Unrecordable, Unwritable
 from runtime.record.rewind import dropped_by
 from runtime.record.state import fold
-from runtime.work import loader, stranded
+from runtime.work import imports, stranded
 from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
 from runtime.work.fork import copied
@@ -327,11 +328,10 @@ async def _root(life: Life) -> ev.RunFinished:
                 return _ended(life, output)
             except Skipped as skipped:
                 return _ended(life, str(skipped.value))
-            except (Exception, asyncio.CancelledError) as caught:
-                if isinstance(caught, asyncio.CancelledError) and life.ending:
+            except BaseException as caught:
+                if isinstance(caught, asyncio.CancelledError | GeneratorExit) and life.ending:
                     raise
-                # Cancelled by nobody here: user code that cancels itself. A run that waited for nobody would be lost.
-                exc = caught if isinstance(caught, Exception) else CancelledItself(life.state.ref)
+                exc = _failure(life, caught)
                 try:
                     await root.fault(exc)
                 except Aborted as aborted:
@@ -342,10 +342,23 @@ async def _root(life: Life) -> ev.RunFinished:
                     return ev.RunFinished(state="failed", error=str(final) or type(final).__name__)
 
 
+def _failure(life: Life, caught: BaseException) -> Exception:
+    """What the swarm raised, as an error that a person can be asked about."""
+    if isinstance(caught, Exception):
+        return caught
+    if isinstance(caught, asyncio.CancelledError):
+        # Cancelled by nobody here: user code that cancels itself. A run that waited for nobody would be lost.
+        return CancelledItself(life.state.ref)
+    return UserCodeError(life.state.ref, caught)
+
+
 async def _swarm(life: Life) -> str:
     if life.state.foreign:
         raise OfNewerProgram(life.state.foreign)
-    swarm = await asyncio.to_thread(loader.load, life.state.ref, Path(life.conditions.workspace))
+    conditions = life.conditions
+    swarm = await imports.load(
+        life.state.ref, Path(conditions.workspace), limit_s=conditions.import_limit_s, run_id=life.state.id
+    )
     result = await run_swarm(swarm, life.state.input)
     return str(result.output)
 
