@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runtime.record import events as ev
-from runtime.record.nodes import TRIES, Incident, Node, Try
+from runtime.record.nodes import DEATHS, TRIES, Incident, Node, Try
 from runtime.record.summary import NodePhase
 from runtime.record.taxonomy import Cause
 
@@ -106,7 +106,7 @@ def step_ended(s: RunState, e: ev.StepEnded) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
-    node.in_flight, node.fault, node.by = None, e.fault, e.by
+    node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
     if node.id in s.busy:
         s.busy.remove(node.id)
     s.unpriced_calls += e.unpriced
@@ -208,6 +208,9 @@ def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
     if s.phase == "waiting":
         s.phase = "queued"
     node = s.nodes.get(incident.opened.node_id)
+    s.deaths = min(s.deaths, DEATHS - 1)  # one more try
+    if node is not None:
+        node.deaths = min(node.deaths, DEATHS - 1)
     if node is not None and not node.terminal:
         node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
         s._move(node, "running")

@@ -19,6 +19,7 @@ from runtime.work.answers import signed
 from runtime.work.breakers import breakers_of
 from runtime.work.budgets import priced, stopped_by
 from runtime.work.carried import Carried, Given
+from runtime.work.deaths import step_alone
 from runtime.work.failed import failed
 from runtime.work.gates import GATES, Again
 from runtime.work.incidents import Trouble
@@ -28,6 +29,11 @@ from runtime.work.troubles import config_fault, trouble
 
 async def attempt_once(c: Carried, changes: dict[str, Any]) -> Given | Trouble | None:
     """One attempt: a result, trouble that is left over, or None where another is due (its wait is over)."""
+    async with step_alone(c):
+        return await _attempt(c, changes)
+
+
+async def _attempt(c: Carried, changes: dict[str, Any]) -> Given | Trouble | None:
     try:
         arguments = c.step.codec.replace(c.step.arguments, changes) if changes else c.step.arguments
     except Exception as exc:
@@ -90,10 +96,7 @@ async def _start(c: Carried, attempt: int, changes: dict[str, Any]) -> None:
         epoch=c.life.lease.epoch,
         effective=changes,
     )
-    if event.durable:
-        await c.life.record(event)
-    else:
-        c.life.note(event)
+    await c.life.record(event)  # before the call: it may end this process, and the next life must see that it had begun
 
 
 async def _call(c: Carried, arguments: Any, attempt: int) -> Any:

@@ -24,6 +24,7 @@ from runtime.record.journal import Journal, JournalError, Unrecordable
 from runtime.work import imports
 from runtime.work.analysis import Analyst
 from runtime.work.conditions import Conditions
+from runtime.work.deaths import Trials
 from runtime.work.drive import LEASE_S, Stopping, Unclaimed, drive
 from runtime.work.engine import Drive, Engine, LocalEngine, Outcome
 from runtime.work.notifier import Notifier
@@ -109,7 +110,9 @@ class Supervisor:
         self.owner = owner_name()
         self._journal = journal
         self._crowded = asyncio.Event()
-        self._conditions = replace(conditions, alive_since=lambda: self._alive_since, crowded=self._crowded)
+        self._conditions = replace(
+            conditions, alive_since=lambda: self._alive_since, crowded=self._crowded, trials=Trials()
+        )
         self._clock = clock
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
