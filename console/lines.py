@@ -108,6 +108,9 @@ class Lines:
         text = f"the clock was set {way} by {duration(abs(event.seconds))}: waits are as long as they were"
         return [self.line(event, "", text)]
 
+    def swarm_loaded(self, event: ev.SwarmLoaded, state: RunState) -> list[Line]:
+        return [self.line(event, "", "its swarm is imported, after a process had ended before that was recorded")]
+
     def clock_set_back(self, event: ev.ClockSetBack, state: RunState) -> list[Line]:
         text = f"the clock was set back by {duration(event.seconds)} or more: waits are held against the new time"
         return [self.line(event, "", text)]
@@ -241,6 +244,7 @@ _TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = 
     ev.RunThawed: Lines.thawed,
     ev.RewindRequested: Lines.rewind_requested,
     ev.RunRewound: Lines.rewound,
+    ev.SwarmLoaded: Lines.swarm_loaded,
     ev.ClockSetBack: Lines.clock_set_back,
     ev.ClockStepped: Lines.clock_stepped,
     ev.NodeOpened: Lines.node_opened,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -430,10 +431,10 @@ def text_of(exc: BaseException) -> str:
     """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``, even what would end the process."""
     try:
         return str(exc)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
+    except BaseException as problem:
+        if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # Ctrl-C arrives there, and nowhere else
         try:
             return " ".join(str(a) for a in exc.args)
-        except Exception:
+        except BaseException:
             return ""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
+from orbiter._internal.user_code import contained
 from orbiter.errors import HookError
 
 __all__ = ["EXTRA_KEYWORDS", "Hook", "HookError", "HookManager", "HookPoint", "run_hooks"]
@@ -94,9 +95,10 @@ class HookManager:
     async def run(self, point: HookPoint, **data: Any) -> None:
         """Run the hooks of `point` one after another with `data`. The first one that raises ends it."""
         for hook, declined in tuple(self._hooks.get(point, ())):
-            outcome = hook(**({k: v for k, v in data.items() if k not in declined} if declined else data))
-            if inspect.isawaitable(outcome):
-                await outcome
+            with contained(f"a {point.name} hook"):
+                outcome = hook(**({k: v for k, v in data.items() if k not in declined} if declined else data))
+                if inspect.isawaitable(outcome):
+                    await outcome
 
     def has_hooks(self, point: HookPoint) -> bool:
         """Whether any hook stands at `point`."""

@@ -26,6 +26,7 @@ from orbiter._internal.tool_settings import (
     checked_policy,
     checked_timeout,
 )
+from orbiter._internal.user_code import disarm
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
 from orbiter.schema import Signature, described_errors, signature_of
 from orbiter.steps import NO_TRAITS, Skipped, Traits
@@ -245,6 +246,7 @@ class FunctionTool(Tool):
         except (ToolError, *_NOT_THE_TOOLS):
             raise
         except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
+            await disarm(exc)
             said = text_of(exc)
             raise ToolExecutionError(
                 f"Tool '{self.name}' failed: {said}", tool_name=self.name, execution_error=said

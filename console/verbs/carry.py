@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from console.capture import captured
 from console.cli import FAILED, WAITING
 from console.embedded import Driving
 from console.linear import follow, in_json, in_lines
@@ -18,7 +19,8 @@ from console.workspace import Workspace, workspace
 from runtime.record.journal import Journal
 from runtime.record.lock import holder
 from runtime.record.state import RUN_TERMINAL, RunState, Summary
-from runtime.work.configuration import load, take_env_file
+from runtime.work import imports
+from runtime.work.configuration import Configuration, load, take_env_file
 from runtime.work.desk import Desk
 from runtime.work.starting import check
 
@@ -43,9 +45,27 @@ async def carry(
         LoadError: the reference does not lead to a swarm; nothing was begun.
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
+    with captured():  # from the first import of user code on
+        return await _begun_and_carried(
+            ref, task, title=title, resume=resume, as_json=as_json, decider=decider, budget=budget, drill=drill
+        )
+
+
+async def _begun_and_carried(
+    ref: str,
+    task: str,
+    *,
+    title: str,
+    resume: bool,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+    budget: Mapping[str, float] | None,
+    drill: bool,
+) -> RunState:
     place = workspace()
-    take_env_file(load(place.root))  # a mistake in the configuration is said before anything begins
-    ref = await asyncio.to_thread(check, ref, place.root)
+    configured = load(place.root)  # a mistake in the configuration is said before anything begins
+    take_env_file(configured)
+    ref = await _checked(ref, place, configured)
     async with writing() as journal:
         desk = Desk(journal, place.root)
         run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
@@ -60,9 +80,29 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bo
         LoadError, AgentError: as `carry`.
     """
     place = workspace()
-    ref = await asyncio.to_thread(check, ref, place.root)
+    with captured():
+        ref = await _checked(ref, place, load(place.root))
     async with writing() as journal:
         return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
+
+
+async def _checked(ref: str, place: Workspace, configured: Configuration) -> str:
+    """`check`, which imports the file; an import that hangs is said while it hangs."""
+    telling = asyncio.create_task(_tell_what_hangs())
+    try:
+        return await check(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
+    finally:
+        telling.cancel()
+
+
+async def _tell_what_hangs() -> None:
+    told: set[str] = set()
+    while True:
+        await asyncio.sleep(imports.SLOW_S)
+        for each in imports.hanging():
+            if each.ref not in told:
+                told.add(each.ref)
+                note(str(each))
 
 
 async def _begun(

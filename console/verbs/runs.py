@@ -44,7 +44,8 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     else:
         note("no runs")
     for held in _held_up():
-        note(f"run {held['run_id']} cannot be carried on now: {clean_line(str(held['reason']), limit=300)}")
+        what = f"run {held['run_id']} cannot be carried on now: " if held["run_id"] else ""
+        note(f"{what}{clean_line(str(held['reason']), limit=300)}")
     return 0
 
 

@@ -222,8 +222,6 @@ def attribute(thing: Any, name: str) -> Any:
         return None
     try:
         value = getattr(thing, name, None)
-    except KeyboardInterrupt:
-        raise
     except BaseException:
         return None
     return None if callable(value) else value
@@ -238,5 +236,5 @@ def as_text(value: Any) -> str:
         return ""
     try:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    except Exception:
+    except BaseException:
         return ""

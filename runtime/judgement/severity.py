@@ -29,7 +29,7 @@ def asked_author(
         return facts
     try:
         said = classify_error(exc, context)
-    except Exception as problem:
+    except BaseException as problem:  # user code: whatever it raises, the failure is judged without it
         return _noted(facts, f"raised {type(problem).__name__}: {_text(problem)}")
     if said is None:
         return facts
@@ -134,5 +134,5 @@ def _noted(facts: Classification, problem: str) -> Classification:
 def _text(value: object) -> str:
     try:
         return str(value)
-    except Exception:
+    except BaseException:
         return type(value).__name__

@@ -189,7 +189,7 @@ class Runtime:
             return f"{displaced}: nothing new begins, and the runtime ends"
         if held_back := self._host.held_back:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        found = self._host.held_up
+        found = [each for each in self._host.held_up if each.run_id]
         if not found:
             return ""
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -207,7 +207,7 @@ class Runtime:
         verbs = {
             **desk_verbs(desk, self._host.hint),
             **run_verbs(Controls(self._journal), self._host.hint),
-            **start_verbs(Path(self._conditions.workspace)),
+            **start_verbs(Path(self._conditions.workspace), self._conditions.import_limit_s),
             **journal_verbs(self._journal),
             **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
             **recovery_verbs(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from runtime.link.verbs import Args, Asked, NoArgs, Verb
+from runtime.work.imports import LIMIT_S
 from runtime.work.starting import check, swarms_in
 
 
@@ -16,7 +17,7 @@ class CheckArgs(Args):
     ref: str = Field(min_length=1)
 
 
-def start_verbs(workspace: Path) -> dict[str, Verb]:
+def start_verbs(workspace: Path, import_limit_s: float = LIMIT_S) -> dict[str, Verb]:
     """`swarms` reads the workspace's files and runs none of them; `check` loads a swarm as a run would, so only an
     operator may ask for it.
     """
@@ -25,6 +26,6 @@ def start_verbs(workspace: Path) -> dict[str, Verb]:
         return {"root": str(workspace), "refs": await asyncio.to_thread(swarms_in, workspace)}
 
     async def check_it(args: CheckArgs, _asked: Asked) -> dict[str, Any]:
-        return {"ref": await asyncio.to_thread(check, args.ref, workspace)}
+        return {"ref": await check(args.ref, workspace, limit_s=import_limit_s)}
 
     return {"swarms": Verb(NoArgs, swarms), "check": Verb(CheckArgs, check_it, acts=True)}

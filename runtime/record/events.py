@@ -154,6 +154,14 @@ class RunRewound(Record):
     by: Actor = Actor()
 
 
+class SwarmLoaded(Record):
+    """The swarm's file is imported. Written only in a life whose forerunner ended with its process before anything of a
+    node was recorded: if this one ends so too, it was not the import.
+    """
+
+    type: Literal["run.loaded"] = "run.loaded"
+
+
 class ClockSetBack(Record):
     """The clock was set back under waits that go on: those that began in what is now the future end so much earlier."""
 
@@ -584,8 +592,8 @@ class UnknownEvent(Record):
 
 KNOWN: tuple[type[Record], ...] = (
     RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
-    RewindRequested, RunRewound, ClockSetBack, ClockStepped, BreakpointSet, BreakpointCleared, MessageInjected,
-    MessageDelivered,
+    RewindRequested, RunRewound, SwarmLoaded, ClockSetBack, ClockStepped, BreakpointSet, BreakpointCleared,
+    MessageInjected, MessageDelivered,
     NodeOpened, NodeClosed, Warned,
     StepRequested, StepStarted, StepEdited, StepEnded, StepSettled, RetryScheduled, LateResultDropped,
     StepFellBack, StepCompacted, ControlReturned,
@@ -620,6 +628,7 @@ Event = Annotated[
     | Annotated[RunThawed, Tag("run.thawed")]
     | Annotated[RewindRequested, Tag("run.rewind_requested")]
     | Annotated[RunRewound, Tag("run.rewound")]
+    | Annotated[SwarmLoaded, Tag("run.loaded")]
     | Annotated[ClockSetBack, Tag("run.clock_set_back")]
     | Annotated[ClockStepped, Tag("run.clock_stepped")]
     | Annotated[BreakpointSet, Tag("run.breakpoint_set")]

@@ -27,9 +27,31 @@ def run_created(s: RunState, e: ev.RunCreated) -> bool:
     return True
 
 
+def deaths_after(s: RunState, owner: str) -> int:
+    """`RunState.deaths` after another life began. Counted is a process that ended before anything of a node was
+    recorded in its life, unless the swarm was imported and the run only waits.
+    """
+    if not s.driver or s.driver == driver_of(owner):
+        return s.deaths
+    waits = s.phase == "frozen" or s.counts["waiting"] or s.counts["retrying"] or s.open_incidents
+    return 0 if s.busy or s.moved or (s.loaded and waits) else s.deaths + 1
+
+
+def driver_of(owner: str) -> str:
+    """The supervisor, of the name under which one of its drives holds a lease."""
+    return owner.rpartition("#")[0] or owner
+
+
 def run_started(s: RunState, e: ev.RunStarted) -> bool:
     if s.terminal:
         return False
+    s.died = bool(s.driver) and s.driver != driver_of(e.owner)
+    s.unplaced = s.died and not s.busy
+    if s.died:
+        s.deaths, s.died_at_import = deaths_after(s, e.owner), not s.loaded
+        for node_id in s.busy:
+            s.nodes[node_id].deaths += 1
+    s.driver, s.moved, s.loaded = driver_of(e.owner), False, False
     if s.phase != "frozen":  # a freeze that came between claim and start holds
         s.phase = "running"
     s.epoch, s.parked, s.wake_at = e.epoch, None, None
@@ -42,7 +64,7 @@ def run_started(s: RunState, e: ev.RunStarted) -> bool:
 def run_parked(s: RunState, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
-    s.parked, s.wake_at = e, e.wake_at
+    s.parked, s.wake_at, s.driver = e, e.wake_at, ""
     s.let_go.setdefault(s.epoch, "the runtime let go of the run")
     s.busy.clear()
     if s.phase != "frozen":
@@ -54,6 +76,7 @@ def run_finished(s: RunState, e: ev.RunFinished) -> bool:
     if s.terminal:
         return False
     s.phase, s.output, s.error, s.finished_at, s.wake_at = e.state, e.output, e.error, e.ts, None
+    s.driver = ""
     s.busy.clear()
     for root in s.roots:
         cancel_below(s, s.nodes[root], e)
@@ -128,6 +151,11 @@ def run_rewound(s: RunState, e: ev.RunRewound) -> bool:
         s.rewind = None  # one that was asked for later is still to be done, if its node is left
     s.output, s.error, s.finished_at = "", "", None
     s.rewound.append(e)
+    return True
+
+
+def swarm_loaded(s: RunState, e: ev.SwarmLoaded) -> bool:
+    s.loaded = True
     return True
 
 

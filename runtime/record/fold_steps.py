@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runtime.record import events as ev
-from runtime.record.nodes import TRIES, Incident, Node, Try
+from runtime.record.nodes import DEATHS, TRIES, Incident, Node, Try
 from runtime.record.summary import NodePhase
 from runtime.record.taxonomy import Cause
 
@@ -87,6 +87,8 @@ def step_started(s: RunState, e: ev.StepStarted) -> bool:
     if e.requested:
         node.requested = e.requested
     node.effective = e.effective
+    if s.unplaced and not node.attempts:
+        node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
     if not node.attempts:
         s.llm_calls += e.kind == "llm"
         s.tool_calls += e.kind == "tool"
@@ -108,7 +110,8 @@ def step_ended(s: RunState, e: ev.StepEnded) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
-    node.in_flight, node.fault, node.by = None, e.fault, e.by
+    node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
+    s.unplaced = False
     if node.id in s.busy:
         s.busy.remove(node.id)
     s.unpriced_calls += e.unpriced
@@ -210,6 +213,9 @@ def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
     if s.phase == "waiting":
         s.phase = "queued"
     node = s.nodes.get(incident.opened.node_id)
+    s.deaths = min(s.deaths, DEATHS - 1)  # one more try
+    if node is not None:
+        node.deaths = min(node.deaths, DEATHS - 1)
     if node is not None and not node.terminal:
         node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
         s._move(node, "running")

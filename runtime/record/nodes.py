@@ -46,6 +46,8 @@ class Try:
     wait_source: str = ""
 
 
+DEATHS = 3
+"""How many processes must end at the same place of a run before it is set aside."""
 TRIES = 50
 """Failed attempts of a step that are remembered, the latest ones."""
 
@@ -99,6 +101,8 @@ class Node:
     """Its result was given and is kept nowhere: a later life asks again."""
     fell_back: list[ev.StepFellBack] = field(default_factory=list)
     """Models that stood in for one another, in order."""
+    deaths: int = 0
+    """How many processes have ended while an attempt was under way, since one last came to its end."""
     compactions: int = 0
     """How often its conversation was made smaller."""
     input_tokens: int = 0

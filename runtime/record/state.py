@@ -91,6 +91,20 @@ class RunState:
     tool_calls: int = 0
     unpriced_calls: int = 0
     """Answers of models whose price is unknown; `cost_usd` is without them."""
+    driver: str = ""
+    """The supervisor whose life of this run has no end yet; empty once it parked or ended."""
+    died: bool = False
+    """Whether the life before this one ended with its process."""
+    unplaced: bool = False
+    """Whether it is not recorded what was under way then: not every begin of a step is written before it begins."""
+    moved: bool = False
+    """Whether this life has recorded anything of a node."""
+    loaded: bool = False
+    """Whether this life has said that its swarm is imported (`SwarmLoaded`)."""
+    deaths: int = 0
+    """How many processes have ended, one after the other, in lives that recorded nothing of a node."""
+    died_at_import: bool = False
+    """Whether the last of these had not said that its swarm was imported."""
     busy: list[str] = field(default_factory=list)
     """Steps with an attempt in flight."""
     active_s: float = 0.0
@@ -125,8 +139,15 @@ class RunState:
         late = self.terminal and not isinstance(event, _LATE)
         if late or not handler(self, event):
             self.anomalies += 1
-        elif type(event) in _TIMED:
-            self._book_time(event)
+        else:
+            if event.node_id:
+                self.moved, self.deaths = True, 0
+            if type(event) in _TIMED:
+                self._book_time(event)
+
+    def deaths_if_started(self, owner: str) -> int:
+        """What `deaths` is if `owner` begins a life now."""
+        return runs.deaths_after(self, owner)
 
     @property
     def in_flight(self) -> list[Node]:
@@ -290,6 +311,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
     ev.RunThawed: runs.run_thawed,
     ev.RewindRequested: runs.rewind_requested,
     ev.RunRewound: runs.run_rewound,
+    ev.SwarmLoaded: runs.swarm_loaded,
     ev.ClockSetBack: runs.clock_set_back,
     ev.ClockStepped: runs.clock_stepped,
     ev.BreakpointSet: runs.breakpoint_changed,

@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, Literal
 
 from orbiter import errors, steps
+from orbiter._internal.user_code import contained, disarm
 from orbiter.steps import Aborted, Skipped
 from runtime.record import events as ev
 from runtime.record.journal import JournalError
@@ -18,6 +19,7 @@ from runtime.work.answers import signed
 from runtime.work.breakers import breakers_of
 from runtime.work.budgets import priced, stopped_by
 from runtime.work.carried import Carried, Given
+from runtime.work.deaths import step_alone
 from runtime.work.failed import failed
 from runtime.work.gates import GATES, Again
 from runtime.work.incidents import Trouble
@@ -27,6 +29,11 @@ from runtime.work.troubles import config_fault, trouble
 
 async def attempt_once(c: Carried, changes: dict[str, Any]) -> Given | Trouble | None:
     """One attempt: a result, trouble that is left over, or None where another is due (its wait is over)."""
+    async with step_alone(c):
+        return await _attempt(c, changes)
+
+
+async def _attempt(c: Carried, changes: dict[str, Any]) -> Given | Trouble | None:
     try:
         arguments = c.step.codec.replace(c.step.arguments, changes) if changes else c.step.arguments
     except Exception as exc:
@@ -67,6 +74,7 @@ async def _outcome(c: Carried, arguments: Any, attempt: int, changes: dict[str, 
         await _release(c, changes)
         raise
     except Exception as exc:
+        await disarm(exc)
         return await failed(c, exc, arguments, attempt, time.monotonic() - began, changes)
     return Given(await _succeeded(c, arguments, signed(c, result, changes), attempt, time.monotonic() - began, changes))
 
@@ -88,7 +96,8 @@ async def _start(c: Carried, attempt: int, changes: dict[str, Any]) -> None:
         epoch=c.life.lease.epoch,
         effective=changes,
     )
-    if event.durable:
+    # What has ended a process may end this one: it is written before.
+    if event.durable or c.life.state.died or (c.node is not None and c.node.deaths):
         await c.life.record(event)
     else:
         c.life.note(event)
@@ -113,7 +122,12 @@ async def _call(c: Carried, arguments: Any, attempt: int) -> Any:
             ) from exc
 
 
-def _asked(c: Carried, arguments: Any, attempt: int) -> Awaitable[Any]:
+async def _asked(c: Carried, arguments: Any, attempt: int) -> Any:
+    with contained(f"{c.step.name!r} of agent {c.step.agent!r}"):
+        return await _call_of(c, arguments, attempt)
+
+
+def _call_of(c: Carried, arguments: Any, attempt: int) -> Awaitable[Any]:
     """The call itself; with pieces of the reply on the way where somebody looks at the run."""
     deltas = c.life.conditions.deltas
     if c.step.stream is None or deltas is None or not deltas.wants(c.life.state.id):

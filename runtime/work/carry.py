@@ -23,6 +23,7 @@ from runtime.work.answers import (
 )
 from runtime.work.attempts import attempt_once
 from runtime.work.carried import Carried, Given
+from runtime.work.deaths import ended_its_process
 from runtime.work.doubt import doubt
 from runtime.work.incidents import Trouble
 from runtime.work.life import spread
@@ -57,7 +58,7 @@ async def carry(c: Carried) -> Any:
     await _before(c)
     made_smaller(c, changes)
     await _rest_of_wait(c)
-    return await _attempts(c, changes, taken or doubt(c))
+    return await _attempts(c, changes, taken or doubt(c) or ended_its_process(c))
 
 
 async def _recalled(c: Carried, node: Node) -> Any:

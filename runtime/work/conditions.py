@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -15,6 +16,12 @@ from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.retry import RetryPolicy
 from runtime.record.taxonomy import Classification
+
+
+class Trials(Protocol):
+    """See `runtime.work.deaths.Trials`."""
+
+    def alone(self, run_id: str, node_id: str = "") -> AbstractAsyncContextManager[None]: ...
 
 
 class Deltas(Protocol):
@@ -61,8 +68,12 @@ class Conditions:
     """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
     change_s: float = 60.0
     """How long a change of the program waits for every step under way, calls of models too."""
+    import_limit_s: float = 60.0
+    """How long the import of a swarm's file may take before it is given up."""
     deltas: Deltas | None = None
     program: str = ""
+    trials: Trials | None = None
+    """Lets one suspect at a time go on (`runtime.work.deaths`)."""
     crowded: asyncio.Event | None = None
     """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""
     alive_since: Callable[[], datetime] | None = None

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from orbiter import steps
+from orbiter._internal.user_code import UserCodeError, disarm
 from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segment
 from orbiter.types import Message, UserMessage
 from runtime.judgement.classify import classify
@@ -151,9 +152,12 @@ class RunScope(steps.Scope):
     ) -> None:
         if self._element is not None:
             self._life.leave(self._element)
-        if self._kind == "root" or isinstance(exc, asyncio.CancelledError):
+        if self._kind == "root" or isinstance(exc, asyncio.CancelledError | GeneratorExit):
             # Who cancelled closes: an ancestor when it ends, or nobody while the run is only parked.
             return
+        if exc is not None and not isinstance(exc, Exception | Skipped):
+            # User code, outside a step. Its task must not end with this: it would stop the loop, and every run on it.
+            raise UserCodeError(f"{self._kind} {self._name!r}", exc) from exc
         node = self._life.state.nodes[self.path]
         if node.terminal:
             return
@@ -278,6 +282,7 @@ class RunScope(steps.Scope):
             raise exc
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
+        await disarm(exc)
         fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER), self._life.conditions.errors)
         await self._past(fault)
         known = self._answered_before(fault, exc, at)

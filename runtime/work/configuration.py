@@ -87,6 +87,7 @@ class Configuration:
             "stall_s": runtime.stall_s,
             "handoff_rounds": runtime.handoff_rounds,
             "fallbacks": runtime.fallbacks,
+            "import_limit_s": runtime.import_limit_s,
         }
         return Conditions(**{**given, **over})
 

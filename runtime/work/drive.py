@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from orbiter._internal.user_code import UserCodeError
 from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.record import events as ev
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, Overtaken, Unrecordable, Unwritable
+from runtime.record.nodes import DEATHS
 from runtime.record.rewind import dropped_by
 from runtime.record.state import RunState, fold
-from runtime.work import loader, stranded
+from runtime.work import imports, stranded
 from runtime.work.conditions import Conditions
 from runtime.work.conductor import RunScope
+from runtime.work.deaths import EndedItsProcess, is_suspect, run_alone, until_progress
 from runtime.work.fork import copied
 from runtime.work.life import Life
 from runtime.work.stalls import ended_at_run, watch_progress
@@ -124,7 +127,7 @@ async def _to_its_end(  # noqa: PLR0917 - of one caller
     if failed is None:
         try:
             return await _from_where_it_is(journal, lease, conditions, clock, stopping)
-        except Unrecordable as exc:
+        except (Unrecordable, EndedItsProcess) as exc:
             failed = exc
     driven = await stranded.strand(journal, lease, conditions, clock, failed)
     log.error("run %s: it cannot be carried on and is set aside", lease.run_id, exc_info=failed)
@@ -141,11 +144,21 @@ async def _from_where_it_is(
     recorded = await journal.read(lease.run_id)
     state = fold(recorded)
     life = Life(journal, lease, state, conditions, clock)
-    started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=conditions.program)
-    await life.record(started, *life.set_back(), *(await _copied(life) if not state.lives else ()))
-    if state.terminal:
-        return "finished"
-    return await _live(life, recorded[-1].seq if recorded else 0, stopping)
+    async with AsyncExitStack() as trial:
+        if is_suspect(state.deaths_if_started(lease.owner)):
+            renewing = asyncio.create_task(_renew(life, lease))
+            try:
+                if not await run_alone(life, trial, stopping):
+                    return "parked"
+            finally:
+                renewing.cancel()
+        started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=conditions.program)
+        await life.record(started, *life.set_back(), *(await _copied(life) if not state.lives else ()))
+        if state.terminal:
+            return "finished"
+        if state.deaths >= DEATHS and not (state.abort or state.rewind or stranded.open_at(state)):
+            raise EndedItsProcess(state)
+        return await _live(life, recorded[-1].seq if recorded else 0, stopping, trial)
 
 
 async def _copied(life: Life) -> list[ev.Record]:
@@ -162,7 +175,7 @@ async def _copied(life: Life) -> list[ev.Record]:
     return copied(source, str(plan["at"]), life.state.id[-4:])
 
 
-async def _live(life: Life, after: int, stopping: Stopping | None) -> Driven:
+async def _live(life: Life, after: int, stopping: Stopping | None, trial: AsyncExitStack) -> Driven:
     """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
     root = asyncio.create_task(_root(life), name=f"run {life.state.id}")
     life.own(root)
@@ -172,6 +185,8 @@ async def _live(life: Life, after: int, stopping: Stopping | None) -> Driven:
         asyncio.create_task(_park(life)),
         asyncio.create_task(watch_progress(life)),
     ]
+    if life.state.deaths:
+        attendants.append(asyncio.create_task(until_progress(life, trial)))
     if stopping is not None:
         attendants.append(asyncio.create_task(_stop(life, stopping)))
     if life.state.abort is not None or ended_at_run(life.state):
@@ -363,11 +378,10 @@ async def _root(life: Life) -> ev.RunFinished:
                 return _ended(life, output)
             except Skipped as skipped:
                 return _ended(life, str(skipped.value))
-            except (Exception, asyncio.CancelledError) as caught:
-                if isinstance(caught, asyncio.CancelledError) and life.ending:
+            except BaseException as caught:
+                if isinstance(caught, asyncio.CancelledError | GeneratorExit) and life.ending:
                     raise
-                # Cancelled by nobody here: user code that cancels itself. A run that waited for nobody would be lost.
-                exc = caught if isinstance(caught, Exception) else CancelledItself(life.state.ref)
+                exc = _failure(life, caught)
                 try:
                     await root.fault(exc)
                 except Aborted as aborted:
@@ -378,10 +392,25 @@ async def _root(life: Life) -> ev.RunFinished:
                     return ev.RunFinished(state="failed", error=str(final) or type(final).__name__)
 
 
+def _failure(life: Life, caught: BaseException) -> Exception:
+    """What the swarm raised, as an error that a person can be asked about."""
+    if isinstance(caught, Exception):
+        return caught
+    if isinstance(caught, asyncio.CancelledError):
+        # Cancelled by nobody here: user code that cancels itself. A run that waited for nobody would be lost.
+        return CancelledItself(life.state.ref)
+    return UserCodeError(life.state.ref, caught)
+
+
 async def _swarm(life: Life) -> str:
     if life.state.foreign:
         raise OfNewerProgram(life.state.foreign)
-    swarm = await asyncio.to_thread(loader.load, life.state.ref, Path(life.conditions.workspace))
+    conditions = life.conditions
+    swarm = await imports.load(
+        life.state.ref, Path(conditions.workspace), limit_s=conditions.import_limit_s, run_id=life.state.id
+    )
+    if life.state.deaths:
+        await life.record(ev.SwarmLoaded())
     result = await run_swarm(swarm, life.state.input)
     return str(result.output)
 

@@ -37,15 +37,18 @@ def forget_changed(*folders: Path) -> list[str]:
     return sorted(known)
 
 
-def forget_others(folder: Path) -> None:
-    """Forget modules of other folders that have the name of a module in this one: what lies beside a swarm's file is
-    its own.
+def forget_others(folder: Path) -> list[str]:
+    """Forget modules of other folders that have the name of a module in this one, and return their names: what lies
+    beside a swarm's file is its own.
     """
+    forgotten: list[str] = []
     beside = {each.stem for each in folder.glob("*.py")} | {each.parent.name for each in folder.glob("*/__init__.py")}
     for name, (module, _) in list(_seen.items()):
         if name.partition(".")[0] in beside and not Path(str(module.__file__)).is_relative_to(folder):
             sys.modules.pop(name, None)
             _seen.pop(name, None)
+            forgotten.append(name)
+    return forgotten
 
 
 def remember(*folders: Path, since: float) -> None:
@@ -66,7 +69,13 @@ def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path
     found: dict[str, tuple[ModuleType, Path]] = {}
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
+        if not issubclass(type(module), ModuleType):
+            continue
+        # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
+        space = object.__getattribute__(module, "__dict__")
+        file = space.get("__file__")
+        if getattr(space.get("__spec__"), "_initializing", False):
+            continue  # another load is importing it now, and Python looks for it here when it is done
         # As text first: a process has thousands of modules, and this is asked of all of them for every run.
         if not isinstance(file, str) or not _normal(file).startswith(starts):
             continue

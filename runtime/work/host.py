@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from orbiter.errors import OrbiterError
 from runtime.record import lock
@@ -155,7 +155,7 @@ class Host:
     def _work(self, held: lock.Lock) -> None:
         try:
             with held:
-                asyncio.run(self._drive(held))
+                _run_to_its_end(self._drive(held))
         except BaseException as exc:
             self._failed = exc
         finally:
@@ -214,6 +214,24 @@ class Host:
         text = explain(displaced, self._state_dir, kept)
         leave_note(kept, text)
         raise Displaced(text)
+
+
+def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, in a thread whose loop carries user code.
+
+    asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here nobody presses Ctrl-C
+    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(driving)
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit) as exc:
+                if task.done():
+                    raise
+                log.exception("user code raised %s in a task or callback of its own", type(exc).__name__)
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from orbiter.ask import NeedsInput
-from orbiter.errors import ToolError
+from orbiter.errors import ToolError, text_of
 from runtime.judgement import log_lines
 from runtime.judgement.classify import classify
 from runtime.judgement.retry import Decision, RetryPolicy, decide
@@ -79,8 +79,8 @@ def policy_of(c: Carried, fault: Classification) -> RetryPolicy:
         return usual
     try:
         return RetryPolicy.from_mapping(c.step.traits.retry_policy(), usual)
-    except Exception as exc:
-        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {exc}")
+    except BaseException as exc:  # user code: whatever it raises, the usual policy holds
+        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_of(exc)}")
         return usual
 
 

@@ -12,12 +12,15 @@ import importlib.util
 import inspect
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from orbiter.errors import OrbiterError
+from orbiter.errors import OrbiterError, text_of
 from orbiter.tool import Tool
 from runtime.work import freshness
 from runtime.work.definitions import names_in
@@ -25,12 +28,64 @@ from runtime.work.freshness import OURS, SWARMS
 
 _added: list[str] = []
 """What was put on the path for swarms."""
-_loading = threading.RLock()
-"""One load at a time: forgetting modules and importing them is one act."""
+TURN_S = 1.0
+"""How long, in seconds, a load keeps other loads waiting. After that they go on beside it: it may never return."""
 
 
 class LoadError(OrbiterError):
     """A swarm's reference does not lead to a swarm."""
+
+
+@dataclass(slots=True, eq=False)
+class _Load:
+    """One load under way. `overtaken`: another load has changed what is importable, or where, meanwhile."""
+
+    beside: Path
+    began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=freshness.now)
+    overtaken: bool = False
+
+
+class _Turns:
+    """Lets loads go one after the other, because forgetting modules and importing them is one act.
+
+    A load that takes longer than `TURN_S` loses its turn: no lock is held while user code runs. If the one that goes on
+    beside it forgets modules, or puts another folder first on the path, the slow load is `overtaken`: it may hold a
+    mixture of both, and has to be done again.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way: list[_Load] = []
+        self._writes = sys.dont_write_bytecode
+
+    def begin(self, beside: Path, folders: tuple[Path, ...]) -> _Load:
+        """Wait for the turn, then forget what must be imported anew."""
+        with self._changed:
+            while (left := max((each.began + TURN_S for each in self._under_way), default=0.0) - time.monotonic()) > 0:
+                self._changed.wait(left)
+            load = _Load(beside)
+            if not self._under_way:
+                # Python tells versions of a file apart by whole seconds and size only, so no bytecode is written.
+                self._writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+            forgotten = [*freshness.forget_changed(*folders), *freshness.forget_others(beside)]
+            for each in self._under_way:
+                each.overtaken = each.overtaken or bool(forgotten) or each.beside != beside
+            self._under_way.append(load)
+            return load
+
+    def end(self, load: _Load, folders: tuple[Path, ...]) -> None:
+        """The import has ended, with or without an error."""
+        with self._changed:
+            # What another load imports at the same time was read no earlier than that one began.
+            freshness.remember(*folders, since=min(each.since for each in self._under_way))
+            self._under_way.remove(load)
+            if not self._under_way:
+                sys.dont_write_bytecode = self._writes
+            self._changed.notify_all()
+
+
+_turns = _Turns()
 
 
 def absolute(ref: str, root: Path) -> str:
@@ -58,19 +113,30 @@ def _defined(ref: str, root: Path) -> str:
     return f"; {file} defines: {', '.join(f'{file}:{name}' for name in names)}" if names else ""
 
 
-def load(ref: str, root: Path) -> Any:
+def load(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
     """The agent or swarm that `ref` names; a callable without parameters is called for it.
 
+    This runs user code, which may never return: see `runtime.work.imports` for a load with a limit. `begun` is called
+    when it is this load's turn.
+
     Raises:
-        LoadError: with the file, the line and what to do.
+        LoadError: with the file, the line and what to do; for whatever the user's code raises.
     """
     ref = absolute(ref, root)
+    try:
+        return _loaded(ref, root, begun)
+    except LoadError:
+        raise
+    except BaseException as exc:
+        raise LoadError(_explain(exc, ref)) from exc
+
+
+def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
     target, _, attribute = ref.rpartition(":")
-    with _loading:
-        module = _fresh(target, root)
+    module = _fresh(target, root, begun)
     found = _attribute(module, attribute, target)
     if not hasattr(found, "run") and callable(found):
-        found = _call(found, ref)
+        found = found()
     if not callable(getattr(found, "run", None)):
         raise LoadError(
             f"{ref} is {_kind(found)}, not an agent or a swarm: name the variable that holds one; {_runs(module)}"
@@ -78,21 +144,23 @@ def load(ref: str, root: Path) -> Any:
     return found
 
 
-def _fresh(target: str, root: Path) -> ModuleType:
-    """The module, imported anew if files of the workspace have changed. No bytecode is written: Python tells versions
-    of a file apart by whole seconds and size only.
-    """
+def _fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
+    """The module, imported anew if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
     folders = (root, root.resolve(), beside)
-    began, writes = freshness.now(), sys.dont_write_bytecode
-    freshness.forget_changed(*folders)
-    freshness.forget_others(beside)
-    sys.dont_write_bytecode = True
-    try:
-        return _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
-    finally:
-        sys.dont_write_bytecode = writes
-        freshness.remember(*folders, since=began)
+    while True:
+        load = _turns.begin(beside, folders)
+        try:
+            begun()
+            module = _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+        except BaseException:
+            if not load.overtaken:
+                raise
+        else:
+            if not load.overtaken:
+                return module
+        finally:
+            _turns.end(load, folders)
 
 
 def _is_path(target: str) -> bool:
@@ -114,9 +182,8 @@ def _from_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BaseException as exc:
-        sys.modules.pop(name, None)
-        if not isinstance(exc, Exception | SystemExit):
-            raise
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
         raise LoadError(_explain(exc, str(path))) from exc
     return module
 
@@ -135,7 +202,7 @@ def _from_name(name: str, root: Path) -> ModuleType:
         if exc.name is not None and (name == exc.name or name.startswith(f"{exc.name}.")):
             raise LoadError(f"there is no module {name!r} (looked in {root} and in this Python's packages)") from exc
         raise LoadError(_explain(exc, name)) from exc
-    except (Exception, SystemExit) as exc:
+    except BaseException as exc:
         raise LoadError(_explain(exc, name)) from exc
 
 
@@ -205,20 +272,14 @@ def _swarms_in(module: ModuleType) -> list[str]:
     return [name for name, value in found if callable(getattr(value, "run", None)) and not isinstance(value, type)]
 
 
-def _call(factory: Any, ref: str) -> Any:
-    try:
-        return factory()
-    except Exception as exc:
-        raise LoadError(_explain(exc, ref)) from exc
-
-
 def _explain(exc: BaseException, where: str) -> str:
     if isinstance(exc, SyntaxError):
         return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]
     frames = [frame for frame in frames if Path(frame.filename).resolve() != Path(__file__).resolve()]
     place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
-    what = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
+    said = text_of(exc)
+    what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
     missing = isinstance(exc, ImportError)
     return (
         f"{place}: {what}: {'install what it needs into this environment' if missing else 'correct it and try again'}"

@@ -28,7 +28,8 @@ class RuntimeSettings(BaseModel):
 
     `grace_s`: how long everything must have been waiting before a run leaves memory. `stall_s`: after how long without
     progress somebody is told; not set: never. `handoff_rounds`: how often agents may hand on in the same circle before
-    somebody is asked; 0: never asked. `fallbacks`: models for every agent, tried after its own.
+    somebody is asked; 0: never asked. `fallbacks`: models for every agent, tried after its own. `import_limit_s`: how
+    long the import of a swarm's file may take before it is given up.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,6 +39,7 @@ class RuntimeSettings(BaseModel):
     stall_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     handoff_rounds: int = Field(default=3, ge=0)
     fallbacks: tuple[str, ...] = ()
+    import_limit_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
 
 
 class PermissionSettings(BaseModel):

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from orbiter.runner import provider_for
-from runtime.work import loader
+from runtime.work import imports, loader
 from runtime.work.definitions import names_in
+from runtime.work.loader import LoadError
 
 _FILES: Final = 2_000
 _MOST: Final = 200
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
 
 
-def check(ref: str, root: Path) -> str:
-    """The reference made absolute, after the swarm was loaded as whoever drives the run will load it.
+async def check(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S) -> str:
+    """The reference made absolute, after the swarm was loaded as the run's driver will load it.
 
     Raises:
         LoadError: the reference does not lead to a swarm.
         AgentError: an agent's model cannot be used, for a reason that is known already.
     """
     ref = loader.absolute(ref, root)
-    check_models(loader.load(ref, root))
+    await imports.within(partial(_checked, ref, root), imports.Import(ref, root), limit_s)
     return ref
+
+
+def _checked(ref: str, root: Path, begun: Callable[[], None]) -> None:
+    swarm = loader.load(ref, root, begun)
+    try:
+        check_models(swarm)
+    except Exception:
+        raise
+    except BaseException as exc:  # user code again: a provider, or an agent of a class of their own
+        raise LoadError(f"{ref} raised {type(exc).__name__} when its models were looked at: correct it") from exc
 
 
 def check_models(swarm: Any) -> None:

@@ -19,6 +19,7 @@ from runtime.record.state import Incident, RunState, fold
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
 from runtime.work import incidents
 from runtime.work.conditions import Conditions
+from runtime.work.deaths import EndedItsProcess
 from runtime.work.incidents import Trouble
 from runtime.work.life import Element, Life
 
@@ -61,7 +62,7 @@ async def strand(
 
 
 def _trouble(exc: Exception) -> Trouble:
-    why = str(exc) if isinstance(exc, Unrecordable) else f"{type(exc).__name__}: {exc}"
+    why = str(exc) if isinstance(exc, Unrecordable | EndedItsProcess) else f"{type(exc).__name__}: {exc}"
     message = f"the run cannot be carried on: {why}"
     fault = Classification(
         origin=Origin.STORE if isinstance(exc, Unrecordable) else Origin.RUNNER,
@@ -71,7 +72,9 @@ def _trouble(exc: Exception) -> Trouble:
         impact=Impact.RUN,
         user_message=message,
         technical=f"{type(exc).__name__}: {exc}",
-        suggestions=(
+        suggestions=(exc.hint or "",)
+        if isinstance(exc, EndedItsProcess)
+        else (
             "Retry goes on from what is recorded; the call that was not recorded is made again.",
             "Rewind to a node before it, with another input or model, if the same comes back; or abort.",
         ),

@@ -21,8 +21,10 @@ from runtime.judgement.notices import NoticeRules
 from runtime.record import events as ev
 from runtime.record.events import utc_now
 from runtime.record.journal import Journal, JournalError, Unrecordable
+from runtime.work import imports
 from runtime.work.analysis import Analyst
 from runtime.work.conditions import Conditions
+from runtime.work.deaths import Trials
 from runtime.work.drive import LEASE_S, Stopping, Unclaimed, drive
 from runtime.work.engine import Drive, Engine, LocalEngine, Outcome
 from runtime.work.notifier import Notifier
@@ -60,13 +62,15 @@ def slept_s() -> float:
 
 @dataclass(slots=True, frozen=True)
 class HeldUp:
-    """A run that cannot be carried on now, and whose incident could not be written either. It is tried again."""
+    """A run that cannot be carried on now: its incident could not be written, and it is tried again; or the import of
+    its file hangs (with an empty `run_id` where a file is only checked).
+    """
 
     run_id: str
     reason: str
     since: datetime
-    times: int
-    again_at: float
+    times: int = 0
+    again_at: float = 0.0
     """By `time.monotonic`."""
     failed: Exception | None = None
     """Where the journal is not to blame."""
@@ -108,7 +112,9 @@ class Supervisor:
         self.owner = owner_name()
         self._journal = journal
         self._crowded = asyncio.Event()
-        self._conditions = replace(conditions, alive_since=lambda: self._alive_since, crowded=self._crowded)
+        self._conditions = replace(
+            conditions, alive_since=lambda: self._alive_since, crowded=self._crowded, trials=Trials()
+        )
         self._clock = clock
         self._alive_since = self._looked_at = clock()
         self._ticked_at = time.monotonic()
@@ -138,9 +144,15 @@ class Supervisor:
 
     @property
     def held_up(self) -> list[HeldUp]:
-        """Runs that could not be carried on, and why, until they are taken up again. For any thread."""
+        """Runs that could not be carried on, and why, until they are taken up again; and those whose import hangs. For
+        any thread.
+        """
         driving = set(self._engine.driving)
-        return [each for each in list(self._held_up.values()) if each.run_id not in driving]
+        waiting = [each for each in list(self._held_up.values()) if each.run_id not in driving]
+        return [
+            *waiting,
+            *(HeldUp("" if each.given_up else each.run_id, str(each), each.since) for each in imports.hanging()),
+        ]
 
     def now(self) -> datetime:
         """The time by the clock that leases and waits are held against."""

@@ -205,6 +205,7 @@ _TELLERS: Final[dict[type[ev.Record], Callable[[Any, Looks], Said]]] = {
     ev.RewindRequested: _rewind,
     ev.RunRewound: _plain("warning", "was turned back"),
     ev.ClockStepped: _plain("warning", "the clock was set by {seconds} s: waits are as long as they were", "seconds"),
+    ev.SwarmLoaded: _plain("info", "its swarm is imported, after a process had ended before that was recorded"),
     ev.ClockSetBack: _plain("warning", "the clock was set back by {seconds} s: waits end so much earlier", "seconds"),
     ev.BreakpointSet: _plain("running", "{by} set a breakpoint at {what} {pattern}", "what", "pattern"),
     ev.BreakpointCleared: _plain("running", "{by} cleared the breakpoint at {what} {pattern}", "what", "pattern"),

@@ -68,6 +68,7 @@ def story(text: str) -> list[ev.Record]:
             **tool, incident_id="i-1", revision=1, option="retry", params={"value": text}, reason=text, by=by
         ),
         ev.StepStarted(**tool, kind="tool", name=text, agent=text, attempt=2, epoch=1),
+        ev.SwarmLoaded(),
         ev.ClockSetBack(seconds=3_600.0),
         ev.ClockStepped(seconds=-7_200.0),
         ev.RunFrozen(reason=text, by=by),

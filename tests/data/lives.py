@@ -25,7 +25,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import orbiter.runner
+import httpx
+
+import orbiter.models.scripted
 from runtime.judgement.retry import RetryPolicy
 from runtime.record.events import Actor, utc_now
 from runtime.record.journal import Accepted, Journal, Refused
@@ -33,7 +35,8 @@ from runtime.work.conditions import Conditions
 from runtime.work.desk import Desk
 from runtime.work.supervisor import Supervisor
 
-assert orbiter.runner is not None
+assert orbiter.models.scripted is not None
+assert httpx is not None  # both are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
 LOCAL = "runtime.work.engine:LocalEngine"

@@ -100,8 +100,11 @@ def runtime(world: World) -> Iterator[Finding]:
             what = f"another program is installed; it goes on as that one when {', '.join(draining)} has been let go of"
             yield Finding("runtime", "warn", what, "it takes a minute at most; orbiter-console stop cuts it short")
         for held in told.get("held_up") or ():
-            what = f"run {held['run_id']} cannot be carried on: {clean_line(str(held['reason']), limit=300)}"
+            what = f"run {held['run_id']} cannot be carried on: " if held["run_id"] else ""
+            what += clean_line(str(held["reason"]), limit=300)
             advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"
+            if not held["times"]:
+                advice = "correct the file; its run gets an incident after [runtime] import_limit_s, and stop ends it"
             yield Finding("held up", "fail", what, advice)
 
 

@@ -58,7 +58,7 @@ def test_no_file_upsets_the_search(tmp_path_factory: pytest.TempPathFactory, tex
     assert isinstance(names_in(path), list)
 
 
-def test_a_reference_is_checked_as_a_run_would_load_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reference_is_checked_as_a_run_would_load_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ok.py").write_text(
         "from orbiter import Agent\nfrom orbiter.models.scripted import script\n"
         "script('start/ok', ['done'])\none = Agent(name='one', model='scripted:start/ok')\n"
@@ -66,12 +66,12 @@ def test_a_reference_is_checked_as_a_run_would_load_it(tmp_path: Path, monkeypat
     (tmp_path / "typo.py").write_text("from orbiter import Agent\none = Agent(name='one'\n")
     (tmp_path / "keyless.py").write_text("from orbiter import Agent\none = Agent(name='one', model='openai:gpt-4o')\n")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert check("ok.py:one", tmp_path) == f"{tmp_path.resolve()}/ok.py:one"
+    assert await check("ok.py:one", tmp_path) == f"{tmp_path.resolve()}/ok.py:one"
     with pytest.raises(LoadError, match=r"typo\.py, line 2"):
-        check("typo.py:one", tmp_path)
+        await check("typo.py:one", tmp_path)
     with pytest.raises(LoadError, match="no such file"):
-        check("missing.py:one", tmp_path)
+        await check("missing.py:one", tmp_path)
     with pytest.raises(LoadError, match="it defines: one"):
-        check("ok.py:two", tmp_path)
+        await check("ok.py:two", tmp_path)
     with pytest.raises(AgentError, match="OPENAI_API_KEY"):
-        check("keyless.py:one", tmp_path)
+        await check("keyless.py:one", tmp_path)

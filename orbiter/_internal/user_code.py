@@ -1,0 +1,136 @@
+"""What user code raises ends the call that it was raised in, and nothing else.
+
+Two kinds of exception would do more. `KeyboardInterrupt`, `SystemExit` and other exceptions that are not an `Exception`
+pass every handler and stop the event loop, with every run on it. An exception whose own ``__str__`` raises, hangs or
+returns something else breaks whoever reports it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.threads import ThreadPool
+from orbiter.errors import ExecutionError, text_of
+
+TEXT_S = 1.0
+"""How long, in seconds, an exception may take to say what it is."""
+
+_PASSES = (Exception, asyncio.CancelledError, steps.Skipped)
+_CHAIN = 20
+_texts = ThreadPool(limit=4)
+
+
+class UserCodeError(ExecutionError):
+    """User code raised something that is not an `Exception`, such as `KeyboardInterrupt`. That is its cause."""
+
+    def __init__(self, what: str, raised: BaseException) -> None:
+        said = text_of(raised)
+        super().__init__(
+            f"{what} raised {type(raised).__name__}{f': {said}' if said else ''}",
+            hint="Raise a subclass of Exception: a tool, hook or provider cannot end the process that runs it.",
+        )
+
+
+class contained:  # noqa: N801 - used like a function, as contextlib's
+    """``with contained("hook"): …`` makes a `UserCodeError` of what is raised inside and is not an `Exception`.
+
+    Under plain `run` everything passes as it is: there Ctrl-C and ``sys.exit()`` belong to the program that called.
+    """
+
+    __slots__ = ("_task", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        self._task = _current_task()
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if exc is None or isinstance(exc, _PASSES) or steps.current() is steps.DIRECT:
+            return
+        if isinstance(exc, GeneratorExit) and (self._task is None or _current_task() is not self._task):
+            return  # the coroutine is being closed, after its task has gone
+        raise UserCodeError(self._what, exc) from exc
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return None
+
+
+async def disarm(exc: BaseException) -> None:
+    """See to it that `str()` and `repr()` of an exception, and of what it came from, return a text at once.
+
+    Classes with a text of their own are asked in a thread, within `TEXT_S`. One that fails keeps its class for
+    ``except`` and ``isinstance``, and says only what its arguments say.
+    """
+    for link in list(_chain(exc, set())):
+        if any(name in vars(kind) for kind in _own_classes(type(link)) for name in ("__str__", "__repr__")):
+            await _disarm_one(link)
+
+
+def _own_classes(kind: type) -> Iterator[type]:
+    """The classes of an exception that were written in Python, and not by us."""
+    return (
+        each for each in kind.__mro__ if each.__module__ != "builtins" and not each.__module__.startswith("orbiter.")
+    )
+
+
+async def _disarm_one(exc: BaseException) -> None:
+    asked = threading.Event()
+    try:
+        async with asyncio.timeout(TEXT_S):
+            if await _texts.run(lambda: _speaks(exc)):
+                return
+    except TimeoutError:
+        asked.set()
+    text = "" if asked.is_set() else _text_of_arguments(exc)
+    _pin(exc, text or f"{type(exc).__name__} (its text cannot be read)")
+
+
+def _speaks(exc: BaseException) -> bool:
+    try:
+        str(exc), repr(exc)
+    except BaseException:  # whatever it raises, it does not speak
+        return False
+    return True
+
+
+def _text_of_arguments(exc: BaseException) -> str:
+    """Texts and numbers among its arguments; other objects may not speak either."""
+    return " ".join(str(each) for each in exc.args if type(each) in (str, int, float, bool))
+
+
+def _pin(exc: BaseException, text: str) -> None:
+    kind = type(exc)
+    body = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__str__": lambda _: text,
+        "__repr__": lambda _: f"{kind.__name__}({text!r})",
+    }
+    try:
+        metaclass: Any = type(kind)
+        made = metaclass(kind.__name__, (kind,), body)
+        exc.__class__ = made
+    except BaseException:  # a final class, another metaclass: its `str()` stays as it is
+        return
+
+
+def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
+    while exc is not None and id(exc) not in seen and len(seen) < _CHAIN:
+        seen.add(id(exc))
+        yield exc
+        if isinstance(exc, BaseExceptionGroup):
+            for inner in exc.exceptions:
+                yield from _chain(inner, seen)
+        if exc.__cause__ is not None:
+            yield from _chain(exc.__cause__, seen)
+        exc = exc.__context__
