@@ -21,7 +21,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.timer import Timer
 
 from console.inorder import KeysInOrder
 from console.kept import keep_theme
@@ -32,6 +31,7 @@ from console.suspending import Suspendable
 from console.sweeping import Sweeper
 from console.terminal import has_title
 from console.workspace import workspace
+from screens.alarm import Alarm
 from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
@@ -110,7 +110,7 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         self._at_once = at_once
         self._sweeper = Sweeper()
         self._herald: Herald | None = None
-        self._herald_timer: Timer | None = None
+        self._herald_alarm = Alarm(self, self._ring)
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
@@ -259,9 +259,10 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         if self._herald is None:
             return
         held = self._herald.look(self.session.link)
-        if self._herald_timer is not None:
-            self._herald_timer.stop()
-        self._herald_timer = self.set_timer(held, self._ring) if held is not None else None
+        if held is None:
+            self._herald_alarm.stop()
+        else:
+            self._herald_alarm.set(held)
 
     # -- where one is ----------------------------------------------------------------------------------------
 

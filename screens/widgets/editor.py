@@ -65,7 +65,6 @@ class Editor(TextArea):
         self.set_class(single, "-single")
         self.load_text(text)
         self.move_cursor(self.document.end)
-        self.focus()
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:
@@ -116,7 +115,6 @@ class Secret(Input):
     def begin(self) -> None:
         """Start from nothing."""
         self.value = ""
-        self.focus()
 
     async def action_submit(self) -> None:
         self.post_message(self.Sent(self.value))

@@ -64,7 +64,11 @@ class Picks(LineView, can_focus=True):
         self.set_line_count(len(offer.values))
         self.scroll_to(y=0, animate=False)
         self.repaint_changed()
-        self.focus()
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything is marked or ticked."""
+        return self._cursor != _NONE or bool(self._ticked)
 
     @property
     def several(self) -> bool:
