@@ -65,9 +65,7 @@ class ActScreen(ArmedScreen[Args | None]):
         if asks is None:
             self._ask()
         else:
-            editor = self.query_one(Editor)
-            editor.begin(asks.text, single=asks.single)
-            editor.focus()
+            self.query_one(Editor).begin(asks.text, single=asks.single)
             self.arming.ask("typing")
 
     # -- one after the other: type, read, decide -------------------------------------------------------------

@@ -221,15 +221,11 @@ class AlikeScreen(ArmedScreen[None]):
         self._picks = picks.offer_of(self._alike[0].opened, choice)
         self._go("type")
         if self._picks is not None:
-            chosen_from = self.query_one(Picks)
-            chosen_from.begin(self._picks)
-            chosen_from.focus()
+            self.query_one(Picks).begin(self._picks)
             return
         before = self._alike[0].opened.action.get("arguments")
         text = json_text(before) if choice.need == "arguments" and before else ""
-        editor = self.query_one("#value", Editor)
-        editor.begin(text, single=choice.need != "arguments")
-        editor.focus()
+        self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
         self._wrong(message.why)

@@ -57,13 +57,15 @@ class Picks(LineView, can_focus=True):
         self._cursor = _NONE
         self._ticked: set[int] = set()
 
-    def begin(self, offer: Offer) -> None:
+    def begin(self, offer: Offer, *, focus: bool = True) -> None:
         """Offer these, none of them chosen."""
         self._offer, self._cursor, self._ticked = offer, _NONE, set()
         self.styles.height = min(len(offer.values), _HIGHEST)
         self.set_line_count(len(offer.values))
         self.scroll_to(y=0, animate=False)
         self.repaint_changed()
+        if focus:
+            self.focus()
 
     @property
     def touched(self) -> bool:

@@ -280,7 +280,7 @@ class Prompt(Vertical):
             keys = {"enter": "goes on", **keys}
         elif self.has_class("-picks") and self.query_one(Picks).several:
             keys = {self._session.looks().key("picks.tick", "space"): "ticks", **keys}
-        keys["esc"] = "other options; the text stays" if self._by_itself else "goes back"
+        keys["esc"] = "goes back"
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = "" if self.has_class("-picks") else view.asked_for(opened, choice, self._session.looks())
         warning = secret_warning(text) if (text := self.query_one(Secret).value) else ""
@@ -414,7 +414,19 @@ class Prompt(Vertical):
         looks_around = event.key in _MOVES and not event.is_printable
         if self._opens_field and self.has_focus_within and event.key not in _LEAVES and not looks_around:
             return not self._arming.accept(event.key)
-        return False
+        return self._by_itself and not self.has_focus_within and self._take_beside(event)
+
+    def _take_beside(self, event: events.Key) -> bool:
+        """The focus is elsewhere while the field of a question stands open: the letters of its options count there."""
+        key = event.character if event.is_printable and event.character else event.key
+        choice = next((one for one in self._offered() if one.key == key and one.option != LATER), None)
+        if choice is None:
+            return False
+        if self._arming.accept(event.key):
+            if choice.option != "input":
+                self._choose(choice)
+            self.take_focus()
+        return True
 
     def on_choices_taken(self, message: Choices.Taken) -> None:
         """Enter: never a grant, and nothing before the prompt is armed."""
@@ -452,8 +464,6 @@ class Prompt(Vertical):
         elif choice.need:
             self._by_itself = False
             self._type(choice)
-            if not self.has_class("-form"):  # its first field takes the focus when it is there
-                self._field().focus()
         elif destroys(self._shown, choice.option, runs=self._runs_of_breaker()):
             self._choice = choice
             self._turn("confirm")
@@ -497,13 +507,14 @@ class Prompt(Vertical):
         self.set_class(offer is not None, "-picks")
         self.set_class(bool(fields), "-form")
         texts = self._drafts.get(self._drafted(choice), {})
-        self.query_one("#editor", Editor).begin(texts.get("", text), single=choice.need != "arguments")
+        single, focus = choice.need != "arguments", not self._by_itself
+        self.query_one("#editor", Editor).begin(texts.get("", text), single=single, focus=focus)
         if secret:
-            self.query_one(Secret).begin()
+            self.query_one(Secret).begin(focus=focus)
         elif fields:
             self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
-            self.query_one(Picks).begin(offer)
+            self.query_one(Picks).begin(offer, focus=focus)
         self._paint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
@@ -579,6 +590,12 @@ class Prompt(Vertical):
         """What a text belongs to that was typed."""
         return f"{self.opened.incident_id} {choice.option}" if self.opened is not None else ""
 
+    def _keep_draft(self, *, sent: bool) -> None:
+        """What was sent stands there again if it is refused, and so does the answer to a question that was left."""
+        if self._choice is not None:
+            kept = sent or self._choice.option == "input"
+            self._drafts[self._drafted(self._choice)] = self._typed_texts() if kept else {}
+
     def _typed_texts(self) -> dict[str, str]:
         """What was typed, by field; never a secret."""
         if self.has_class("-secret") or self.has_class("-picks"):
@@ -592,8 +609,7 @@ class Prompt(Vertical):
         self.set_class(mode == "type", "-typing")
         self._opens_field = False
         if was == "type" and mode != "type":
-            if self._choice is not None:  # what was typed stands there again when the same is to be typed
-                self._drafts[self._drafted(self._choice)] = self._typed_texts()
+            self._keep_draft(sent=mode == "sent")
             if self.has_focus_within:
                 self.query_one(Choices).focus()
             self.query_one(Secret).value = ""

@@ -250,6 +250,8 @@ async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_end
     ended.finish()
     async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, desk):
         await pilot.press("p")
+        await until(pilot, lambda: "Freeze 2 runs?" in text_of(pilot))
+        await pilot.press("y")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
         assert [args["run_id"] for verb, args in desk.said if verb == "freeze"] == ["run-1", "run-2"]
         await pilot.press("escape")
