@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.color import ColorSystem
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -99,7 +98,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
         super().__init__(theme, shelf or Shelf(), ascii_only=plain, driver=_driver(governor))
         read_leniently()
-        self._colours = self.console._color_system or ColorSystem.TRUECOLOR
         self.failure: Exception | None = None
         self._session = session
         self._opening = opening
@@ -137,7 +135,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
-            self.set_interval(TICK, self._save_colours)
             self.set_interval(TICK, self._sweeper.look)
         if not callable(self._session):
             self._show()
@@ -150,12 +147,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         if isinstance(event, events.Key):
             self._sweeper.pressed()
         await super().on_event(event)
-
-    def _save_colours(self) -> None:
-        """While the terminal's link is slow, 256 colours do: each costs half the bytes of one in 24 bits."""
-        assert self.governor is not None
-        wanted = self._colours if self.governor.quality == "good" else min(self._colours, ColorSystem.EIGHT_BIT)
-        self.console._color_system = wanted
 
     async def _open_at_once(self) -> None:
         with self.batch_update():  # the first frame is the first screen's

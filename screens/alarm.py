@@ -28,9 +28,14 @@ class Alarm:
         self._number = 0
 
     @property
+    def is_set(self) -> bool:
+        """Whether it is set and has not rung, overdue or not."""
+        return self._handle is not None
+
+    @property
     def pending(self) -> bool:
         """Whether it is set and will ring. One that is overdue is not pending: set it again."""
-        return self._handle is not None and self._clock() <= self._due + GRACE
+        return self.is_set and self._clock() <= self._due + GRACE
 
     def set(self, delay: float) -> None:
         """Ring after `delay` seconds, instead of any time that was set before."""

@@ -40,7 +40,7 @@ class Pace:
     @property
     def idle(self) -> bool:
         """Whether all that was requested is drawn."""
-        return not self._alarm.pending
+        return not self._alarm.is_set
 
     def request(self) -> None:
         """Something changed. Cheap, and may be called for every event."""

@@ -36,6 +36,7 @@ from tests.screens.desk import Desk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 from themes.choice import BUILT_IN
 
 NEVER = 3600.0
@@ -75,10 +76,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 async def redrawn(pilot: Pilot[None]) -> None:
-    screen: Any = pilot.app.screen
-    if hasattr(screen, "pace"):
-        screen.draw()
-    await pilot.pause()
+    await drawn(pilot)
 
 
 def text_of(pilot: Pilot[None]) -> str:

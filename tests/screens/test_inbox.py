@@ -35,8 +35,9 @@ from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
-from tests.screens.lonely import drawn, line_with, showing, text_of, until
+from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
+from tests.screens.waiting import drawn
 
 
 def waiting_of(*stories: Story) -> list[OpenIncident]:
