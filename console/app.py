@@ -16,12 +16,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.color import ColorSystem
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.timer import Timer
 
 from console.inorder import KeysInOrder
 from console.kept import keep_theme
@@ -32,6 +30,7 @@ from console.suspending import Suspendable
 from console.sweeping import Sweeper
 from console.terminal import has_title
 from console.workspace import workspace
+from screens.alarm import Alarm
 from screens.history import History, Visit
 from screens.keynames import in_words
 from screens.layout import Span
@@ -99,7 +98,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
         super().__init__(theme, shelf or Shelf(), ascii_only=plain, driver=_driver(governor))
         read_leniently()
-        self._colours = self.console._color_system or ColorSystem.TRUECOLOR
         self.failure: Exception | None = None
         self._session = session
         self._opening = opening
@@ -110,7 +108,7 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         self._at_once = at_once
         self._sweeper = Sweeper()
         self._herald: Herald | None = None
-        self._herald_timer: Timer | None = None
+        self._herald_alarm = Alarm(self, self._ring)
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
@@ -137,7 +135,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
-            self.set_interval(TICK, self._save_colours)
             self.set_interval(TICK, self._sweeper.look)
         if not callable(self._session):
             self._show()
@@ -150,12 +147,6 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         if isinstance(event, events.Key):
             self._sweeper.pressed()
         await super().on_event(event)
-
-    def _save_colours(self) -> None:
-        """While the terminal's link is slow, 256 colours do: each costs half the bytes of one in 24 bits."""
-        assert self.governor is not None
-        wanted = self._colours if self.governor.quality == "good" else min(self._colours, ColorSystem.EIGHT_BIT)
-        self.console._color_system = wanted
 
     async def _open_at_once(self) -> None:
         with self.batch_update():  # the first frame is the first screen's
@@ -259,9 +250,10 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         if self._herald is None:
             return
         held = self._herald.look(self.session.link)
-        if self._herald_timer is not None:
-            self._herald_timer.stop()
-        self._herald_timer = self.set_timer(held, self._ring) if held is not None else None
+        if held is None:
+            self._herald_alarm.stop()
+        else:
+            self._herald_alarm.set(held)
 
     # -- where one is ----------------------------------------------------------------------------------------
 

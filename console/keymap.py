@@ -5,12 +5,14 @@ whole before the console opens, for Textual drops a binding without a word where
     preset = "vim"
 
     [keys.run]
-    zoom = ["Z"]
+    zoom = ["f9"]
     find_fault = []        # no key at all
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -21,6 +23,8 @@ from orbiter.errors import ConfigurationError
 from screens.keymap import LONGER, Action
 from screens.keynames import ALIASES, UNBOUND, in_words, read_key, together
 
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+"""A key of TOML that is written without quotes."""
 QUIT: Final = "app.quit"
 ALWAYS_QUITS: Final = "ctrl+q"
 
@@ -98,7 +102,7 @@ class _Reading:
         at = next(
             (self.sources[tuple(path[:end])] for end in range(len(path), 0, -1) if path[:end] in self.sources), ""
         )
-        named = ".".join(f'"{part}"' if "." in part else part for part in path)
+        named = ".".join(part if _BARE.fullmatch(part) else json.dumps(part) for part in path)
         return f"{at}: {named}" if at else named
 
 

@@ -190,7 +190,7 @@ class Answering:
                     by=self._operator.by,
                 )
             except BadCommand as exc:
-                note(str(exc))
+                self._operator.refused(opened, given, str(exc))
                 continue
             if isinstance(outcome, Refused):
                 note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")

@@ -11,21 +11,23 @@ import os
 import select
 import termios
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Protocol
 
 from console.output import answered, note, prompt
 from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
-from runtime.record.events import Actor, IncidentOpened
+from runtime.judgement.options import destroys
+from runtime.record.events import Actor, IncidentOpened, Option
 from runtime.record.state import RunState
 from screens import external, streams
+from screens.armed_keys import ArmedKeys
 from screens.text import clean_line
-
-ARM_S = 0.4
-"""What is typed sooner than this after the question cannot have been meant for it (facts/consoles, section 2.1)."""
+from screens.views.prompt import consequence
+from screens.words import plural
 
 _ABOUT_CHARS = 160
 
@@ -60,6 +62,10 @@ class Operator(Protocol):
         """Lines went by while a question stood there."""
         ...
 
+    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+        """The answer that was decided last cannot be taken as it was said; it is asked for again."""
+        ...
+
 
 def has_person() -> bool:
     """Whether somebody can be asked: a terminal to read from and one to ask on."""
@@ -71,7 +77,11 @@ class PersonAtTerminal:
     `console.questions` asks by, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        """`clock` says how long a question has stood before a line came."""
+        self._clock = clock
+        self._refused: tuple[str, str | None, str] | None = None
+        """Incident, option and reason of an answer that was refused: its question is put again."""
         self.editor = external.editor()
         self._reading = threading.Lock()
         self.by = Actor(name=getpass.getuser(), channel="cli")
@@ -109,8 +119,12 @@ class PersonAtTerminal:
         # What it is about stands in the question itself: its report may be a screen further up, below another's.
         about = clean_line(opened.question or opened.message, limit=_ABOUT_CHARS)
         words = ", ".join(f"{number} {option.id}" for number, option in numbers.items())
+        question = f"{opened.incident_id}: {about} [{words}, ? the whole report, q to leave it]:"
         while True:
-            line = await self._ask(f"{opened.incident_id}: {about} [{words}, ? the whole report, q to leave it]:")
+            refused, self._refused = self._refused, None
+            if refused is None or refused[0] != opened.incident_id:
+                refused = (opened.incident_id, await self._ask(question), "")
+            _, line, why = refused
             if line is None or line == "q":
                 return None
             if line == "?":
@@ -121,11 +135,24 @@ class PersonAtTerminal:
                 note(f"that is none of: {', '.join(names)}")
                 continue
             try:
-                return Given(option.id, await params_for(opened, option, self))
+                params = await params_for(opened, option, self, why)
             except Back:
                 note(f"nothing is decided: {opened.incident_id} still waits")
-            except Unusable as exc:
-                note(str(exc))
+                continue
+            if not destroys(opened, option.id) or await self._confirms(option):
+                return Given(option.id, params)
+            note(f"nothing is decided: {opened.incident_id} still waits")
+
+    async def _confirms(self, option: Option) -> bool:
+        """Whether an option is meant that ends something, or may do it twice."""
+        what = consequence(option.id, "orbiter-console rewind")
+        return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
+
+    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+        if given.params:
+            self._refused = (opened.incident_id, given.option, why)
+        else:
+            note(why)
 
     async def confirm(self, lines: Sequence[str]) -> bool:
         for line in lines:
@@ -172,16 +199,18 @@ class PersonAtTerminal:
             self._standing = ""
 
     async def _answer(self, question: str) -> str | None:
-        armed = self._loop.time() + ARM_S
+        keys = ArmedKeys(clock=self._clock)
+        keys.ask(question)
+        keys.painted(question)
         while True:
             line = await self._lines.get()
             if line is None:
                 self._lines.put_nowait(None)  # the end of input stays the end
                 return None
             answered()
-            if self._loop.time() >= armed:
+            if keys.accept():
                 return line
-            note("ignored a line that was typed before the question could be read")
+            note(f"ignored {plural(keys.ignored, 'line')} that came before the question could be read")
             prompt(question)
 
     def _forget_typed(self) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from runtime.judgement.inputs import BadInput, edited, is_secret, json_object, secret_warning, typed
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
+from runtime.work.answer_params import BadCommand, checked
 from screens import localfile
 
 STANDING = ("run", "swarm", "always")
@@ -47,15 +49,59 @@ class Ask(Protocol):
         ...
 
 
-async def params_for(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
-    """The parameters of an answer, as the desk takes them.
+class _Saying:
+    """Puts questions as `ask` does, the next one behind what was wrong with the answer before."""
+
+    def __init__(self, ask: Ask, why: str) -> None:
+        self._ask = ask
+        self.why = why
+
+    async def __call__(self, question: str, *, secret: bool = False) -> str | None:
+        why, self.why = self.why, ""
+        return await self._ask(f"{why}. {question}" if why else question, secret=secret)
+
+    @property
+    def editor(self) -> str:
+        return self._ask.editor
+
+    def edit(self, text: str, suffix: str) -> Awaitable[str]:
+        return self._ask.edit(text, suffix)
+
+
+Fits = Callable[[dict[str, Any]], object]
+"""Raises `BadCommand` for parameters that the desk would refuse."""
+
+
+async def params_for(opened: IncidentOpened, option: Option, ask: Ask, why: str = "") -> dict[str, Any]:
+    """The parameters of an answer, as the desk takes them. A value that cannot be used is said to be, and the same
+    question is put again. `why`: what was wrong with the answer before.
 
     Raises:
         Back: no answer.
-        Unusable: what was typed; the same may be asked again.
     """
+    saying = _Saying(ask, why)
+
+    def fits(params: dict[str, Any]) -> object:
+        return checked(opened, option.id, params)
+
     if option.id == "grant":
-        return await _grant(opened, ask)
+        return await _grant(opened, saying, fits)
+    return await _until_fits(saying, lambda: _params(opened, option, saying), fits)
+
+
+async def _until_fits(saying: _Saying, put: Callable[[], Awaitable[dict[str, Any]]], fits: Fits) -> dict[str, Any]:
+    """What `put` asks for, asked again until it can be used."""
+    while True:
+        try:
+            found = await put()
+            fits(found)
+        except (BadCommand, BadInput, Unusable) as exc:
+            saying.why = str(exc).rstrip(".")
+        else:
+            return found
+
+
+async def _params(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
     if option.id == "input" and is_secret(opened.answer_schema):
         return {"value": await _secret(ask)}
     if option.id == "input":
@@ -231,11 +277,14 @@ async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
     return arguments
 
 
-async def _grant(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
+async def _grant(opened: IncidentOpened, ask: _Saying, fits: Fits) -> dict[str, Any]:
     """For this call alone, or standing: then for whom, what and how long. Enter alone never grants."""
-    lifetime = await _line(ask, "for how long? once, run, swarm or always (Enter: not at all):")
-    found: dict[str, Any] = {"for": lifetime}
-    if lifetime not in STANDING:
+
+    async def lifetime() -> dict[str, Any]:
+        return {"for": await _line(ask, "for how long? once, run, swarm or always (Enter: not at all):")}
+
+    found = await _until_fits(ask, lifetime, fits)
+    if found["for"] not in STANDING:
         return found
     wanted = str(opened.action.get("permission", "")).partition(":")[2]
     for name, question in (
@@ -243,7 +292,11 @@ async def _grant(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
         ("pattern", f"what it covers; * within one folder or name, ** below it (Enter: {wanted or 'all of it'}):"),
         ("until", "until when, such as 7d or 2027-01-31 (Enter: no end):"),
     ):
-        line = await _said(ask, question)
-        if line:
-            found[name] = line
+        found = await _until_fits(ask, partial(_further, ask, found, name, question), fits)
     return found
+
+
+async def _further(ask: Ask, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
+    """A lasting grant with one thing more said of it, or without."""
+    line = await _said(ask, question)
+    return {**found, name: line} if line else found

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.timer import Timer
 
 from runtime.link.client import LinkError
 from runtime.record.state import RunState
+from screens.armed_screen import ArmedScreen
 from screens.help import HelpPage
 from screens.layout import Span, Spans, joined, span
 from screens.link import Session
@@ -24,13 +22,12 @@ from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 from screens.widgets.linkline import LinkLine
 from screens.widgets.livepage import LivePage
-from screens.widgets.pace import SOON
 from screens.words import plural
 
 Args = dict[str, Any]
 
 
-class ActScreen(ModalScreen[Args | None]):
+class ActScreen(ArmedScreen[Args | None]):
     """A page over the screen that asked for it. It gives the arguments of the act's verb, or None.
 
     Like the prompt it takes keys only after a moment, and says what it swallowed; `enter` alone never does it.
@@ -38,20 +35,17 @@ class ActScreen(ModalScreen[Args | None]):
 
     CSS_PATH = "acting.tcss"
     AUTO_FOCUS: ClassVar[str | None] = None
+    ACTS = frozenset({"yes"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", "Yes, do it", id="ask.yes"),
         Binding("escape", "leave", "Leave it", key_display="esc", id="ask.leave"),
     ]
 
     def __init__(self, session: Session, act: Act) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._act = act
         self._args: Args | None = None
         self._problem = ""
-        self._ignored = 0
-        self._armed = False
-        self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="act") as box:
@@ -72,7 +66,7 @@ class ActScreen(ModalScreen[Args | None]):
             self._ask()
         else:
             self.query_one(Editor).begin(asks.text, single=asks.single)
-            self._hint()
+            self.arming.ask("typing")
 
     # -- one after the other: type, read, decide -------------------------------------------------------------
 
@@ -92,7 +86,7 @@ class ActScreen(ModalScreen[Args | None]):
             self._args = args
             self._problem = ""
             self._ask()
-        elif self._session.link.status.phase != "lost":
+        elif self.arming.accept("enter") and self._session.link.status.phase != "lost":
             self.dismiss(args)
 
     def _ask(self) -> None:
@@ -100,23 +94,18 @@ class ActScreen(ModalScreen[Args | None]):
         if self._args is None:
             self._args = self._act.filled("")
         self.query_one(HelpPage).focus()
-        self._disarm()
+        self.arming.ask(("confirm", self._act.lines), second=True)
 
-    def _disarm(self) -> None:
-        self._armed = False
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(max(SOON, self._session.arm_after), self._arm)
-        self._hint()
+    def laid_out(self) -> bool:
+        return self.query_one(HelpPage).stands("act")
 
-    def _arm(self) -> None:
-        self._armed = True
+    def show_armed(self) -> None:
         self._hint()
 
     @property
     def armed(self) -> bool:
         """Whether `y` does it now."""
-        return self._armed
+        return self._args is not None and self.arming.armed
 
     def _hint(self) -> None:
         self.query_one("#hint", Bar).show(self._hint_words(), self._below())
@@ -130,10 +119,9 @@ class ActScreen(ModalScreen[Args | None]):
             asks = self._act.asks
             key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
             then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
-            return (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)
-        swallowed = span(f"ignored {plural(self._ignored, 'key')}", "severity-warning") if self._ignored else ()
+            return joined((self.arming.words(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
         ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
-        return joined((swallowed, ready if self._armed else span("takes keys in a moment", "ink-muted")))
+        return joined((self.arming.words(), ready if self.armed else span("takes keys in a moment", "ink-muted")))
 
     def _below(self) -> Spans:
         below = self.query_one(HelpPage).below
@@ -149,20 +137,11 @@ class ActScreen(ModalScreen[Args | None]):
         return self._args is not None if action == "yes" else True
 
     def action_yes(self) -> None:
-        if not self._armed:
-            self._ignored += 1
-            self._disarm()
-        elif self._session.link.status.phase != "lost":
+        if self._session.link.status.phase != "lost":
             self.dismiss(self._args)
 
     def action_leave(self) -> None:
         self.dismiss(None)
-
-    def on_key(self, event: events.Key) -> None:
-        """A key that means nothing here may have been meant for what was here before: the moment begins anew."""
-        if self._args is not None and not self._armed and event.key not in ("y", "escape"):
-            self._ignored += 1
-            self._disarm()
 
 
 class Acting(LinkedScreen):

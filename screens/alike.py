@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from time import monotonic
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from textual import events
@@ -11,10 +11,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
 from runtime.record.state import Summary
+from screens.armed_screen import ArmedScreen
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
@@ -33,11 +33,12 @@ from screens.widgets.picks import Picks, typed
 Mode = Literal["choose", "type", "look", "confirm", "sent"]
 
 
-class AlikeScreen(ModalScreen[None]):
+class AlikeScreen(ArmedScreen[None]):
     """What was there when it was opened is what is answered; what comes later stays. Closing it stops nothing."""
 
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
+    ACTS = frozenset({"confirm"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", key_display="esc", id="alike.leave"),
         Binding("y", "confirm", "Yes, answer them", id="alike.confirm"),
@@ -45,8 +46,7 @@ class AlikeScreen(ModalScreen[None]):
 
     def __init__(self, session: Session, alike: Sequence[Waiting]) -> None:
         """`alike`: at least one decision, the oldest first."""
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._alike = tuple(alike)
         self._items = view.items_of(self._alike, session.looks())
         self._precedent: Mapping[str, Any] = {}
@@ -61,7 +61,6 @@ class AlikeScreen(ModalScreen[None]):
         self._params: dict[str, Any] = {}
         self._results: dict[str, Came] = {}
         self._said = ""
-        self._armed_at = 0.0
         self._end: Callable[[], None] = lambda: None
 
     def compose(self) -> ComposeResult:
@@ -73,7 +72,6 @@ class AlikeScreen(ModalScreen[None]):
             yield LinkLine(self._session)
 
     def on_mount(self) -> None:
-        self._armed_at = monotonic() + self._session.arm_after
         self._end = self._session.link.subscribe(self._changed)
         self.run_worker(self._look_back(), group="precedent", exit_on_error=False)
         self._show()
@@ -102,19 +100,30 @@ class AlikeScreen(ModalScreen[None]):
         box = self.query_one("#box", Vertical)
         box.set_class(self._mode == "type", "-typing")
         box.set_class(self._picks is not None, "-picks")
-        box.border_subtitle = Content(self._hints())
-        self.query_one(HelpPage).show(self._lines(), self._mode)
+        lines = self._lines()
+        self.query_one(HelpPage).show(lines, self._mode)
+        if self._mode in ("choose", "look", "confirm"):
+            self.arming.ask((self._mode, tuple(lines)), second=self._mode == "confirm")
+        else:
+            self.arming.rest()
+        self.show_armed()
+
+    def laid_out(self) -> bool:
+        return self.query_one(HelpPage).stands(self._mode)
+
+    def show_armed(self) -> None:
+        self.query_one("#box").border_subtitle = Content(self._hints())
 
     def _hints(self) -> str:
         looks = self._session.looks()
         leave = looks.key("alike.leave", "esc")
-        return {
-            "choose": looks.hints((leave, "leaves")),
-            "type": looks.hints(*self._type_hints(), (leave, "back")),
-            "look": looks.hints((leave, "back")),
-            "confirm": looks.hints((looks.key("alike.confirm", "y"), "answers"), (leave, "back")),
-            "sent": looks.hints((leave, "closes; it goes on")),
-        }[self._mode]
+        if self._mode == "type":
+            return looks.hints(*self._type_hints(), (leave, "back"))
+        if self._mode == "sent":
+            return looks.hints((leave, "closes; it goes on"))
+        if self._mode == "confirm":
+            return self.hints_of((looks.key("alike.confirm", "y"), "answers"), (leave, "back"))
+        return self.hints_of((leave, "leaves" if self._mode == "choose" else "back"))
 
     def _type_hints(self) -> list[tuple[str, str]]:
         looks = self._session.looks()
@@ -175,23 +184,28 @@ class AlikeScreen(ModalScreen[None]):
         """Letters choose, once the page has stood for a moment; never while something is typed."""
         if self._mode not in ("choose", "look"):
             return
-        if monotonic() < self._armed_at:
-            event.stop()
-            return
         key = event.character or event.key
-        if self._mode == "look":
-            if key in ("y", "n"):
-                self._looked(happened=key == "n")
-                event.stop()
+        act = self._looks_at(key) if self._mode == "look" else self._chooses(key)
+        if act is None:
             return
-        if key == "B" and view.same_words(self._precedent, self._alike):
-            self._as_before, self._asked = True, self._alike
-            self._go("confirm")
-        elif chosen := next((choice for choice in self._offer() if choice.key == key), None):
-            self._choose(chosen)
-        else:
-            return
+        if self.arming.accept(event.key):
+            act()
         event.stop()
+        event.prevent_default()
+
+    def _looks_at(self, key: str) -> Callable[[], None] | None:
+        """What a key says of the one that is looked at."""
+        return partial(self._looked, happened=key == "n") if key in ("y", "n") else None
+
+    def _chooses(self, key: str) -> Callable[[], None] | None:
+        if key == "B" and view.same_words(self._precedent, self._alike):
+            return self._choose_as_before
+        chosen = next((choice for choice in self._offer() if choice.key == key), None)
+        return partial(self._choose, chosen) if chosen is not None else None
+
+    def _choose_as_before(self) -> None:
+        self._as_before, self._asked = True, self._alike
+        self._go("confirm")
 
     def _choose(self, choice: Choice) -> None:
         if choice.refused:
@@ -249,7 +263,6 @@ class AlikeScreen(ModalScreen[None]):
         """It is known what is to be answered. What may have happened is asked about, one after the other."""
         assert self._choice is not None
         self._to_look = view.to_look_at(self._alike, self._choice.option)
-        self._rearm()
         self._go("look" if self._to_look else "confirm")
 
     def _look_lines(self) -> list[Spans]:
@@ -264,7 +277,6 @@ class AlikeScreen(ModalScreen[None]):
             self._asked = tuple(each for each in self._asked if each is not found)
         else:
             self._looked_at.append(found.opened.incident_id)
-        self._rearm()
         if self._to_look:
             self._show()
         elif self._asked:
@@ -273,10 +285,6 @@ class AlikeScreen(ModalScreen[None]):
             self._go("choose")
             self._said = "Nothing is repeated: all of them may have happened."
             self._show()
-
-    def _rearm(self) -> None:
-        """Another question stands there: keys that were on their way are no answer to it."""
-        self._armed_at = monotonic() + self._session.arm_after
 
     def _go(self, mode: Mode) -> None:
         self._mode, self._said = mode, ""

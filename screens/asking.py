@@ -8,12 +8,10 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import ClassVar, Final
 
-from textual.timer import Timer
-
 from runtime.link.client import LinkError, LinkLost
+from screens.alarm import Alarm
 from screens.link import Session
 from screens.linked import LinkedScreen
-from screens.widgets.pace import SOON
 
 PAUSE: Final = 1.0
 """Seconds between an answer and the next question, at least."""
@@ -38,7 +36,7 @@ class Asker:
         self._ask = ask
         self._pause = pause
         self._clock = clock
-        self._timer: Timer | None = None
+        self._alarm = Alarm(screen, self._due, clock=clock)
         self._asking = False
         self._stale = False
         self._free_at = 0.0
@@ -62,8 +60,8 @@ class Asker:
     def stir(self) -> None:
         """Ask, as soon as that may be."""
         self._stale = True
-        if self._timer is None and not self._asking and self._screen.is_active:
-            self._timer = self._screen.set_timer(max(SOON, self._free_at - self._clock()), self._due)
+        if not self._alarm.pending and not self._asking and self._screen.is_active:
+            self._alarm.set(self._free_at - self._clock())
 
     def resume(self) -> None:
         """The screen is to be seen again: ask what was not asked meanwhile."""
@@ -71,7 +69,6 @@ class Asker:
             self.stir()
 
     def _due(self) -> None:
-        self._timer = None
         if self._screen.is_active:
             self._asking, self._stale = True, False
             self._screen.run_worker(self._work(), group="asking", exit_on_error=False)

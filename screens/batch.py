@@ -1,18 +1,17 @@
-"""One action on several things: asked about first where it cannot be undone, and told of one by one."""
+"""One action on several things: asked about first, and told of one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from time import monotonic
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from runtime.link.client import LinkError
+from screens.armed_screen import ArmedScreen
 from screens.help import HelpPage
 from screens.layout import Spans, span
 from screens.link import Session
@@ -21,11 +20,12 @@ from screens.views.batch import Came, Item, item_lines, sum_words
 from screens.widgets.linkline import LinkLine
 
 
-class BatchScreen(ModalScreen[None]):
+class BatchScreen(ArmedScreen[None]):
     """A page over the screen that asked for it. Closing it stops nothing."""
 
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
+    ACTS = frozenset({"do"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "do", "Yes, do it", id="batch.do"),
         Binding("escape,n,q", "close", "Close", key_display="esc", tooltip="Leave it; what has begun goes on",
@@ -40,13 +40,12 @@ class BatchScreen(ModalScreen[None]):
         act: Callable[[str], Awaitable[None]],
         *,
         done: Came,
-        question: str = "",
+        question: str,
     ) -> None:
         """`act` is called with the key of each item and raises `LinkError` where it cannot be; `done` is what an item
-        came to that it went well with. With a `question` nothing begins before it is answered with `y`.
+        came to that it went well with. Nothing begins before the `question` is answered with `y`.
         """
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._title = title
         self._items = tuple(items)
         self._act = act
@@ -54,7 +53,6 @@ class BatchScreen(ModalScreen[None]):
         self._question = question
         self._came: dict[str, Came] = {}
         self._began = False
-        self._armed_at = 0.0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
@@ -64,21 +62,25 @@ class BatchScreen(ModalScreen[None]):
             yield LinkLine(self._session)
 
     def on_mount(self) -> None:
-        self._armed_at = monotonic() + self._session.arm_after
         self._show()
-        if not self._question:
-            self.action_do()
+        self.arming.ask(tuple(self._lines()), second=True)
+
+    def laid_out(self) -> bool:
+        return self.query_one(HelpPage).stands("batch")
+
+    def show_armed(self) -> None:
+        self.query_one("#box").border_subtitle = Content(self._hints())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Once is enough."""
         return not self._began if action == "do" else True
 
     def action_do(self) -> None:
-        """Begin; not with a key that was pressed before the question was there to be read, nor without a runtime."""
-        if self._question and (monotonic() < self._armed_at or not self._session.reached):
+        """Begin; not without a runtime."""
+        if not self._session.reached:
             return
         self._began = True
-        self.query_one("#box").border_subtitle = Content(self._hints())
+        self.show_armed()
         self.refresh_bindings()
         # Of the app, not of this page: it goes on when the page is closed.
         self.app.run_worker(self._carry_out(self.app), group="batch", exit_on_error=False)
@@ -86,8 +88,8 @@ class BatchScreen(ModalScreen[None]):
     def _hints(self) -> str:
         looks = self._session.looks()
         close = looks.key("batch.close", "esc")
-        if self._question and not self._began:
-            return looks.hints((looks.key("batch.do", "y"), "does it"), (close, "leaves it"))
+        if not self._began:
+            return self.hints_of((looks.key("batch.do", "y"), "does it"), (close, "leaves it"))
         return looks.hints((close, "closes"))
 
     def action_close(self) -> None:
@@ -113,10 +115,7 @@ class BatchScreen(ModalScreen[None]):
 
     def _lines(self) -> list[Spans]:
         looks = self._session.looks()
-        asked = self._question and not self._began
-        head = (
-            span(self._question, "severity-warning", bold=True) if asked else span(sum_words(self._items, self._came))
-        )
-        if asked:
+        if not self._began:
+            head = span(self._question, "severity-warning", bold=True)
             return [head, (), *(span(item.title) for item in self._items)]
-        return [head, (), *item_lines(self._items, self._came, looks)]
+        return [span(sum_words(self._items, self._came)), (), *item_lines(self._items, self._came, looks)]

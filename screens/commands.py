@@ -128,6 +128,11 @@ def _orders(screen: LinkedScreen) -> Iterator[Command]:
         )
 
 
+_CONSEQUENCES: Final = {
+    "freeze": "No new step begins until it is thawed. Nothing is lost.",
+    "thaw": "New steps begin again, where they stopped.",
+    "abort": "Steps under way are cancelled, nothing is done again.",
+}
 _DONE: Final = {
     "freeze": Came("frozen", "frozen"),
     "thaw": Came("running", "thawed"),
@@ -140,13 +145,11 @@ def _may_not(screen: LinkedScreen, run_id: str) -> str:
 
 
 def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
-    """Say a verb of a run, or of all; what ends something, or all at once, is asked about first."""
+    """Say a verb of a run, or of all, once that was asked about: a search may have found another than was meant."""
     looks = screen.session.looks()
     what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
-    question = ""
-    if verb == "abort":
-        question = f"Abort {what}? Steps under way are cancelled, nothing is done again."
-    elif verb == "freeze" and run is None:
+    question = f"{verb.capitalize()} {what}? {_CONSEQUENCES[verb]}"
+    if verb == "freeze" and run is None:
         question = "Freeze every run, and those that are started later, until they are thawed?"
     item = Item(run.id if run is not None else "", what)
 

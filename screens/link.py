@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from screens.armed_keys import ARM_AFTER, ArmedKeys, LastKey
 from screens.glyphs import UNICODE, Glyphs
 from screens.governor import Governor
 from screens.keynames import KEYS
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
 NOTICES = 500
 """Lines that were said and can be read again."""
-ARM_AFTER = 0.4
-"""Seconds after which a prompt that was painted takes keys."""
 
 
 class Link(Protocol):
@@ -139,6 +139,10 @@ class Session:
     glyphs: Glyphs = UNICODE
     clock: Callable[[], datetime] = utc_now
     arm_after: float = ARM_AFTER
+    """Seconds after which what was painted takes keys that act."""
+    monotonic: Callable[[], float] = monotonic
+    """The clock of `armed_keys`."""
+    last_key: LastKey = field(default_factory=LastKey)
     governor: Governor = field(default_factory=Governor)
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=NOTICES))
     """What was said in a line on any screen, the oldest first."""
@@ -187,6 +191,10 @@ class Session:
             assert isinstance(here, dict)
             here.clear()
             here.update(now)
+
+    def armed_keys(self) -> ArmedKeys:
+        """The rule for keys that act, for one prompt or dialog."""
+        return ArmedKeys(self.arm_after, clock=self.monotonic, last=self.last_key)
 
     def looks(self) -> Looks:
         """How a view is to look now."""

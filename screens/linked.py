@@ -357,6 +357,7 @@ class LinkedScreen(TakenScreen):
 
     def on_key(self, event: events.Key) -> None:
         """A key was pressed: what was said has been read. One that cannot be done says why not."""
+        self.session.last_key.press(event.key, self.session.monotonic())
         self.query_one("#notice", Bar).remove_class("-shown")
         active = self.active_bindings.get(event.key)
         if active is None or active.enabled:

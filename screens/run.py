@@ -77,6 +77,8 @@ class RunScreen(Acting):
         self._only: frozenset[str] | None = None
         self._line: tuple[object, Spans] = (None, ())
         self._pages = Pages()
+        self._by_cursor = False
+        """The operator moved the cursor: what it brings does not take the focus."""
         self._replied = ""
         """The incident of which the runtime's reply to our own answer has told."""
 
@@ -220,15 +222,18 @@ class RunScreen(Acting):
             if prompt.mode not in ("type", "sent") and before.opened.incident_id != self._replied:
                 self.say(self._outcome(before))
             prompt.put_away(self._outcome(before))
+        another = False
         if incident is not None:
             held = len(waiters(state, incident.opened.node_id))
-            prompt.ask(incident.opened, held, advised(incident), may_act=self.session.may_act(self.run_id))
-        if was_in_prompt and not isinstance(self.focused, TextArea | Input):
+            may_act = self.session.may_act(self.run_id)
+            another = prompt.ask(incident.opened, held, advised(incident), may_act=may_act)
+        takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
+        if takes_focus and (another or not isinstance(self.focused, TextArea | Input)):
             if prompt.opened is None:
                 self.nodes.focus()
-            elif not prompt.has_focus_within:
-                prompt.focus_choices()
-        self._began = True
+            elif another or not prompt.has_focus_within:
+                prompt.take_focus()
+        self._began, self._by_cursor = True, False
 
     def _outcome(self, incident: Incident) -> str:
         if incident.answer is None:
@@ -265,7 +270,7 @@ class RunScreen(Acting):
         if message.key == self._placed:
             self._placed = ""
         else:
-            self._wanted = ""
+            self._wanted, self._by_cursor = "", True
             self._pages.follow_cursor()
         self.pace.request()
 
@@ -474,7 +479,9 @@ class RunScreen(Acting):
                 prompt.refused(str(exc))
             self.say(str(exc), "error")
         else:
-            self.say(f"The answer is taken: {LABELS.get(answered.option, answered.option)}.")
+            again = self.session.looks().key("run.rewind", "R") if answered.option in ("abort", "skip") else ""
+            how = f" {again} starts again from here." if again else ""
+            self.say(f"The answer is taken: {LABELS.get(answered.option, answered.option)}.{how}")
             if asked is not None:
                 canary.begin(self.app, self.session, asked)
         self.pace.request()

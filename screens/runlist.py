@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtime.link.client import LinkError
 from runtime.record.summary import Summary
 from screens.layout import Spans
 from screens.listscreen import ListScreen
@@ -97,25 +96,27 @@ class RunListScreen(ListScreen):
         runs = self._chosen_runs()
         frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
         if frozen:
-            self._act("thaw", runs, Came("running", "thawed"))
+            question = f"Thaw {self._what(runs)}? New steps begin again, where they stopped."
+            self._act("thaw", runs, Came("running", "thawed"), question)
         else:
-            self._act("freeze", [found for found in runs if found.state != "frozen"], Came("frozen", "frozen"))
+            going = [found for found in runs if found.state != "frozen"]
+            question = f"Freeze {self._what(going)}? No new step begins until it is thawed. Nothing is lost."
+            self._act("freeze", going, Came("frozen", "frozen"), question)
 
     def action_abort(self) -> None:
         runs = self._chosen_runs()
-        what = plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
-        question = f"Abort {what}? Steps under way are cancelled, nothing is done again."
+        question = f"Abort {self._what(runs)}? Steps under way are cancelled, nothing is done again."
         self._act("abort", runs, Came("aborted", "aborting"), question)
 
-    def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str = "") -> None:
-        """Say a verb of one run for each of these; of several, or of what is asked about, on a page of its own."""
+    def _what(self, runs: Sequence[Summary]) -> str:
+        return plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
+
+    def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str) -> None:
+        """Say a verb of one run for each of these, on a page that asks first."""
         if not self.may_act():
             return
         if not runs:
             self.say("No run that has not ended is under the cursor, or selected.")
-            return
-        if len(runs) == 1 and not question:
-            self.run_worker(self._act_on_one(verb, runs[0], done), group="act", exit_on_error=False)
             return
         looks = self.session.looks()
         items = [Item(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
@@ -127,11 +128,3 @@ class RunListScreen(ListScreen):
 
         title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
         self.app.push_screen(BatchScreen(self.session, title, items, act, done=done, question=question))
-
-    async def _act_on_one(self, verb: str, run: Summary, done: Came) -> None:
-        try:
-            await self.link.command(verb, run_id=run.id)
-        except LinkError as exc:
-            self.say(str(exc), "error")
-        else:
-            self.say(f"{title_of(run, self.session.looks())}: {done.word}")

@@ -33,6 +33,10 @@ class SettingsScreen(LinkedScreen):
     def body(self) -> ComposeResult:
         yield LiveList(COLUMNS, glyphs=self.session.glyphs, id="settings")
 
+    def on_mount(self) -> None:
+        """The list marks the theme that is shown."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self.pace.request())
+
     def crumbs(self) -> Spans:
         return self.trail("settings")
 

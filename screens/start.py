@@ -14,12 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widgets import Input, Label
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client import LinkError
+from screens.armed_screen import ArmedScreen
 from screens.layout import Row, span
 from screens.link import Session
 from screens.views.start import COLUMNS, BadLimits, completed, known_refs, limits_of, suggested
@@ -80,7 +80,7 @@ class LimitNames(Suggester):
         return completed(value) or None
 
 
-class StartScreen(ModalScreen[str]):
+class StartScreen(ArmedScreen[str]):
     """Gives the id of the run that it started, when it is there; an empty text if it was left.
 
     Nothing that was typed is lost: a mistake is said below the fields, which stay as they are, and what was typed when
@@ -90,6 +90,7 @@ class StartScreen(ModalScreen[str]):
     CSS_PATH = "start.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (17, "-low"), (32, "-high")]  # noqa: RUF012 - Textual's own
     AUTO_FOCUS: ClassVar[str | None] = "#ref"
+    ACTS = frozenset({"start", "send"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start", "Start", id="start.start"),
         Binding("escape", "leave", "Leave", key_display="esc", id="start.leave"),
@@ -105,9 +106,8 @@ class StartScreen(ModalScreen[str]):
         """`ref` and `host` stand in their fields at first, unless there are others in `draft`, where what was typed is
         kept by the field's name until a run is started with it.
         """
-        super().__init__()
+        super().__init__(session)
         self._draft: MutableMapping[str, str] = {} if draft is None else draft
-        self._session = session
         self._ref = ref if ref.isprintable() else ""
         self._host = host
         self._root = ""
@@ -121,7 +121,7 @@ class StartScreen(ModalScreen[str]):
         glyphs = self._session.glyphs
         with Vertical(id="start") as box:
             box.border_title = "Start a run"
-            box.border_subtitle = Content(self._hints())
+            box.border_subtitle = Content(self.hints_of(*self._hints()))
             for name, title, hint in _FIELDS:
                 if name != "host" or len(self._session.link.host_names) > 1:
                     yield self._field(name, title, hint)
@@ -136,14 +136,14 @@ class StartScreen(ModalScreen[str]):
     def _empties(self) -> str:
         return self._session.looks().key("start.empty", "ctrl+n")
 
-    def _hints(self) -> str:
+    def _hints(self) -> list[tuple[str, str]]:
         looks = self._session.looks()
-        return looks.hints(
+        return [
             (looks.key("start.start", "ctrl+s"), "starts"),
             (looks.key("start.next", "tab"), "next"),
             (self._empties, "empties"),
             (looks.key("start.leave", "esc"), "leaves"),
-        )
+        ]
 
     def _field(self, name: str, title: str, hint: str) -> Horizontal:
         value = self._draft.get(name) or {"ref": self._ref, "host": self._host}.get(name, "")
@@ -161,6 +161,10 @@ class StartScreen(ModalScreen[str]):
         if self._draft:
             self._say(f"As you left it; {self._empties} empties the form.")
         self.on_link_line_back()
+        self.arming.ask("start")
+
+    def show_armed(self) -> None:
+        self.query_one("#start").border_subtitle = Content(self.hints_of(*self._hints()))
 
     def on_link_line_back(self) -> None:
         """There is somebody to ask which swarms there are."""

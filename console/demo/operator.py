@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from console.demo.tools import report_file
 from console.operators import Given
+from console.output import note
 from runtime.record.events import Actor, IncidentOpened
 from runtime.record.state import RunState
 
@@ -22,6 +23,9 @@ class DemoOperator:
 
     def remind(self) -> None:
         return None
+
+    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+        note(why)
 
     async def decide(self, state: RunState, opened: IncidentOpened) -> Given:
         offered = {option.id for option in opened.options}

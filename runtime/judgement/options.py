@@ -43,6 +43,8 @@ _NEEDS: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]
 OPTIONAL_TEXT = frozenset({"deny", "skip", "abort"})
 """Options that take a text but do not need one: a word to the agent, a stand-in value, a reason."""
 
+_DESTROYS = frozenset({"skip", "accept", "acknowledge", "abort"})
+
 STEPS: frozenset[str] = frozenset({"llm", "tool", "value"})
 """Places that touch the world; the others are scopes, whose body is done again from the start."""
 
@@ -143,6 +145,16 @@ def must_be_looked_at(opened: IncidentOpened, option_id: str) -> bool:
 
 
 _REPEATS = frozenset({"retry", "wait_retry", "edit"})
+
+
+def destroys(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
+    """Whether the option ends or drops something, or may repeat an effect: an operator confirms it with a second key.
+
+    `runs`: how many runs wait for the same breaker. A grant that lasts is confirmed, too; its lifetime decides that.
+    """
+    if option_id == "retry":
+        return opened.in_doubt
+    return option_id in _DESTROYS or (option_id == "reset" and runs > 1)
 
 
 def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:

@@ -192,6 +192,32 @@ def marked(text: str) -> Spans:
     return tuple(found)
 
 
+_CONSEQUENCES: Final[Mapping[str, str]] = {
+    "abort": "Ends the run. What is done stays on record. {rewind} starts again from any step.",
+    "skip": "It is not done. {rewind} on its step starts again from there.",
+    "accept": "It ends with the results that are there, without the others.",
+    "acknowledge": "It is left as it is.",
+    "reset": "Calls go out again at once, for every run that waits for this breaker.",
+    "retry": "Does it again. If it did happen, it happens twice.",
+}
+"""What a second key confirms, by option."""
+
+
+def consequence(option: str, rewind: str = "R") -> str:
+    """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
+    return _CONSEQUENCES.get(option, "").format(rewind=rewind)
+
+
+def destroying_lines(choice: Choice, looks: Looks) -> list[Spans]:
+    """What an option will do that takes a second key."""
+    words = consequence(choice.option, looks.key("run.rewind", "R") or "rewind")
+    hint = f"{choice.hint[:1].upper()}{choice.hint[1:]}." if choice.hint else ""
+    return [
+        (Span(f"{choice.label}? ", "severity-warning", bold=True), Span(words)),
+        *([span(hint, "ink-muted")] if hint else []),
+    ]
+
+
 def grant_words(opened: IncidentOpened, lifetime: str) -> str:
     """What a grant would say: who, what, for how long. The object is the incident's own, nothing wider."""
     agent = opened.lineage[-2] if len(opened.lineage) > 1 else ""

@@ -17,9 +17,15 @@ _NAMED: Final = 4
 def status_line(state: RunState, looks: Looks) -> Spans:
     """Nothing where nothing is special."""
     if state.terminal:
-        return ()
+        return _again(looks) if state.phase == "aborted" else ()
     parts = (_ending(state, looks), _frozen(state, looks), _turned_back(state, looks), _breakpoints(state, looks))
     return joined(parts, looks.glyphs.dot)
+
+
+def _again(looks: Looks) -> Spans:
+    """How an aborted run goes on."""
+    key = looks.key("run.rewind", "R") or "the command again"
+    return (Span(key, "ink-key"), Span(" starts again from the step under the cursor", "ink-muted"))
 
 
 def _ending(state: RunState, looks: Looks) -> Spans:

@@ -59,13 +59,14 @@ class Editor(TextArea):
         watchers = getattr(self.app, "__watchers", {}).get("theme", [])
         watchers[:] = [watcher for watcher in watchers if watcher[0] is not self]
 
-    def begin(self, text: str, *, single: bool) -> None:
+    def begin(self, text: str, *, single: bool, focus: bool = True) -> None:
         """Start from `text`."""
         self.single = single
         self.set_class(single, "-single")
         self.load_text(text)
         self.move_cursor(self.document.end)
-        self.focus()
+        if focus:
+            self.focus()
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:
@@ -113,10 +114,11 @@ class Secret(Input):
         super().__init__(id=id, password=True, select_on_focus=False)
         self.cursor_blink = False
 
-    def begin(self) -> None:
+    def begin(self, *, focus: bool = True) -> None:
         """Start from nothing."""
         self.value = ""
-        self.focus()
+        if focus:
+            self.focus()
 
     async def action_submit(self) -> None:
         self.post_message(self.Sent(self.value))

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from time import monotonic
 
 from textual.message_pump import MessagePump
-from textual.timer import Timer
 
+from screens.alarm import Alarm
 from screens.governor import Governor
 
 FRAME = 0.1
 """Seconds between two drawings, where the terminal takes them."""
-SOON = 0.001
-"""Textual's timers divide by their interval."""
 SHARE = 0.25
 """The part of the time that may go into drawing: a drawing that took long is followed by a longer pause."""
 
@@ -21,7 +19,8 @@ SHARE = 0.25
 class Pace:
     """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked.
 
-    A `governor` makes it rarer where the terminal is slow, and waits with it while nothing is read there.
+    A `governor` makes it rarer where the terminal is slow, and waits with it while nothing is read there. A drawing
+    that is overdue is set again by the next request; screens request one every second.
     """
 
     def __init__(
@@ -32,23 +31,26 @@ class Pace:
         clock: Callable[[], float] = monotonic,
         governor: Governor | None = None,
     ) -> None:
-        self._owner = owner
         self._draw = draw
         self._clock = clock
         self._governor = governor
         self._free_at = 0.0
-        self._timer: Timer | None = None
+        self._alarm = Alarm(owner, self._due, clock=clock)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was requested is drawn."""
+        return not self._alarm.is_set
 
     def request(self) -> None:
         """Something changed. Cheap, and may be called for every event."""
-        if self._timer is None:
-            self._timer = self._owner.set_timer(max(SOON, self._free_at - self._clock()), self._due)
+        if not self._alarm.pending:
+            self._alarm.set(self._free_at - self._clock())
 
     def _due(self) -> None:
         if self._governor is not None and self._governor.stuck:
-            self._timer = self._owner.set_timer(FRAME, self._due)
+            self._alarm.set(FRAME)
             return
-        self._timer = None
         began = self._clock()
         self._draw()
         now = self._clock()

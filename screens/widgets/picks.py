@@ -57,14 +57,20 @@ class Picks(LineView, can_focus=True):
         self._cursor = _NONE
         self._ticked: set[int] = set()
 
-    def begin(self, offer: Offer) -> None:
+    def begin(self, offer: Offer, *, focus: bool = True) -> None:
         """Offer these, none of them chosen."""
         self._offer, self._cursor, self._ticked = offer, _NONE, set()
         self.styles.height = min(len(offer.values), _HIGHEST)
         self.set_line_count(len(offer.values))
         self.scroll_to(y=0, animate=False)
         self.repaint_changed()
-        self.focus()
+        if focus:
+            self.focus()
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything is marked or ticked."""
+        return self._cursor != _NONE or bool(self._ticked)
 
     @property
     def several(self) -> bool:

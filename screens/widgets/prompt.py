@@ -13,9 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
+from textual.widget import Widget
 
 from runtime.judgement.inputs import is_secret, secret_warning
+from runtime.judgement.options import destroys
 from runtime.record.events import IncidentOpened
 from screens.layout import Span, Spans, joined, plain, span
 from screens.link import Session
@@ -25,12 +26,12 @@ from screens.views import prompt as view
 from screens.views.prompt import LATER, LIFETIMES, Choice
 from screens.views.quality import VIEW_ONLY, WHO_MAY
 from screens.views.values import json_text
+from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
 from screens.widgets.choices import ADVISED, Choices
 from screens.widgets.editor import Editor, Secret
-from screens.widgets.form import Form
+from screens.widgets.form import Field, Form
 from screens.widgets.livepage import LivePage
-from screens.widgets.pace import SOON
 from screens.widgets.picks import Picks, typed
 from screens.words import plural
 
@@ -55,6 +56,9 @@ _MOVES = frozenset(
     }
 )
 """Keys that only look around; they need no arming."""
+
+_LEAVES = frozenset({"escape", "question_mark", "f1", "ctrl+q", "ctrl+c"})
+"""Keys that lead away; they are never ignored."""
 
 
 class Asked(LivePage):
@@ -116,8 +120,11 @@ class Prompt(Vertical):
         self._session = session
         self.opened: IncidentOpened | None = None
         self.mode: Mode = "choose"
-        self.armed = False
-        self.ignored = 0
+        self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
+        self._opens_field = False
+        """A field opened by itself and takes the focus once keys count."""
+        self._by_itself = False
+        """The field that is open opened by itself, and not by a key of the operator."""
         self._choice: Choice | None = None
         self._lifetime = ""
         self._matched = ""
@@ -126,8 +133,8 @@ class Prompt(Vertical):
         self._advised = ""
         self._may_act = True
         self._note: Spans = ()
-        self._draft: tuple[str, dict[str, str]] = ("", {})
-        self._timer: Timer | None = None
+        self._drafts: dict[str, dict[str, str]] = {}
+        """What was typed and not sent, by what it belongs to; texts by field."""
 
     def compose(self) -> ComposeResult:
         yield Asked()
@@ -140,36 +147,39 @@ class Prompt(Vertical):
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "", *, may_act: bool = True) -> None:
+    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "", *, may_act: bool = True) -> bool:
         """Show an incident, how many nodes it holds up, and the option that an analysis recommends. Another incident
         than before begins anew, and arms anew; a text that is being typed stays. Who may not act is told so at once,
-        and offered nothing.
+        and offered nothing. Returns whether it is another incident than before.
         """
         self._held, self._advised, self._may_act = held, advised, may_act
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()
-            return
-        if self.mode == "type" and self.opened is not None:
-            return
-        self.opened = opened
+            return False
+        if self._is_typed:
+            return False
         self._to("choose")
-        self.ignored, self._note = 0, ()
+        self.opened = opened
+        self._note = ()
+        self._arming.forget()
         self.add_class("-shown")
         self._paint(afresh=True)
-        self._disarm()
+        self._open_field()
+        return True
 
     def put_away(self, why: str = "") -> None:
         """The incident that is shown needs no answer any more; a text that is being typed stays until it is left."""
         if self.opened is None:
             return
-        if self.mode == "type":
+        if self._is_typed:
             self._note = span(
                 f"{why or 'This is decided.'} Your text can still be copied; esc leaves it.", "severity-warning"
             )
             self._hint()
             return
-        self.opened = None
         self._to("choose")
+        self.opened = None
+        self._arming.rest()
         if self.has_focus_within:
             self.screen.set_focus(None)
         self.remove_class("-shown")
@@ -196,15 +206,31 @@ class Prompt(Vertical):
         if title != self._title:  # setting a title paints the whole widget, even if it is the same
             self._title = title
             self.border_title = Content(title)  # a plain string would be read as markup
-        self.query_one(Asked).show(self._question(opened), opened.incident_id)
-        self.query_one(Choices).show(self._offered(), afresh=afresh)
+        question, offered = self._question(opened), self._offered()
+        self.query_one(Asked).show(question, opened.incident_id)
+        self.query_one(Choices).show(offered, afresh=afresh)
+        self._ask_for_keys(question, offered)
         self._hint()
         self._fit()
+
+    def _ask_for_keys(self, question: list[Spans], offered: list[Choice]) -> None:
+        """What the next key decides about; an advice changes nothing of that."""
+        if self.mode == "sent" or not self._may_act:
+            self._arming.rest()
+            return
+        about = (self._shown.incident_id, self._shown.revision, self.mode)
+        if self.mode == "type":
+            self._arming.ask((*about, self._choice.option if self._choice is not None else ""))
+        else:
+            decides = tuple(replace(each, advised=False) for each in offered)
+            self._arming.ask((*about, decides, tuple(question)), second=self.mode == "confirm")
 
     def _question(self, opened: IncidentOpened) -> list[Spans]:
         looks = self._session.looks()
         if self.mode != "confirm":
             return view.question_lines(opened, looks)
+        if self._choice is not None and not self._choice.standing:
+            return view.destroying_lines(self._choice, looks)
         words = view.grant_words(opened, self._lifetime)
         lines = [span("This grant says:", "ink-muted"), *(view.marked(mark(line)) for line in looks.block(words))]
         return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
@@ -215,7 +241,10 @@ class Prompt(Vertical):
             back = Choice("escape", LATER, "Back")
             return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
         if self.mode == "confirm":
-            return [Choice("escape", LATER, "Back"), Choice("y", "yes", "Yes, grant this", enter=False)]
+            assert self._choice is not None
+            does = "Yes, grant this" if self._choice.standing else f"Yes: {self._choice.label}"
+            yes = "y" if self._choice.key != "y" else "Y"  # never the key that chose it
+            return [Choice("escape", LATER, "Back"), Choice(yes, "yes", does, enter=False)]
         if not self._may_act:
             return view.only_looked_at()
         offered = view.choices(self.opened, self._session.looks(), self._session.letters)
@@ -237,9 +266,7 @@ class Prompt(Vertical):
             return span(f"{VIEW_ONLY}: this login may not answer; {WHO_MAY}", "severity-warning")
         if self.mode == "type" and self._choice is not None and self.opened is not None:
             return self._typing_hint(self.opened, self._choice)
-        swallowed = (
-            span(f"ignored {plural(self.ignored, 'key')} typed before", "severity-warning") if self.ignored else ()
-        )
+        swallowed = (*self._arming.words(), Span(" typed before", "severity-warning")) if self.ignored else ()
         does = "one key goes on" if self.mode == "lifetime" else "one key decides"
         ready = span(does if self.armed else "takes keys in a moment", "ink-muted")
         offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
@@ -257,7 +284,8 @@ class Prompt(Vertical):
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = "" if self.has_class("-picks") else view.asked_for(opened, choice, self._session.looks())
         warning = secret_warning(text) if (text := self.query_one(Secret).value) else ""
-        told = (span(kind, "ink-accent"), span(warning, "severity-warning"))
+        soon = () if self.armed or not self._by_itself else span("takes keys in a moment", "ink-muted")
+        told = (self._arming.words(), soon, span(kind, "ink-accent"), span(warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
         return joined((span(f"{choice.label}:", "ink-strong"), joined(hints, ", "), *told), "  ")
 
@@ -281,9 +309,15 @@ class Prompt(Vertical):
             self.query_one(Choices).show(self._offered(), afresh=False)
             self._fit()
 
-    def focus_choices(self) -> None:
-        """Put the focus on the choice that does nothing."""
-        self.query_one(Choices).focus()
+    def take_focus(self) -> None:
+        """Put the focus where the answer is given: on the choice that does nothing, or in the field."""
+        if self.mode != "type":
+            self.query_one(Choices).focus()
+        elif self.armed:
+            self._field().focus()
+        else:
+            self.query_one(Asked).focus()
+            self._opens_field = True
 
     def action_scroll_asked(self, direction: int) -> None:
         """Read the action without leaving the choices."""
@@ -291,27 +325,54 @@ class Prompt(Vertical):
 
     # -- arming ----------------------------------------------------------------------------------------------
 
-    def _disarm(self) -> None:
-        """Take no keys until the prompt has been on the screen for a moment in which nobody typed."""
-        self.armed = False
-        if self._timer is not None:
-            self._timer.stop()
-        self.call_after_refresh(self._start_timer, self.opened)
-        self._hint()
+    @property
+    def armed(self) -> bool:
+        """Whether keys count."""
+        return self._arming.armed
 
-    def _start_timer(self, opened: IncidentOpened | None) -> None:
-        if opened is self.opened and opened is not None:
-            if self._timer is not None:
-                self._timer.stop()
-            self._timer = self.set_timer(max(SOON, self._session.arm_after), self._arm)
+    @property
+    def ignored(self) -> int:
+        """Keys that came too early for this incident."""
+        return self._arming.ignored
 
-    def _arm(self) -> None:
-        """Take keys from now on, provided that what they decide about can be read."""
-        if self.opened is not None and not self.query_one(Asked).stands(self.opened.incident_id):
-            self._disarm()
+    def _laid_out(self) -> bool:
+        return self.opened is not None and self.query_one(Asked).stands(self.opened.incident_id)
+
+    def _armed_changed(self) -> None:
+        """Keys count from now on, or no longer."""
+        if self.opened is None or not self.is_attached:
             return
-        self.armed = True
+        if self._opens_field and self.armed:
+            self._opens_field = False
+            if self.query_one(Asked).has_focus:
+                self._field().focus()
         self._hint()
+
+    def _open_field(self) -> None:
+        """A question is answered by typing: its field is open at once. Until keys count the focus is beside it."""
+        if not (self._may_act and self._shown.question):
+            return
+        answer = next((each for each in self._offered() if each.option == "input"), None)
+        if answer is not None:
+            self._by_itself = True
+            self._type(answer)
+
+    def _field(self) -> Widget:
+        """Where the answer is typed or chosen now."""
+        kinds: tuple[tuple[str, type[Widget]], ...] = (("-secret", Secret), ("-picks", Picks), ("-form", Field))
+        shown = next((kind for name, kind in kinds if self.has_class(name)), None)
+        return self.query(shown).first() if shown is not None else self.query_one("#editor", Editor)
+
+    @property
+    def _is_typed(self) -> bool:
+        """Whether something is being typed that must not be taken away."""
+        if self.mode != "type" or self.opened is None:
+            return False
+        if not self._by_itself:
+            return True
+        if self.has_class("-secret"):
+            return bool(self.query_one(Secret).value)
+        return self.query_one(Picks).touched if self.has_class("-picks") else any(self._typed_texts().values())
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -327,27 +388,44 @@ class Prompt(Vertical):
         if choice is None and not self._may_act and mine:
             return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
         if choice is None or (choice.option == LATER and not self.has_focus_within and self.mode == "choose"):
-            return mine and not self.armed and self._swallow(event)
-        if choice.option != LATER and not self.armed:
-            return self._swallow(event)
-        self._choose(choice)
+            return mine and self._take_other(event)
+        if choice.option == LATER or self._arming.accept(event.key):
+            self._choose(choice)
         return True
 
-    def _swallow(self, event: events.Key) -> bool:
-        """A key that was on its way before anybody could read the prompt. Each one starts the moment anew."""
-        if event.key in ("escape", "question_mark", "f1", "ctrl+q", "ctrl+c"):
+    def _take_other(self, event: events.Key) -> bool:
+        """A key that chooses nothing. One that came early was meant for something else; one that came instead of the
+        second key leaves what was asked.
+        """
+        if event.key in _LEAVES:
             return False
-        self.ignored += 1
-        self._disarm()
-        return True
+        if not self.armed:
+            return not self._arming.accept(event.key)
+        if self.mode == "confirm" and event.is_printable:
+            self._back()
+            return True
+        return False
 
     def _take_while_typing(self, event: events.Key) -> bool:
-        if event.key != "escape":
+        if event.key == "escape" and (self.has_focus_within or not self._by_itself):
+            self._note = ()
+            self._turn("choose")
+            return True
+        looks_around = event.key in _MOVES and not event.is_printable
+        if self._opens_field and self.has_focus_within and event.key not in _LEAVES and not looks_around:
+            return not self._arming.accept(event.key)
+        return self._by_itself and not self.has_focus_within and self._take_beside(event)
+
+    def _take_beside(self, event: events.Key) -> bool:
+        """The focus is elsewhere while the field of a question stands open: the letters of its options count there."""
+        key = event.character if event.is_printable and event.character else event.key
+        choice = next((one for one in self._offered() if one.key == key and one.option != LATER), None)
+        if choice is None:
             return False
-        self._to("choose")
-        self._note = ()
-        self._paint(afresh=True)
-        self._disarm()
+        if self._arming.accept(event.key):
+            if choice.option != "input":
+                self._choose(choice)
+            self.take_focus()
         return True
 
     def on_choices_taken(self, message: Choices.Taken) -> None:
@@ -355,13 +433,10 @@ class Prompt(Vertical):
         message.stop()
         choice = message.choice
         if not choice.enter:
-            key = choice.key
-            self._note = (Span("enter does not grant: press ", "severity-warning"), Span(key, "ink-key"))
+            does = "confirm" if self.mode == "confirm" else "grant"
+            self._note = (Span(f"enter does not {does}: press ", "severity-warning"), Span(choice.key, "ink-key"))
             self._hint()
-        elif choice.option != LATER and not self.armed:
-            self.ignored += 1
-            self._disarm()
-        else:
+        elif choice.option == LATER or self._arming.accept("enter"):
             self._choose(choice)
 
     def _choose(self, choice: Choice) -> None:
@@ -378,7 +453,7 @@ class Prompt(Vertical):
                 self.post_message(self.Proposed(self.opened.incident_id, choice.option))
         elif self.mode == "confirm":
             assert self._choice is not None
-            self._send(self._choice, self._lifetime)
+            self._send(self._choice, self._lifetime if self._choice.standing else None)
         elif choice.standing and not self.query_one(Asked).seen_whole:
             key = self._session.looks().key("prompt.page_down", "pgdn")
             self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
@@ -387,9 +462,24 @@ class Prompt(Vertical):
             self._choice = choice
             self._turn("lifetime")
         elif choice.need:
+            self._by_itself = False
             self._type(choice)
+        elif destroys(self._shown, choice.option, runs=self._runs_of_breaker()):
+            self._choice = choice
+            self._turn("confirm")
         else:
             self._send(choice, None)
+
+    @property
+    def _shown(self) -> IncidentOpened:
+        assert self.opened is not None
+        return self.opened
+
+    def _runs_of_breaker(self) -> int:
+        """How many runs wait for the breaker that this incident is about."""
+        breaker = self._shown.action.get("breaker")
+        waiting = self._session.link.incidents.values()
+        return len({each.run_id for each in waiting if breaker and each.opened.action.get("breaker") == breaker})
 
     def _back(self) -> None:
         if self.mode == "choose":
@@ -403,7 +493,6 @@ class Prompt(Vertical):
         """
         self._to(mode)
         self._paint(afresh=True)
-        self._disarm()
 
     def _type(self, choice: Choice) -> None:
         assert self.opened is not None
@@ -417,17 +506,16 @@ class Prompt(Vertical):
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
         self.set_class(bool(fields), "-form")
-        before, texts = self._draft if self._draft[0] == self._drafted(choice) else ("", {})
-        self.query_one("#editor", Editor).begin(
-            texts.get("", text) if before and not fields else text, single=choice.need != "arguments"
-        )
+        texts = self._drafts.get(self._drafted(choice), {})
+        single, focus = choice.need != "arguments", not self._by_itself
+        self.query_one("#editor", Editor).begin(texts.get("", text), single=single, focus=focus)
         if secret:
-            self.query_one(Secret).begin()
+            self.query_one(Secret).begin(focus=focus)
         elif fields:
             self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
-            self.query_one(Picks).begin(offer)
-        self._hint()
+            self.query_one(Picks).begin(offer, focus=focus)
+        self._paint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
@@ -484,6 +572,8 @@ class Prompt(Vertical):
 
     def _send(self, choice: Choice, value: Any) -> None:
         assert self.opened is not None
+        if self.mode == "type" and not self._arming.accept("enter"):
+            return
         try:
             params = view.answer_params(choice, value)
             view.check(self.opened, choice.option, params)
@@ -491,6 +581,7 @@ class Prompt(Vertical):
             self._wrong(exc)
             return
         self._to("sent")
+        self._arming.rest()
         self._hint()
         opened = self.opened
         self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
@@ -499,19 +590,27 @@ class Prompt(Vertical):
         """What a text belongs to that was typed."""
         return f"{self.opened.incident_id} {choice.option}" if self.opened is not None else ""
 
-    def _sent_text(self) -> tuple[str, dict[str, str]]:
-        """What was typed stands there again, if it was not taken and the same is to be typed; but never a secret."""
-        if self._choice is None or self.has_class("-secret") or self.has_class("-picks"):
-            return "", {}
-        fields = self.query_one(Form).fields if self.has_class("-form") else ()
-        texts = {field.entry.name: field.text for field in fields}
-        return self._drafted(self._choice), texts or {"": self.query_one("#editor", Editor).text}
+    def _keep_draft(self, *, sent: bool) -> None:
+        """What was sent stands there again if it is refused, and so does the answer to a question that was left."""
+        if self._choice is not None:
+            kept = sent or self._choice.option == "input"
+            self._drafts[self._drafted(self._choice)] = self._typed_texts() if kept else {}
+
+    def _typed_texts(self) -> dict[str, str]:
+        """What was typed, by field; never a secret."""
+        if self.has_class("-secret") or self.has_class("-picks"):
+            return {}
+        if self.has_class("-form"):
+            return {field.entry.name: field.text for field in self.query_one(Form).fields}
+        return {"": self.query_one("#editor", Editor).text}
 
     def _to(self, mode: Mode) -> None:
         was, self.mode = self.mode, mode
         self.set_class(mode == "type", "-typing")
+        self._opens_field = False
         if was == "type" and mode != "type":
-            self._draft = self._sent_text() if mode == "sent" else ("", {})
-            self.query_one(Choices).focus()
+            self._keep_draft(sent=mode == "sent")
+            if self.has_focus_within:
+                self.query_one(Choices).focus()
             self.query_one(Secret).value = ""
             self.remove_class("-secret", "-form", "-picks")

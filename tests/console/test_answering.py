@@ -44,6 +44,7 @@ class Asked:
         self.shown: list[list[str]] = []
         self.confirms = False
         self.reminded = 0
+        self.why: list[str] = []
 
     async def decide(self, state: RunState, opened: ev.IncidentOpened) -> Given | None:
         self.questions.put_nowait(opened.incident_id)
@@ -55,6 +56,9 @@ class Asked:
 
     def remind(self) -> None:
         self.reminded += 1
+
+    def refused(self, opened: ev.IncidentOpened, given: Given, why: str) -> None:
+        self.why.append(why)
 
 
 class Scene:

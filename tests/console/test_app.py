@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,8 @@ from textual.widgets import TextArea
 from console.app import OrbiterApp
 from runtime.link.client import Status
 from runtime.link.view import StreamedText
-from screens.glyphs import ASCII
+from screens.armed_keys import ARM_AFTER
+from screens.glyphs import ASCII, UNICODE
 from screens.help import HelpScreen
 from screens.home import HomeScreen, first_use
 from screens.layout import plain
@@ -32,8 +33,10 @@ from screens.widgets.livetree import LiveTree
 from screens.widgets.pace import Pace
 from screens.widgets.prompt import Asked, Prompt
 from tests.screens.desk import Desk
+from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 from themes.choice import BUILT_IN
 
 NEVER = 3600.0
@@ -47,11 +50,11 @@ async def console(
     size: tuple[int, int] = (100, 36),
     run_id: str = "",
     ascii_only: bool = False,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[tuple[Pilot[None], Desk]]:
     desk = Desk(*stories)
-    session = Session(desk, clock=lambda: desk.now, arm_after=arm_after)
-    if ascii_only:
-        session = Session(desk, glyphs=ASCII, clock=lambda: desk.now, arm_after=arm_after)
+    glyphs = ASCII if ascii_only else UNICODE
+    session = Session(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=arm_after, monotonic=monotonic)
     app = OrbiterApp(session, run_id=run_id)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -73,10 +76,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 async def redrawn(pilot: Pilot[None]) -> None:
-    screen: Any = pilot.app.screen
-    if hasattr(screen, "pace"):
-        screen.draw()
-    await pilot.pause()
+    await drawn(pilot)
 
 
 def text_of(pilot: Pilot[None]) -> str:
@@ -99,6 +99,11 @@ async def pressed(pilot: Pilot[None], *keys: str) -> None:
         await armed(pilot)
         await pilot.press(key)
     await armed(pilot)
+
+
+async def typing(pilot: Pilot[None]) -> None:
+    """Wait until the field of a question has the focus."""
+    await until(pilot, lambda: isinstance(pilot.app.focused, TextArea))
 
 
 def answers(desk: Desk) -> list[tuple[str, dict[str, Any]]]:
@@ -196,6 +201,8 @@ async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
     async with console(digest(), broken(), asks_for_input()) as (pilot, _):
         seen = []
         for _step in range(3):
+            if isinstance(pilot.app.focused, TextArea):
+                await pilot.press("escape")
             await pilot.press("n")
             await settled(pilot)
             await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen) and bool(pilot.app.screen.incident_id))
@@ -355,13 +362,17 @@ async def test_it_arms_after_a_moment_and_says_what_it_swallowed() -> None:
         assert not prompt.armed
 
 
-async def test_every_early_key_starts_the_moment_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with console(digest(), run_id="run-1", arm_after=NEVER) as (pilot, _):
+async def test_every_early_key_starts_the_moment_anew() -> None:
+    clock = Clock()
+    async with console(digest(), run_id="run-1", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
         prompt = prompt_of(pilot)
-        await until(pilot, lambda: prompt.opened is not None and prompt._timer is not None)
-        first = prompt._timer
-        await pilot.press("a")
-        await until(pilot, lambda: prompt._timer is not first)
+        await until(pilot, lambda: prompt._arming._keys.started)
+        for _ in range(5):
+            clock.now += 0.9 * ARM_AFTER
+            await pilot.press("g")
+        assert desk.said == []
+        clock.now += ARM_AFTER
+        assert prompt.armed
 
 
 async def test_enter_before_it_is_armed_decides_nothing() -> None:
@@ -403,12 +414,21 @@ async def test_one_key_grants_once() -> None:
         assert isinstance(pilot.app.focused, LiveTree)
 
 
-@pytest.mark.parametrize(("key", "option"), [("r", "retry"), ("s", "skip"), ("a", "abort")])
-async def test_one_key_decides(key: str, option: str) -> None:
+async def test_one_key_decides() -> None:
     async with console(broken(), run_id="run-3") as (pilot, desk):
         await armed(pilot)
-        await pilot.press(key)
+        await pilot.press("r")
         await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("retry", {})]
+
+
+@pytest.mark.parametrize(("key", "option"), [("s", "skip"), ("a", "abort")])
+async def test_what_ends_something_takes_a_second_key_and_says_how_to_start_again(key: str, option: str) -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await pressed(pilot, key)
+        assert desk.said == []
+        await pilot.press("y")
+        await until(pilot, lambda: "R starts again from here" in text_of(pilot))
         assert answers(desk) == [(option, {})]
 
 
@@ -438,9 +458,11 @@ async def test_a_standing_grant_takes_the_capital_letter_a_lifetime_and_a_confir
 
 async def test_a_letter_that_was_on_its_way_does_not_mean_another_choice() -> None:
     """`a` is "in every run" among the lifetimes, and "abort" among the options that stand there a moment later."""
-    async with console(digest(), run_id="run-1") as (pilot, desk):
-        prompt = await armed(pilot)
-        prompt._session = replace(prompt._session, arm_after=NEVER)
+    clock = Clock()
+    async with console(digest(), run_id="run-1", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+        prompt = prompt_of(pilot)
+        await until(pilot, lambda: prompt._arming._keys.started)
+        clock.now += 60
         await pilot.press("G", "a", "escape", "a", "g")
         assert (prompt.mode, prompt.armed, desk.said) == ("choose", False, [])
         assert "ignored 3 keys typed before" in text_of(pilot)
@@ -492,11 +514,15 @@ async def test_input_is_typed_and_escape_takes_it_back() -> None:
     async with console(asks_for_input(), run_id="run-2") as (pilot, desk):
         prompt = await armed(pilot)
         assert "Which quarter is meant?" in text_of(pilot)
-        await pilot.press("i", *"Q3", "escape")
+        await typing(pilot)
+        await pilot.press(*"Q3", "escape")
         assert prompt.mode == "choose"
         assert desk.said == []
         await armed(pilot)
-        await pilot.press("i", *"Q4 a", "enter")
+        await pilot.press("i")
+        assert pilot.app.screen.query_one(TextArea).text == "Q3", "what was typed stays"
+        await armed(pilot)
+        await pilot.press("backspace", "backspace", *"Q4 a", "enter")
         await until(pilot, lambda: bool(desk.said))
         assert answers(desk) == [("input", {"value": "Q4 a"})]
 
@@ -520,7 +546,8 @@ async def test_a_prompt_never_steals_a_field_in_which_someone_types() -> None:
     story = asks_for_input()
     async with console(story, run_id="run-2") as (pilot, desk):
         prompt = await armed(pilot)
-        await pilot.press("i", *"Q")
+        await typing(pilot)
+        await pilot.press("Q")
         story.park(story.start("tool", "write", story.state.roots[0], 7), DENIED, need="fs.write:/x")
         desk.changed()
         await redrawn(pilot)
@@ -548,7 +575,8 @@ async def test_what_another_operator_decided_goes_away_but_a_text_that_is_typed_
     story = asks_for_input()
     async with console(story, run_id="run-2") as (pilot, desk):
         prompt = await armed(pilot)
-        await pilot.press("i", *"Q4")
+        await typing(pilot)
+        await pilot.press(*"Q4")
         story.answer("run-2-inc-1", "input", who="grace", value="Q1")
         desk.changed()
         await until(pilot, lambda: "grace answered this: Provide corrected input." in text_of(pilot))
@@ -569,7 +597,8 @@ async def test_one_decision_follows_the_other() -> None:
         await pilot.press("r")
         await until(pilot, lambda: prompt.opened is not None and prompt.opened.incident_id == "run-3-inc-2")
         await armed(pilot)
-        await pilot.press("s")
+        await pressed(pilot, "s")
+        await pilot.press("y")
         await until(pilot, lambda: answers(desk) == [("retry", {}), ("skip", {})])
 
 
@@ -577,7 +606,8 @@ async def test_a_prompt_that_comes_back_shows_the_new_action_and_nothing_of_the_
     story = asks_for_input()
     async with console(story, run_id="run-2") as (pilot, desk):
         prompt = await armed(pilot)
-        await pilot.press("i", *"Q4", "enter")
+        await typing(pilot)
+        await pilot.press(*"Q4", "enter")
         await until(pilot, lambda: prompt.opened is None)
         await pilot.pause(0.2)
         assert not prompt.display

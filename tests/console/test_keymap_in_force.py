@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import tomllib
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import console.keymap
 from console.keymap import PRESETS, BadKeys, Keymap, keymap
 from screens.keymap import LONGER, actions
 from screens.keynames import in_words, together
@@ -154,6 +159,30 @@ JUNK = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["preset", "run", "app", "decision", "x", "run.zoom"]), JUNK, max_size=4))
-def test_no_table_breaks_the_reader(given_: dict[str, Any]) -> None:
-    with suppress(BadKeys):
-        made(given_)
+def test_any_table_is_taken_or_refused_with_a_sentence_for_each_mistake(given_: dict[str, Any]) -> None:
+    try:
+        found = made(given_)
+    except BadKeys as exc:
+        refused = str(exc).splitlines()
+        assert refused
+        assert all(line.startswith("keys.") and ": " in line for line in refused)
+    else:
+        assert set(found.keys) == {action.id for action in ACTIONS}
+        assert found.keys["app.quit"]
+
+
+def documented() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every example of `[keys]` in the pages and in our modules' own words: where it stands, and its table."""
+    root = Path(__file__).parents[2]
+    for path in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        for block in re.findall(r"```toml\n(.*?)```", path.read_text(), re.DOTALL):
+            if "keys" in (table := tomllib.loads(block)):
+                yield path.name, table["keys"]
+    assert console.keymap.__doc__
+    example = console.keymap.__doc__.partition("[keys]")
+    yield "console/keymap.py", tomllib.loads(inspect.cleandoc("    [keys]" + example[2]))["keys"]
+
+
+@pytest.mark.parametrize(("where", "example"), documented())
+def test_every_documented_example_is_taken(where: str, example: dict[str, Any]) -> None:
+    assert made(example).changed, where

@@ -139,6 +139,8 @@ async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await asked(pilot, "thaw")
         await pilot.press("enter")
+        await until(pilot, lambda: "y does it" in text_of(pilot))
+        await pilot.press("y")
         await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze", "thaw"])
 
 

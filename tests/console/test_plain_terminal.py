@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
-from console.operators import ARM_S
 from console.output import locale_speaks_utf8, speaks_unicode
 from runtime.work import daemon
+from screens.armed_keys import ARM_AFTER
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 
@@ -129,10 +128,10 @@ def test_where_nothing_can_be_painted_what_waits_is_put_in_lines(
     with Terminal("-m", "console", *arguments, cwd=program.directory, TERM=term, size=(80, 24)) as terminal:
         terminal.until("1 decision waiting")
         terminal.until("the whole report")
-        time.sleep(2 * ARM_S)  # an answer sooner than half of this cannot have been meant for the question
+        terminal.quiet(2 * ARM_AFTER)  # a person reads first: what comes sooner is not taken for an answer
         terminal.press("grant\n")
         terminal.until("for how long?")
-        time.sleep(2 * ARM_S)
+        terminal.quiet(2 * ARM_AFTER)
         terminal.press("once\n")
         terminal.until("completed")
         terminal.until("Nothing waits for a person.")

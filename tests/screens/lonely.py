@@ -19,6 +19,7 @@ from screens.messages import OpenRun
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 from themes.shelf import Shelf
 
 
@@ -66,15 +67,6 @@ async def showing(
     async with app.run_test(size=size) as pilot:
         await drawn(pilot)
         yield pilot, desk
-
-
-async def drawn(pilot: Pilot[Any]) -> None:
-    """What is known by now is on the screen."""
-    for _ in range(2):
-        await pilot.pause()
-        if isinstance(pilot.app.screen, LinkedScreen):
-            pilot.app.screen.draw()
-    await pilot.pause()
 
 
 async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:

@@ -13,12 +13,12 @@ from textual.pilot import Pilot
 from console.app import OrbiterApp
 from screens.glyphs import ASCII, UNICODE
 from screens.link import Session
-from screens.linked import LinkedScreen
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 from tests.screens.test_desk_screens import filled
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Picture:
     async def take(self, pilot: Pilot[Any]) -> None:
         """Bring the app to where the picture is."""
         await stands(pilot, self.first)
-        await settled(pilot)
+        await drawn(pilot)
         for *keys, word in self.steps:
             await pilot.press(*keys)
             await stands(pilot, word)
-        await settled(pilot)
+        await drawn(pilot)
 
 
 async def stands(pilot: Pilot[Any], word: str) -> None:
@@ -59,15 +59,6 @@ async def stands(pilot: Pilot[Any], word: str) -> None:
             return
         await pilot.pause(0.01)
     raise AssertionError(f"{word!r} is not on\n" + "\n".join(screen_text(pilot.app)))
-
-
-async def settled(pilot: Pilot[Any]) -> None:
-    for _ in range(3):
-        await pilot.pause()
-        for screen in pilot.app.screen_stack:
-            if isinstance(screen, LinkedScreen) and screen.is_active:
-                screen.draw()
-    await pilot.pause()
 
 
 def asks() -> Story:
@@ -117,7 +108,7 @@ PICTURES = {
     "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="like this"),
     "run_permission": Picture(one(digest), run_id="run-1", first=DECIDES),
     "run_broken_tool": Picture(one(broken), run_id="run-3", first=DECIDES),
-    "run_question": Picture(one(asks), run_id="run-2", first=DECIDES),
+    "run_question": Picture(one(asks), run_id="run-2", first="enter sends"),
     "run_finished": Picture(one(finished), run_id="run-0", first="Bonjour"),
     "run_timeline": Picture(one(digest), (("T", "imeline"),), run_id="run-1", first=DECIDES),
     "run_waits": Picture(one(digest), (("w", "ait"),), run_id="run-1", first=DECIDES),
@@ -131,7 +122,7 @@ PICTURES = {
         run_id="run-1",
         first=DECIDES,
     ),
-    "prompt_takes_a_text": Picture(one(asks), (("i", "enter"), (*"Q4 2026", "Q4 2026")), run_id="run-2", first=DECIDES),
+    "prompt_takes_a_text": Picture(one(asks), ((*"Q4 2026", "Q4 2026"),), run_id="run-2", first="enter sends"),
     "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
     "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="like this"),
     "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),)),

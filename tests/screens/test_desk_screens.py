@@ -29,6 +29,7 @@ from screens.widgets.loglines import LogLines
 from tests.screens.answering import AnsweringDesk
 from tests.screens.stories import START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 HOSTILE = "evil\x1b]0;owned\x07\x1b[31m[/x][@click=app.quit]\u202e\nforged line"
@@ -623,20 +624,13 @@ async def test_on_several_hosts_each_is_asked_each_row_says_where_and_acts_go_th
 # -- looks -------------------------------------------------------------------------------------------------------------
 
 
-async def settled(pilot: Pilot[Any]) -> None:
-    for _ in range(3):
-        await pilot.pause(0.02)
-        pilot.app.screen.draw()  # type: ignore[attr-defined]
-    await pilot.pause()
-
-
 def opening(key: str, word: str, *more_keys: str) -> Callable[[Pilot[Any]], Any]:
     async def run(pilot: Pilot[Any]) -> None:
         await pilot.press(key)
         await shown(pilot, word)
         if more_keys:
             await pilot.press(*more_keys)
-        await settled(pilot)
+        await drawn(pilot)
 
     return run
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from screens.governor import CALM, FRAMES, STUCK, WINDOW, Governor
 from screens.widgets.pace import FRAME, Pace
+from tests.screens.stepping import Owner, delays
 
 
 class Time:
@@ -59,17 +58,11 @@ def test_a_write_that_does_not_come_back_counts_while_it_waits() -> None:
     assert [*heard, governor.stuck] == [False, True, False]
 
 
-def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read() -> None:
+async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
+    waits = delays(monkeypatch)
     governor = Governor(clock=time)
-    waits: list[tuple[float, Any]] = []
     drawn: list[float] = []
-
-    class Owner:
-        def set_timer(self, delay: float, callback: Any) -> object:
-            waits.append((delay, callback))
-            return object()
-
     pace = Pace(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
     pace.request()
     governor.begin()

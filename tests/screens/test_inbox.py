@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.pilot import Pilot
 
 from runtime.record.journal import OpenIncident
 from screens.alike import AlikeScreen
@@ -34,8 +35,9 @@ from screens.views.inbox import inbox_rows
 from screens.views.looks import Looks
 from screens.views.memory import Memory
 from screens.views.preview import preview_lines
-from tests.screens.lonely import drawn, line_with, showing, text_of, until
+from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
+from tests.screens.waiting import drawn
 
 
 def waiting_of(*stories: Story) -> list[OpenIncident]:
@@ -444,8 +446,8 @@ async def test_keys_that_were_typed_before_the_page_stood_choose_nothing() -> No
     async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)]) as (pilot, _):
         screen = pilot.app.screen
         assert isinstance(screen, HomeScreen)
-        slow = AlikeScreen(screen.session, screen._alike())
-        slow._session = type(screen.session)(screen.link, clock=screen.session.clock, arm_after=3600.0)
+        session = type(screen.session)(screen.link, clock=screen.session.clock, arm_after=3600.0)
+        slow = AlikeScreen(session, screen._alike())
         await pilot.app.push_screen(slow)
         await pilot.press("r", "y")
         assert slow._mode == "choose"
@@ -496,17 +498,24 @@ async def test_faults_only_and_sorting_by_the_columns() -> None:
         assert working.index("chapter 7") < working.index("weekly digest")
 
 
+async def confirmed(pilot: Pilot[None], key: str, question: str) -> None:
+    """Press a key and confirm what it asks."""
+    await pilot.press(key)
+    await until(pilot, lambda: question in text_of(pilot) and "takes keys" not in text_of(pilot))
+    await pilot.press("y")
+
+
 async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_was_said() -> None:
     stories = [limited(n, n, fingerprint=f"f{n}") for n in (1, 2, 3)]
     async with showing(HomeScreen, *stories, finished(), size=(140, 40)) as (pilot, desk):
         await pilot.press("space", "space")
         await drawn(pilot)
         assert "2 selected" in text_of(pilot)
-        await pilot.press("p")
+        await confirmed(pilot, "p", "Freeze 2 runs?")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
-        await pilot.press("p")
+        await confirmed(pilot, "p", "Thaw 2 runs?")
         await until(pilot, lambda: "2 thawed" in text_of(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
@@ -542,7 +551,8 @@ async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said()
             return await real(verb, **args)
 
         desk.command = slow  # type: ignore[method-assign]
-        await pilot.press("ctrl+a", "p")
+        await pilot.press("ctrl+a")
+        await confirmed(pilot, "p", "Freeze 3 runs?")
         await until(pilot, lambda: "1 under way, 2 not yet" in text_of(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
@@ -552,12 +562,14 @@ async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said()
 
 async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
     async with showing(HomeScreen, limited(1)) as (pilot, desk):
-        await pilot.press("p")
-        await until(pilot, lambda: "chapter 1: frozen" in text_of(pilot))
-        await pilot.press("p")
-        await until(pilot, lambda: "chapter 1: thawed" in text_of(pilot))
+        await confirmed(pilot, "p", "Freeze the run chapter 1?")
+        await until(pilot, lambda: "1 frozen" in text_of(pilot))
+        await pilot.press("escape")
+        await confirmed(pilot, "p", "Thaw the run chapter 1?")
+        await until(pilot, lambda: "1 thawed" in text_of(pilot))
+        await pilot.press("escape")
         desk.refuses["freeze"] = "a viewer may look, not act"
-        await pilot.press("p")
+        await confirmed(pilot, "p", "Freeze the run chapter 1?")
         await until(pilot, lambda: "a viewer may look" in text_of(pilot))
 
 

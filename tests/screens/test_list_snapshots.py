@@ -12,9 +12,10 @@ from screens.home import HomeScreen
 from screens.linked import LinkedScreen
 from screens.swarms import SwarmsScreen
 from tests.screens.desk import Desk
-from tests.screens.lonely import Lonely, drawn, lonely, text_of, until
+from tests.screens.lonely import Lonely, lonely, text_of, until
 from tests.screens.stories import digest, finished, limited
 from tests.screens.test_swarms import workflow
+from tests.screens.waiting import drawn
 
 Compare = Callable[..., bool]
 Looked = Callable[[Pilot[Any], Desk], Any]

@@ -19,7 +19,8 @@ from screens.widgets.livelines import LiveLines
 from screens.widgets.livelist import LiveList
 from screens.widgets.livepage import LivePage
 from screens.widgets.livetree import LiveTree
-from screens.widgets.pace import FRAME, SOON, Pace
+from screens.widgets.pace import FRAME, Pace
+from tests.screens.stepping import Owner, delays
 from themes.built_in import built_in
 
 COLUMNS = (Column("name", 10, grow=1), Column("state", 8))
@@ -399,31 +400,27 @@ async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monke
 # -- the pace --------------------------------------------------------------------------------------------------
 
 
-async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pauses() -> None:
-    app = Stage(LivePage())
-    async with app.run_test():
-        now, drawn, waits = [100.0], [], []
+async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, drawn = [100.0], []
+    waits = delays(monkeypatch)
 
-        class Owner:
-            def set_timer(self, delay: float, callback: Any) -> Any:
-                waits.append((delay, callback))
-                return object()
+    def draw() -> None:
+        drawn.append(now[0])
+        now[0] += cost
 
-        def draw() -> None:
-            drawn.append(now[0])
-            now[0] += cost
-
-        pace = Pace(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
-        cost = 0.0
-        for _ in range(100):
-            pace.request()
-        assert [delay for delay, _ in waits] == [SOON]
-        waits.pop()[1]()
-        assert len(drawn) == 1
+    pace = Pace(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
+    cost = 0.0
+    for _ in range(100):
         pace.request()
-        assert waits[-1][0] == pytest.approx(FRAME)
-        cost = 0.2
-        now[0] += 1
-        waits.pop()[1]()
-        pace.request()
-        assert waits[-1][0] == pytest.approx(0.6)
+    assert [delay for delay, _ in waits] == [0.0]
+    waits.pop()[1]()
+    assert len(drawn) == 1
+    pace.request()
+    assert waits[-1][0] == pytest.approx(FRAME)
+    cost = 0.2
+    now[0] += 1
+    waits.pop()[1]()
+    pace.request()
+    assert waits[-1][0] == pytest.approx(0.6)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from runtime.judgement.audit import entries
+from runtime.judgement.options import option
 from runtime.record import events as ev
 from runtime.record.sqlite import SqliteJournal
 from runtime.work.bulk import answer_like
 from runtime.work.desk import BadCommand, Desk
+from screens.armed_keys import ARM_AFTER
 from screens.layout import plain
-from screens.link import ARM_AFTER
 from screens.views.looks import Looks
 from screens.views.prompt import LATER, choices, question_lines, title_line
 from screens.widgets.choices import Choices
@@ -30,6 +35,8 @@ from tests.console.test_app import (
     text_of,
     until,
 )
+from tests.screens.desk import Desk as MemoryDesk
+from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest
 
 
@@ -117,7 +124,8 @@ async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new
     story = asks_for_input()
     async with console(story, run_id="run-2") as (pilot, desk):
         await armed(pilot)
-        await pilot.press("i", *"Q4")
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        await pilot.press(*"Q4")
         other = story.start("tool", "other", story.state.roots[0], 5)
         story.park(other, BROKEN_TOOL)
         desk.changed()
@@ -153,3 +161,117 @@ async def test_the_deadline_and_its_effect_stand_in_the_prompt_and_it_grants_not
         await armed(pilot)
         assert "in 1m00s, without an answer: Deny, with a word to the agent" in text_of(pilot)
         assert pilot.app.screen.query_one(Choices).has_focus
+
+
+# -- what an operator types is safe --------------------------------------------------------------------------------
+
+
+DESTROY = {
+    "skip": "s",
+    "accept": "c",
+    "acknowledge": "o",
+    "abort": "a",
+}
+
+
+def offering(*options: str, in_doubt: bool = False, **more: Any) -> Story:
+    """A run that waits for a decision with exactly these options."""
+    story = Story("run-5", "pay", START)
+    tool = story.start("tool", "pay", story.open("agent", "clerk", story.begin("Pay.")), agent="clerk")
+    incident = story.park(tool, BROKEN_TOOL, in_doubt=in_doubt, action={"tool": "pay", **more})
+    found = story.state.incidents[incident]
+    found.opened = found.opened.model_copy(update={"options": tuple(option(each) for each in options)})
+    return story
+
+
+@asynccontextmanager
+async def deciding(*stories: Story, run_id: str = "run-5") -> AsyncIterator[tuple[Pilot[None], MemoryDesk, Clock]]:
+    """A prompt whose moment is painted and over."""
+    clock = Clock()
+    async with console(*stories, run_id=run_id, arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        yield pilot, desk, clock
+
+
+@pytest.mark.parametrize("name", DESTROY)
+async def test_what_destroys_takes_a_second_different_key_after_a_second(name: str) -> None:
+    key = DESTROY[name]
+    for others in ([key], ["enter"], ["y"], [key, key, "enter", "y"]):
+        async with deciding(offering(name, "result")) as (pilot, desk, _):
+            await pilot.press(key, *others)
+            assert desk.said == [], others
+    async with deciding(offering(name, "result")) as (pilot, desk, clock):
+        await pilot.press(key)
+        assert prompt_of(pilot).mode == "confirm"
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 0.9
+        await pilot.press("y")
+        clock.now += 60
+        await pilot.press("x")
+        assert (prompt_of(pilot).mode, desk.said) == ("choose", []), "any other key leaves it"
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        await pilot.press(key)
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 1.1
+        await pilot.press("y")
+        await until(pilot, lambda: answers(desk) == [(name, {})])
+
+
+async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_take_a_second_key_too() -> None:
+    async with deciding(offering("retry", "result", in_doubt=True)) as (pilot, _, _clock):
+        await pilot.press("r")
+        assert prompt_of(pilot).mode == "confirm"
+    async with deciding(offering("retry", "result")) as (pilot, desk, _clock):
+        await pilot.press("r")
+        await until(pilot, lambda: answers(desk) == [("retry", {})])
+    async with deciding(offering("reset", breaker="openai")) as (pilot, desk, _clock):
+        await pilot.press("t")
+        await until(pilot, lambda: answers(desk) == [("reset", {})])
+    async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, desk, _clock):
+        await pilot.press("t")
+        assert (prompt_of(pilot).mode, desk.said) == ("confirm", [])
+
+
+def held_back(run_id: str) -> Story:
+    """Another run that waits for the breaker."""
+    story = Story(run_id, "pay", START)
+    tool = story.start("tool", "pay", story.begin("Pay."))
+    story.park(tool, BROKEN_TOOL, action={"tool": "pay", "breaker": "openai"})
+    return story
+
+
+@pytest.mark.parametrize("word", ["analysts", "some words", "alice", "y", "say yes, g G a s r d v q n : ?"])
+async def test_what_is_typed_at_a_question_stands_in_its_field_and_decides_nothing(word: str) -> None:
+    async with deciding(asks_for_input(), run_id="run-2") as (pilot, desk, _):
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        await pilot.press(*word)
+        assert prompt_of(pilot).query_one(Editor).text == word
+        assert desk.said == []
+        await pilot.press("enter")
+        await until(pilot, lambda: answers(desk) == [("input", {"value": word})])
+
+
+async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_counted() -> None:
+    clock = Clock()
+    async with console(asks_for_input(), run_id="run-2", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await pilot.press(*"as", "enter")
+        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        clock.now += 60
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        await pilot.press(*"Q4")
+        assert (prompt_of(pilot).query_one(Editor).text, desk.said) == ("Q4", [])
+
+
+async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_stays() -> None:
+    async with deciding(asks_for_input(), run_id="run-2") as (pilot, desk, clock):
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        await pilot.press(*"half", "escape")
+        await until(pilot, lambda: "Abort execution" in text_of(pilot))
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        await pilot.press("i")
+        assert prompt_of(pilot).query_one(Editor).text == "half"
+        assert desk.said == []

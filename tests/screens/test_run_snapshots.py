@@ -20,6 +20,7 @@ from tests.screens.rundesk import RunDesk
 from tests.screens.stories import Story, digest
 from tests.screens.test_run_screen import edits
 from tests.screens.test_run_views import bar_story
+from tests.screens.waiting import drawn
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 Compare = Callable[..., bool]
@@ -36,19 +37,11 @@ def app_of(story: Story, *, theme: str = "orbiter-dark", ascii_only: bool = Fals
     return OrbiterApp(session, run_id=story.run_id, theme=theme)
 
 
-async def settled(pilot: Pilot[Any]) -> None:
-    for _ in range(3):
-        await pilot.pause()
-        if hasattr(pilot.app.screen, "draw"):
-            pilot.app.screen.draw()
-    await pilot.pause()
-
-
 def pressing(*keys: str) -> Callable[[Pilot[Any]], Any]:
     """Go into the tree, press these, and wait until all of it is shown."""
 
     async def press(pilot: Pilot[Any]) -> None:
-        await settled(pilot)
+        await drawn(pilot)
         screen = pilot.app.screen
         screen.query_one("#tree").focus()
         await pilot.pause()
@@ -58,11 +51,11 @@ def pressing(*keys: str) -> Callable[[Pilot[Any]], Any]:
             await pilot.press(key)
             if key in "RM":
                 await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
-            await settled(pilot)
+            await drawn(pilot)
         act = pilot.app.screen
         if isinstance(act, ActScreen) and "enter" in keys:
             await until(pilot, lambda: act.armed)
-        await settled(pilot)
+        await drawn(pilot)
 
     return press
 

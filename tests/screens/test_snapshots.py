@@ -15,8 +15,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from console.app import OrbiterApp
 from console.workspace import Workspace
-from tests.screens.pictures import PICTURES, settled
+from tests.screens.pictures import PICTURES
 from tests.screens.test_livewidgets import screen_text
+from tests.screens.waiting import drawn
 
 SMALL, LARGE = (80, 24), (120, 40)
 
@@ -50,7 +51,7 @@ async def test_dark_and_light(same: Callable[[OrbiterApp, str], bool], name: str
         for look, size in (("dark", SMALL), ("light", SMALL), ("light", LARGE), ("dark", LARGE)):
             app.theme = f"orbiter-{look}"
             await pilot.resize_terminal(*size)
-            await settled(pilot)
+            await drawn(pilot)
             found[look, size] = same(app, f"{look}-{size[0]}x{size[1]}")
     assert [picture for picture, is_same in found.items() if not is_same] == []
 
@@ -65,7 +66,7 @@ async def test_ascii(same: Callable[[OrbiterApp, str], bool], name: str) -> None
         await picture.take(pilot)
         for size in (SMALL, LARGE):
             await pilot.resize_terminal(*size)
-            await settled(pilot)
+            await drawn(pilot)
             assert [line for line in screen_text(app) if not line.isascii()] == []
             found[size] = same(app, f"{size[0]}x{size[1]}")
     assert [picture for picture, is_same in found.items() if not is_same] == []

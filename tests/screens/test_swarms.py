@@ -41,9 +41,10 @@ from screens.views.swarms import (
 )
 from screens.views.trends import BARS, STEP, Trends, sparkline
 from tests.screens.desk import Desk
-from tests.screens.lonely import drawn, line_with, showing, text_of, until
+from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
 from tests.screens.test_livewidgets import watch_repaints
+from tests.screens.waiting import drawn
 
 
 def workflow(number: int, done: int, *, mode: str = "workflow", ref: str = "/work/translate.py:swarm") -> Story:
@@ -250,6 +251,8 @@ async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_end
     ended.finish()
     async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, desk):
         await pilot.press("p")
+        await until(pilot, lambda: "Freeze 2 runs?" in text_of(pilot))
+        await pilot.press("y")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
         assert [args["run_id"] for verb, args in desk.said if verb == "freeze"] == ["run-1", "run-2"]
         await pilot.press("escape")
@@ -489,16 +492,16 @@ async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() ->
         await pilot.press("s", *"a.py:b", "tab", "tab", "tab", *"max_stepz=3")
         assert "no limit is called" not in text_of(pilot), "not before it is typed to its end"
         await pilot.press("tab")
-        await until(pilot, lambda: "no limit is called max_stepz" in text_of(pilot))
+        await until(pilot, lambda: "no limit is called 'max_stepz'" in text_of(pilot))
         assert "max_wall_time_s" in text_of(pilot), "the whole sentence is read"
         await pilot.press("shift+tab", "end", *["backspace"] * len("epz=3"))
         await until(pilot, lambda: "write name=number" in text_of(pilot))
         await pilot.press("e")
         await until(pilot, lambda: "max_steps=" in text_of(pilot))
         await pilot.press("right", "0", "tab")
-        await until(pilot, lambda: "greater than or equal to 1" in text_of(pilot))
+        await until(pilot, lambda: "a whole number of 1 or more" in text_of(pilot))
         await pilot.press("shift+tab", "end", "backspace", "7")
-        await until(pilot, lambda: "greater" not in text_of(pilot))
+        await until(pilot, lambda: "or more" not in text_of(pilot))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
         assert next(args["options"] for verb, args in desk.said if verb == "start") == {"budget": {"max_steps": 7}}
@@ -516,6 +519,7 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
     async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
         desk.host_names = ("east", "west")
         desk.hosts = {"run-1": "west"}
+        desk.changed()
         await drawn(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "west" in line_with(pilot, "Host"))

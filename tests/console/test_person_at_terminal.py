@@ -1,0 +1,111 @@
+"""The person who answers in the linear mode, at a terminal whose clock the test steps."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from console.operators import Given, PersonAtTerminal
+from runtime.judgement.options import option
+from runtime.record import events as ev
+from runtime.record.state import RunState
+from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from screens.armed_keys import ARM_AFTER
+from tests.screens.stepping import Clock
+
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
+
+
+class Seat:
+    """A terminal: what is typed there, and what is said."""
+
+    def __init__(self, keyboard: int, said: Callable[[], str]) -> None:
+        self.keyboard = keyboard
+        self.clock = Clock()
+        self.person = PersonAtTerminal(clock=self.clock)
+        self._said = said
+        self.text = ""
+
+    def type(self, line: str, after: float) -> None:
+        self.clock.now += after
+        os.write(self.keyboard, f"{line}\n".encode())
+
+    async def until(self, words: str) -> None:
+        """Wait until it is said; what is before it is done with."""
+        async with asyncio.timeout(30):
+            while words not in self.text:
+                self.text += self._said()
+                await asyncio.sleep(0.01)
+        self.text = self.text.partition(words)[2]
+
+
+@pytest.fixture
+async def seat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> AsyncIterator[Seat]:
+    keyboard, terminal = os.openpty()
+    with os.fdopen(terminal) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        seat = Seat(keyboard, lambda: capsys.readouterr().err)
+        yield seat
+        last = asyncio.create_task(seat.person("the end?"))
+        await seat.until("the end?")
+        os.write(keyboard, b"\x04")  # the end of input ends the thread that reads
+        assert await last is None
+    os.close(keyboard)
+
+
+def waiting(*options: str, **more: object) -> ev.IncidentOpened:
+    offered = tuple(option(each) for each in options)
+    return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, message="no route", **more)  # type: ignore[arg-type]
+
+
+async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_no_answer(seat: Seat) -> None:
+    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", "skip")))
+    await seat.until("q to leave it]:")
+    for number, pause in enumerate((0.0, 0.9 * ARM_AFTER, 0.9 * ARM_AFTER), 1):
+        seat.type("retry", pause)
+        await seat.until(f"ignored {number} line")
+        await seat.until("q to leave it]:")
+    assert not deciding.done()
+    seat.type("retry", ARM_AFTER)
+    assert await deciding == Given("retry")
+
+
+@pytest.mark.parametrize("name", ["skip", "accept", "acknowledge", "abort"])
+async def test_what_destroys_takes_the_word_yes(seat: Seat, name: str) -> None:
+    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", name)))
+    for word in ("y", "yes"):
+        await seat.until("q to leave it]:")
+        seat.type("2", 60)
+        if name in ("skip", "abort"):
+            await seat.until(".: back):")
+            seat.type("", 60)
+        await seat.until("Type yes to do it")
+        seat.type(word, 60)
+        if word != "yes":
+            await seat.until("nothing is decided")
+    assert await deciding == Given(name)
+
+
+async def test_a_wrong_value_is_asked_for_again_and_never_taken_for_an_option(seat: Seat) -> None:
+    asked = waiting("input", "skip", "abort", question="How many seats?", answer_schema={"enum": [1, 2]})
+    deciding = asyncio.create_task(seat.person.decide(RunState(), asked))
+    await seat.until("q to leave it]:")
+    seat.type("1", 60)
+    await seat.until("a number or its word")
+    seat.type("9", 60)
+    await seat.until("should be")
+    seat.type("2", 60)
+    assert await deciding == Given("input", {"value": 2})
+
+
+async def test_what_the_desk_refuses_is_asked_for_again_at_the_same_option(seat: Seat) -> None:
+    asked = waiting("switch_model", "skip")
+    seat.person.refused(asked, Given("switch_model", {"model": "x:y"}), "there is no provider 'x'")
+    deciding = asyncio.create_task(seat.person.decide(RunState(), asked))
+    await seat.until("there is no provider 'x'. model, as provider:name")
+    seat.type("openai:gpt-5", 60)
+    assert await deciding == Given("switch_model", {"model": "openai:gpt-5"})

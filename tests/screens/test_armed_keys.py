@@ -1,0 +1,320 @@
+"""Keys that act count only after a moment in which what they decide about stood on the screen and nobody typed."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+
+import screens
+from console.app import OrbiterApp
+from screens.armed_keys import ARM_AFTER, HELD, SECOND_KEY, ArmedKeys
+from screens.armed_screen import ArmedScreen
+from screens.link import Session
+from screens.widgets.arming import Arming
+from screens.widgets.prompt import Prompt
+from tests.screens.desk import Desk
+from tests.screens.lonely import text_of, until
+from tests.screens.stepping import Clock
+from tests.screens.stories import DENIED, RATE_LIMITED, START, Story, digest, limited
+from tests.screens.test_desk_screens import filled
+
+ROOT = Path(screens.__file__).parent.parent
+LONG = 60.0
+REPEATS = (0.5, *[0.03] * 20)
+"""Seconds between the events of a key that is held down: a pause first, then fast repeats."""
+
+
+# -- the rule ------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from("ry"), st.floats(0.0, ARM_AFTER * 0.99)), min_size=1))
+def test_keys_that_follow_each_other_fast_never_count_and_each_is_counted(pressed: list[tuple[str, float]]) -> None:
+    clock = Clock()
+    keys = ArmedKeys(clock=clock)
+    keys.ask("a question")
+    keys.painted("a question")
+    for number, (key, pause) in enumerate(pressed, 1):
+        clock.now += pause
+        assert not keys.accept(key)
+        assert keys.ignored == number
+
+
+@given(st.floats(0.0, ARM_AFTER * HELD * 0.99), st.booleans())
+def test_a_key_that_is_held_never_counts_however_late_its_repeats_begin(delay: float, second: bool) -> None:
+    clock = Clock()
+    keys = ArmedKeys(clock=clock)
+    for content in ("first", "second"):
+        keys.ask(content, second=second)
+        keys.painted(content)
+        clock.now += LONG
+        if content == "first":
+            assert keys.accept("y")
+    clock.now += delay - LONG
+    for pause in (0.0, *REPEATS):
+        clock.now += pause
+        assert not keys.accept("y")
+    clock.now += LONG
+    assert keys.accept("y")
+
+
+def test_the_moment_begins_when_it_is_painted_and_again_with_other_content() -> None:
+    clock = Clock()
+    keys = ArmedKeys(clock=clock)
+    keys.ask("one")
+    clock.now += LONG
+    assert not keys.accept("r"), "nothing was painted yet"
+    keys.painted("one")
+    assert keys.remaining > 0
+    clock.now += ARM_AFTER
+    assert keys.remaining == 0
+    keys.ask("one")
+    assert keys.remaining == 0, "the same content changes nothing"
+    keys.ask("two")
+    keys.painted("one")
+    clock.now += LONG
+    assert keys.remaining > 0, "what was painted is not what is asked now"
+    keys.painted("two")
+    clock.now += ARM_AFTER
+    assert keys.accept("r")
+
+
+def test_the_second_key_takes_longer() -> None:
+    clock = Clock()
+    keys = ArmedKeys(clock=clock)
+    keys.ask("sure?", second=True)
+    keys.painted("sure?")
+    clock.now += ARM_AFTER * SECOND_KEY * 0.99
+    assert not keys.armed
+    clock.now += ARM_AFTER * SECOND_KEY * 0.02
+    assert keys.armed
+
+
+# -- every place where a key acts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Acting:
+    """`steps` lead to where `key` acts: keys, and the word that stands there then. `sends` is the verb that it sends,
+    from the function `by`; `screen` is the dialog, none where it is the prompt.
+    """
+
+    desk: Callable[[], Desk]
+    key: str
+    sends: str
+    by: str
+    steps: tuple[tuple[str, ...], ...] = ()
+    run_id: str = ""
+    screen: str = ""
+    typed: str = ""
+    """What is typed at once into the field that the last step opened."""
+
+
+def of(*stories: Story) -> Callable[[], Desk]:
+    return lambda: Desk(*stories)
+
+
+def parked(fault: Any = RATE_LIMITED, **more: Any) -> Callable[[], Desk]:
+    """A run in which a tool waits for a decision."""
+
+    def made() -> Desk:
+        story = Story("run-2", "pay the bill", START)
+        agent = story.open("agent", "clerk", story.begin("Go."))
+        kind = "value" if "question" in more else "tool"
+        story.park(story.start(kind, "pay", agent, agent="clerk"), fault, **more)
+        return Desk(story)
+
+    return made
+
+
+def several() -> Desk:
+    return Desk(limited(1, 1), limited(2, 2))
+
+
+ROOT_NODE = (("home", ""),)
+SENT = ("enter", "takes keys")
+PAY = {"action": {"tool": "pay", "arguments": {"sum": 1}}}
+IN_RUN = "screens.run.RunScreen._answer"
+MANY = "screens.alike.AlikeScreen._answer"
+ACT = "screens.acting.Acting._carry_out"
+BATCH = "screens.runlist.RunListScreen._act.act"
+ORDER = "screens.commands.order.act"
+
+PLACES = {
+    "prompt, an option": Acting(several, "r", "answer", IN_RUN, run_id="run-1"),
+    "prompt, a grant": Acting(of(digest()), "g", "answer", IN_RUN, run_id="run-1"),
+    "prompt, abort": Acting(several, "y", "answer", IN_RUN, (("a", "Ends the run"),), run_id="run-1"),
+    "prompt, skip": Acting(several, "y", "answer", IN_RUN, (("s", "is not done"),), run_id="run-1"),
+    "prompt, a lasting grant": Acting(
+        of(digest()),
+        "y",
+        "answer",
+        IN_RUN,
+        ((*["pagedown"] * 6, ""), ("G", "until this run ends"), ("s", "would have matched")),
+        run_id="run-1",
+    ),
+    "prompt, did it happen": Acting(
+        parked(DENIED, in_doubt=True, **PAY), "y", "answer", IN_RUN, (("r", "happens twice"),), run_id="run-2"
+    ),
+    "prompt, a text": Acting(of(digest()), "enter", "answer", IN_RUN, (("d", "with a word"),), run_id="run-1"),
+    "many, an answer": Acting(
+        several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other 1")), screen="AlikeScreen"
+    ),
+    "run, freeze": Acting(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", "ActScreen"),
+    "run, abort": Acting(several, "y", "abort", ACT, (("A", "why"), ("enter", "takes keys")), "run-1", "ActScreen"),
+    "run, rewind": Acting(several, "y", "rewind", ACT, (*ROOT_NODE, ("R", "model"), SENT), "run-1", "ActScreen"),
+    "run, fork": Acting(several, "y", "fork", ACT, (*ROOT_NODE, ("K", "model"), SENT), "run-1", "ActScreen"),
+    "run, message": Acting(
+        several, "enter", "inject", ACT, (("home", ""), ("down", ""), ("M", "the message")), "run-1",
+        "ActScreen",
+        "x",
+    ),
+    "list, freeze": Acting(several, "y", "freeze", BATCH, (("down", ""), ("p", "Freeze")), screen="BatchScreen"),
+    "list, abort": Acting(several, "y", "abort", BATCH, (("down", ""), ("A", "Abort")), screen="BatchScreen"),
+    "palette": Acting(
+        several,
+        "y",
+        "freeze",
+        ORDER,
+        (("colon", "Commands"), (*"freeze everything", "everything"), ("enter", "Freeze every run")),
+        screen="BatchScreen",
+    ),
+    "permissions, revoke": Acting(
+        filled,
+        "y",
+        "revoke",
+        "screens.ledger.LedgerScreen.action_revoke.revoke",
+        (("3", "Rules of orbiter.toml"), ("x", "Take back")),
+        screen="BatchScreen",
+    ),
+    "limits, reset": Acting(
+        filled,
+        "y",
+        "reset",
+        "screens.limits.LimitsScreen.action_reset.reset",
+        (("4", "tries again"), ("t", "Close 1 breaker")),
+        screen="BatchScreen",
+    ),
+    "start": Acting(
+        several,
+        "ctrl+s",
+        "start",
+        "screens.start.StartScreen._start",
+        (("2", "swarms"), ("s", "Start a run")),
+        screen="StartScreen",
+        typed="x.py:y",
+    ),
+}  # fmt: skip
+
+NO_KEYS = {"console.away.looked"}
+"""What sends a command that acts, but not because of a key."""
+
+
+def arming_of(pilot: Pilot[None]) -> Arming:
+    screen = pilot.app.screen
+    return screen.arming if isinstance(screen, ArmedScreen) else screen.query_one(Prompt)._arming
+
+
+async def led_to(pilot: Pilot[None], place: Acting, clock: Clock) -> None:
+    """Go through the steps, slowly."""
+    for *keys, word in place.steps:
+        for key in keys:
+            await painted(pilot)
+            clock.now += LONG
+            await pilot.press(key)
+        await until(pilot, partial(lambda expected: expected in text_of(pilot), word))
+    await painted(pilot)
+
+
+async def painted(pilot: Pilot[None]) -> None:
+    """What keys decide about here is painted, if anything is, and a field that opened by itself has the focus."""
+    await pilot.pause()
+    if isinstance(pilot.app.screen, ArmedScreen) or pilot.app.screen.query(Prompt):
+        await until(pilot, lambda: arming_of(pilot)._keys.started or not arming_of(pilot).asks)
+
+
+def sent(desk: Desk, verb: str) -> list[dict[str, Any]]:
+    return [args for said, args in desk.said if said == verb]
+
+
+@pytest.mark.parametrize("name", PLACES)
+async def test_no_key_acts_early_or_while_it_is_held_and_a_fresh_one_does(name: str) -> None:
+    place, clock = PLACES[name], Clock()
+    desk = place.desk()
+    session = Session(desk, clock=lambda: desk.now, monotonic=clock)
+    async with OrbiterApp(session, run_id=place.run_id).run_test(size=(120, 44)) as pilot:
+        await until(pilot, lambda: not place.run_id or bool(pilot.app.screen.query("Prompt.-shown")))
+        await led_to(pilot, place, clock)
+        await pilot.press(*place.typed)
+        assert type(pilot.app.screen).__name__ == (place.screen or ("RunScreen" if place.run_id else ""))
+        for pause in (0.0, *REPEATS):
+            clock.now += pause
+            await pilot.press(place.key)
+            assert sent(desk, place.sends) == []
+        assert f"ignored {1 + len(REPEATS)} keys" in text_of(pilot)
+        clock.now += LONG
+        await pilot.press(place.key)
+        await until(pilot, lambda: bool(sent(desk, place.sends)))
+
+
+# -- nothing is left out -------------------------------------------------------------------------------------------
+
+
+def acting_verbs() -> set[str]:
+    text = "\n".join(path.read_text() for path in (ROOT / "runtime/link").rglob("*.py"))
+    return set(re.findall(r'"(\w+)": Verb\([^)]*acts=True', text))
+
+
+def senders(folder: str) -> Iterator[str]:
+    """Functions that send a command that acts, or one of which the verb is not written there."""
+    verbs = acting_verbs()
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        yield from (f"{module}.{name}" for name in _senders(ast.parse(path.read_text()), (), verbs))
+
+
+def _senders(node: ast.AST, inside: tuple[str, ...], verbs: set[str]) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        inside = (*inside, node.name)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "command"
+        and node.args
+    ):
+        verb = node.args[0]
+        if not isinstance(verb, ast.Constant) or verb.value in verbs:
+            yield ".".join(inside)
+    for child in ast.iter_child_nodes(node):
+        yield from _senders(child, inside, verbs)
+
+
+def test_every_function_that_sends_a_command_that_acts_is_tried_above() -> None:
+    assert {"answer", "freeze", "abort", "start", "answer_like", "revoke", "reset"} <= acting_verbs()
+    found = {*senders("screens"), *senders("console")}
+    assert found == {place.by for place in PLACES.values()} | NO_KEYS
+
+
+def test_every_dialog_takes_its_keys_through_the_rule_or_acts_on_nothing() -> None:
+    modules = (import_module(each.name) for each in pkgutil.walk_packages(screens.__path__, "screens."))
+    dialogs = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, ModalScreen) and value.__module__.startswith("screens.")
+    }
+    acting = {each.__name__ for each in dialogs if issubclass(each, ArmedScreen) and each is not ArmedScreen}
+    assert acting == {place.screen for place in PLACES.values()} - {""}
+    assert {each.__name__ for each in dialogs} - acting == {"ArmedScreen", "HelpScreen", "PaletteScreen"}

@@ -1,0 +1,28 @@
+"""Waiting for a screen that draws itself. No test draws for it: that would hide a screen that forgets to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from textual.pilot import Pilot
+
+from screens.linked import LinkedScreen
+
+QUIET_LOOKS = 2
+"""How often in a row nothing must be left to draw: what was drawn may have asked for more."""
+
+
+async def drawn(pilot: Pilot[Any]) -> None:
+    """Wait until everything that the screen was told of is on it."""
+    quiet = 0
+    async with asyncio.timeout(60):
+        while quiet < QUIET_LOOKS:
+            await pilot.pause()
+            screen = pilot.app.screen
+            if screen.is_mounted and (not isinstance(screen, LinkedScreen) or screen.pace.idle):
+                quiet += 1
+            else:
+                quiet = 0
+                await asyncio.sleep(0.005)
+    await pilot.pause()
