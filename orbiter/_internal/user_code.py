@@ -29,7 +29,7 @@ class UserCodeError(ExecutionError):
     """User code raised something that is not an `Exception`, such as `KeyboardInterrupt`. That is its cause."""
 
     def __init__(self, what: str, raised: BaseException) -> None:
-        said = text_of(raised)
+        said = text_within(raised)
         super().__init__(
             f"{what} raised {type(raised).__name__}{f': {said}' if said else ''}",
             hint="Raise a subclass of Exception: a tool, hook or provider cannot end the process that runs it.",
@@ -72,8 +72,23 @@ async def disarm(exc: BaseException) -> None:
     ``except`` and ``isinstance``, and says only what its arguments say.
     """
     for link in list(_chain(exc, set())):
-        if any(name in vars(kind) for kind in _own_classes(type(link)) for name in ("__str__", "__repr__")):
+        if _has_own_text(type(link)):
             await _disarm_one(link)
+
+
+def text_within(exc: BaseException, seconds: float = TEXT_S) -> str:
+    """What `text_of` returns, for code that cannot await: a class with a text of its own is waited for so long."""
+    if not _has_own_text(type(exc)):
+        return text_of(exc)
+    said: list[str] = []
+    asking = threading.Thread(target=lambda: said.append(text_of(exc)), name="orbiter-text", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return said[0] if said else "its text cannot be read"
+
+
+def _has_own_text(kind: type) -> bool:
+    return any(name in vars(each) for each in _own_classes(kind) for name in ("__str__", "__repr__"))
 
 
 def _own_classes(kind: type) -> Iterator[type]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from orbiter._internal.user_code import text_within
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement import hints
 from runtime.judgement.classify import masked
@@ -30,7 +31,7 @@ def asked_author(
     try:
         said = classify_error(exc, context)
     except BaseException as problem:  # user code: whatever it raises, the failure is judged without it
-        return _noted(facts, f"raised {type(problem).__name__}: {_text(problem)}")
+        return _noted(facts, f"raised {type(problem).__name__}: {text_within(problem)}")
     if said is None:
         return facts
     if not isinstance(said, ErrorClassification):

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from orbiter._internal.user_code import disarm, text_within
 from orbiter.errors import OrbiterError
 from runtime.record import lock
 from runtime.record.journal import Displaced, JournalError
@@ -56,6 +57,7 @@ class Host:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._supervisor: Supervisor | None = None
+        self._watchdog: Watchdog | None = None
         self._ready = threading.Event()
         self._failed: BaseException | None = None
         self._displaced = ""
@@ -138,8 +140,10 @@ class Host:
 
     @property
     def held_up(self) -> list[HeldUp]:
-        """Runs that cannot be carried on now, and why. From any thread."""
-        return self._supervisor.held_up if self._supervisor is not None else []
+        """Runs that cannot be carried on now, and why; first, what blocks them all. From any thread."""
+        found = self._supervisor.held_up if self._supervisor is not None else []
+        blocked = self._watchdog.blocked if self._watchdog is not None else None
+        return [HeldUp(*blocked), *found] if blocked is not None else found
 
     @property
     def displaced(self) -> str:
@@ -169,7 +173,8 @@ class Host:
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
             self._supervisor = Supervisor(journal, self._conditions)
-            watchdog, looking = Watchdog(), asyncio.create_task(self._look(journal, held, self._supervisor))
+            watchdog = self._watchdog = Watchdog()
+            looking = asyncio.create_task(self._look(journal, held, self._supervisor))
             self._ready.set()
             try:
                 await self._supervisor.serve()
@@ -224,6 +229,7 @@ def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
+        loop.set_exception_handler(_report)
         task = loop.create_task(driving)
         while True:
             try:
@@ -231,7 +237,27 @@ def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
             except (KeyboardInterrupt, SystemExit) as exc:
                 if task.done():
                     raise
-                log.exception("user code raised %s in a task or callback of its own", type(exc).__name__)
+                said = text_within(exc)
+                log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """As asyncio reports what a task or callback raised and nothing awaits, once it is safe to put it into words."""
+    exc = context.get("exception")
+    if not isinstance(exc, BaseException):
+        loop.default_exception_handler(context)
+        return
+
+    async def report() -> None:
+        await disarm(exc)
+        loop.default_exception_handler(context)
+
+    reporting = loop.create_task(report())
+    _reporting.add(reporting)
+    reporting.add_done_callback(_reporting.discard)
+
+
+_reporting: set[asyncio.Task[None]] = set()
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:

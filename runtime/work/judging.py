@@ -6,8 +6,9 @@ import logging
 import random
 from typing import Any
 
+from orbiter._internal.user_code import text_within
 from orbiter.ask import NeedsInput
-from orbiter.errors import ToolError, text_of
+from orbiter.errors import ToolError
 from runtime.judgement import log_lines
 from runtime.judgement.classify import classify
 from runtime.judgement.retry import Decision, RetryPolicy, decide
@@ -80,7 +81,7 @@ def policy_of(c: Carried, fault: Classification) -> RetryPolicy:
     try:
         return RetryPolicy.from_mapping(c.step.traits.retry_policy(), usual)
     except BaseException as exc:  # user code: whatever it raises, the usual policy holds
-        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_of(exc)}")
+        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_within(exc)}")
         return usual
 
 

@@ -10,6 +10,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from types import FrameType
 
 from runtime.record import events as ev
@@ -31,6 +32,10 @@ class Watchdog:
         self._every_s = every_s
         self._patience_s = patience_s
         self._ended = threading.Event()
+        self.blocked: tuple[str, str, datetime] | None = None
+        """While the loop is blocked: the run at fault, if one is, what blocks it in words, and since when. For any
+        thread.
+        """
         self._thread = threading.Thread(target=self._watch, name="orbiter-watchdog", daemon=True)
         self._thread.start()
 
@@ -49,6 +54,7 @@ class Watchdog:
                 return
             while not answered.wait(self._every_s) and not self._ended.is_set():
                 pass
+            self.blocked = None
 
     def _tell(self) -> None:
         frames = list(_stack(sys._current_frames().get(self._watched)))
@@ -57,11 +63,14 @@ class Watchdog:
         at = f"{frames[0].f_code.co_filename}, line {frames[0].f_lineno}"
         carried = next((found for found in map(_carried, frames) if found is not None), None)
         if carried is None:
-            log.warning("nothing is driven: the loop has been blocked for %g s at %s", self._patience_s, at)
+            text = f"nothing is driven: the loop has been blocked for {self._patience_s:g} s at {at}"
+            self.blocked = ("", text, ev.utc_now())
+            log.warning("%s", text)
             return
         what = f"{carried.step.name!r} of agent {carried.step.agent!r}"
         advice = "write it as a plain def, which gets a thread, or await what it waits for"
         text = f"{what} has blocked every run for {self._patience_s:g} s, at {at}: {advice}"
+        self.blocked = (carried.life.state.id, text, ev.utc_now())
         log.warning("run %s: %s", carried.life.state.id, text)
         warned = ev.Warned(node_id=carried.node_id, parent_id=carried.parent_id, text=text)
         self._loop.call_soon_threadsafe(carried.life.note, warned)  # where operators look, as soon as it goes on

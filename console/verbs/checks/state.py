@@ -104,7 +104,7 @@ def runtime(world: World) -> Iterator[Finding]:
             what += clean_line(str(held["reason"]), limit=300)
             advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"
             if not held["times"]:
-                advice = "correct the file; its run gets an incident after [runtime] import_limit_s, and stop ends it"
+                advice = "correct the code; an import gets an incident after [runtime] import_limit_s"
             yield Finding("held up", "fail", what, advice)
 
 

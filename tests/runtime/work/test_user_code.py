@@ -42,7 +42,7 @@ PAIRS = [
     *((place, kind) for place in PLACES for kind in ("KeyboardInterrupt", "Ending")),
     *(("async_tool", kind) for kind in EXCEPTIONS),
     *(("hook", kind) for kind in EXCEPTIONS),
-    ("sync_tool", "Endless"),
+    *((place, "Endless") for place in PLACES),
     ("task_of_tool", "SystemExit"),
     ("group", "SystemExit"),
     ("provider", "GeneratorExit"),

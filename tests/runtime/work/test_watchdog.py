@@ -35,15 +35,18 @@ async def test_the_tool_that_blocks_the_loop_is_named(bench: Bench, caplog: pyte
     (bench.root / "swarm.py").write_text(SWARM)
     caplog.set_level(logging.WARNING, "runtime.watchdog")
 
+    blocked = []
+
     def release() -> None:
         deadline = time.monotonic() + 20
         while "has blocked every run" not in caplog.text and time.monotonic() < deadline:
             time.sleep(0.01)
+        blocked.append(watchdog.blocked)
         (bench.root / "go").touch()
 
+    watchdog = Watchdog(every_s=0.05, patience_s=0.2)
     releasing = threading.Thread(target=release)
     releasing.start()
-    watchdog = Watchdog(every_s=0.05, patience_s=0.2)
     try:
         async with bench.driving():
             run = await bench.desk.start(f"{bench.root / 'swarm.py'}:swarm", "go", by=ME)
@@ -55,6 +58,9 @@ async def test_the_tool_that_blocks_the_loop_is_named(bench: Bench, caplog: pyte
     assert "'hog' of agent 'hogger'" in named
     assert "swarm.py, line 1" in named
     assert run in named
+    assert blocked[0] is not None
+    assert blocked[0][0] == run, "status and doctor say it while it lasts"
+    assert watchdog.blocked is None
     (node,) = [node for node in state.nodes.values() if node.kind == "tool"]
     assert any("write it as a plain def" in warning for warning in node.warnings)
     assert state.phase == "completed"
