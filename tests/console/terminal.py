@@ -25,6 +25,10 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+IDLE_BYTES = 600
+"""What a console may send in 12 s in which nothing happens: an age goes on every ten seconds, for 52 bytes."""
+
+
 class Terminal:
     """`python *arguments` in a terminal of its own, in a session of its own. A context manager."""
 
@@ -102,6 +106,13 @@ class Terminal:
         while (left := deadline - time.monotonic()) > 0:
             self._read(left)
         return len(self.output) - before
+
+    def at_rest(self, seconds: float = 12.0) -> int:
+        """How many bytes come within `seconds`, all of them counted, once the first screen stands."""
+        deadline = time.monotonic() + PATIENCE
+        while self.quiet(1.0):
+            assert time.monotonic() < deadline, "it never comes to rest"
+        return self.quiet(seconds)
 
     def ended(self, *, seconds: float = PATIENCE) -> int:
         """The exit code of the program, read to its end."""

@@ -14,7 +14,7 @@ from runtime.link import protocol as p
 from runtime.record.state import Summary
 from runtime.work import daemon
 from tests.console.program import SWARM, Program
-from tests.console.terminal import Terminal
+from tests.console.terminal import IDLE_BYTES, Terminal
 from tests.runtime.link.sshd_bench import REMOTE, Sshd
 
 pytestmark = pytest.mark.timeout(180)
@@ -155,7 +155,7 @@ def test_the_crumbs_name_the_host_and_say_how_far_it_is(home: Home, place: Path)
     daemon.ensure_runtime(place / "one" / ".orbiter")
     with home.console("--host", "one") as terminal:
         terminal.until("one link ")
-        assert any(terminal.quiet(3.5) == 0 for _ in range(5)), "it comes to rest, though the link is measured on"
+        assert terminal.at_rest() <= IDLE_BYTES, "it comes to rest, though the link is measured on"
         terminal.press("q")
         assert terminal.ended() == 0
 
@@ -171,7 +171,7 @@ def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: P
         for number in (1000, 1002, 1003, 1006):
             assert f"\x1b[?{number}h" not in terminal.text, "the mouse is left to the terminal"
         assert "38;2;" not in terminal.text, "256 colours"
-        assert any(terminal.quiet(2.5) == 0 for _ in range(5)), "nothing happens, nothing is sent"
+        assert terminal.at_rest() <= IDLE_BYTES, "nothing happens, next to nothing is sent"
         terminal.press("q")
         assert terminal.ended() == 0
         assert "\x1b[?1049l" in terminal.text, "the terminal is given back"
