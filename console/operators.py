@@ -20,13 +20,12 @@ from typing import Any, Protocol
 from console.output import answered, note, prompt
 from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
-from runtime.judgement.options import destroys
+from runtime.judgement.options import consequence, destroys
 from runtime.record.events import Actor, IncidentOpened, Option
 from runtime.record.state import RunState
 from screens import external, streams
 from screens.armed_keys import ArmedKeys
 from screens.text import clean_line
-from screens.views.prompt import consequence
 from screens.words import plural
 
 _ABOUT_CHARS = 160

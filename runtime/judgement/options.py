@@ -157,6 +157,22 @@ def destroys(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
     return option_id in _DESTROYS or (option_id == "reset" and runs > 1)
 
 
+_CONSEQUENCES: dict[str, str] = {
+    "abort": "Ends the run. What is done stays on record. {rewind} starts again from any step.",
+    "skip": "It is not done. {rewind} on its step starts again from there.",
+    "accept": "It ends with the results that are there, without the others.",
+    "acknowledge": "It is left as it is.",
+    "reset": "Calls go out again at once, for every run that waits for this breaker.",
+    "retry": "Does it again. If it did happen, it happens twice.",
+}
+"""What a second key confirms, by option."""
+
+
+def consequence(option: str, rewind: str = "R") -> str:
+    """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
+    return _CONSEQUENCES.get(option, "").format(rewind=rewind)
+
+
 def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
     ids = _ids(fault, where, in_place=in_place, partial=partial)

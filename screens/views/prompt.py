@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runtime.judgement.inputs import edited, json_object, quantity, typed
+from runtime.judgement.options import consequence
 from runtime.record.events import IncidentOpened
 from screens.keynames import KEYS
 from screens.layout import Span, Spans, joined, span
@@ -190,22 +191,6 @@ def marked(text: str) -> Spans:
     if at < len(text):
         found.append(Span(text[at:]))
     return tuple(found)
-
-
-_CONSEQUENCES: Final[Mapping[str, str]] = {
-    "abort": "Ends the run. What is done stays on record. {rewind} starts again from any step.",
-    "skip": "It is not done. {rewind} on its step starts again from there.",
-    "accept": "It ends with the results that are there, without the others.",
-    "acknowledge": "It is left as it is.",
-    "reset": "Calls go out again at once, for every run that waits for this breaker.",
-    "retry": "Does it again. If it did happen, it happens twice.",
-}
-"""What a second key confirms, by option."""
-
-
-def consequence(option: str, rewind: str = "R") -> str:
-    """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
-    return _CONSEQUENCES.get(option, "").format(rewind=rewind)
 
 
 def destroying_lines(choice: Choice, looks: Looks) -> list[Spans]:
