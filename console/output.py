@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -17,15 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from screens import streams
 from screens.text import clean, clean_line
 
 if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
     from pydantic import BaseModel
-
-
-_writing = threading.RLock()
-"""What user code prints is shown by a thread (`console.capture`): one writes at a time."""
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
@@ -33,7 +27,7 @@ def speaks_unicode(stream: TextIO | None = None) -> bool:
     ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is no
     terminal whose font has not enough of them, unless `ORBITER_ASCII=0` says that it has.
     """
-    stream = stream or streams.stdout()
+    stream = stream or sys.stdout
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
     asked = os.environ.get("ORBITER_ASCII", "").lower()
     plain = asked not in {"0", "false", "no"} if asked else has_few_signs(os.environ) and stream.isatty()
@@ -62,8 +56,7 @@ def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
 def emit(value: BaseModel | dict[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
     body = value if isinstance(value, dict) else value.model_dump(mode="json")
-    with _writing:
-        print(json.dumps(body, default=str), file=streams.stdout(), flush=True)
+    print(json.dumps(body, default=str), flush=True)
 
 
 def copy(text: str) -> None:
@@ -74,8 +67,8 @@ def copy(text: str) -> None:
     """
     if not text.isascii() or not text.replace("\n", "").isprintable():
         raise ValueError("only lines of printable ASCII go to stdout as they are")
-    streams.stdout().write(text)
-    streams.stdout().flush()
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def say(text: str, *, style: str = "", framed: bool = False) -> None:
@@ -84,12 +77,12 @@ def say(text: str, *, style: str = "", framed: bool = False) -> None:
     `framed`: the text quotes foreign text on lines that begin with spaces. On a terminal, a line that is too long goes
     on with the same spaces, so that foreign text never begins a line.
     """
-    _write(streams.stdout(), text, style, framed=framed)
+    _write(sys.stdout, text, style, framed=framed)
 
 
 def note(text: str, *, style: str = "", framed: bool = False) -> None:
     """What is no result, to stderr. `framed`: see `say`."""
-    _write(streams.stderr(), text, style, framed=framed)
+    _write(sys.stderr, text, style, framed=framed)
 
 
 _LEAST = 16
@@ -101,8 +94,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
-    plain = not speaks_unicode(streams.stdout())
-    console = _console(streams.stdout())
+    plain = not speaks_unicode(sys.stdout)
+    console = _console(sys.stdout)
     if not console.is_terminal:
         _piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
         return
@@ -123,8 +116,8 @@ def _piped(lines: Sequence[Sequence[str]]) -> None:
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
-        streams.stdout().write((" " * _GAP).join(shown).rstrip() + "\n")
-    streams.stdout().flush()
+        sys.stdout.write((" " * _GAP).join(shown).rstrip() + "\n")
+    sys.stdout.flush()
 
 
 def _fitting(natural: Sequence[int], room: int) -> list[int]:
@@ -145,12 +138,11 @@ class _Cursor:
 
 def prompt(text: str) -> None:
     """A question at a terminal; the cursor stays behind it until a line is read (`answered`) or written."""
-    with _writing:
-        _own_line()
-        stream = streams.stderr()
-        stream.write(clean_line(text, ascii_only=not speaks_unicode(stream)) + " ")
-        stream.flush()
-        _Cursor.behind_question = True
+    _own_line()
+    stream = sys.stderr
+    stream.write(clean_line(text, ascii_only=not speaks_unicode(stream)) + " ")
+    stream.flush()
+    _Cursor.behind_question = True
 
 
 def answered() -> None:
@@ -160,8 +152,8 @@ def answered() -> None:
 
 def _own_line() -> None:
     if _Cursor.behind_question:
-        streams.stderr().write("\n")
-        streams.stderr().flush()
+        sys.stderr.write("\n")
+        sys.stderr.flush()
         _Cursor.behind_question = False
 
 
@@ -179,18 +171,17 @@ def _hanging(text: str, width: int) -> str:
 
 
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
+    if stream.isatty():
+        _own_line()
     shown = clean(text, ascii_only=not speaks_unicode(stream))
-    with _writing:
-        if stream.isatty():
-            _own_line()
-        console = _console(stream)
-        if console.is_terminal:
-            if framed and console.width >= _LEAST:
-                shown = _hanging(shown, console.width)
-            console.print(Text(shown, style=style), soft_wrap=True)
-        else:
-            stream.write(shown + "\n")
-            stream.flush()
+    console = _console(stream)
+    if console.is_terminal:
+        if framed and console.width >= _LEAST:
+            shown = _hanging(shown, console.width)
+        console.print(Text(shown, style=style), soft_wrap=True)
+    else:
+        stream.write(shown + "\n")
+        stream.flush()
 
 
 def _console(stream: TextIO) -> Console:

@@ -8,7 +8,6 @@ import sys
 
 import click
 
-from console.capture import captured, give_streams_back
 from console.output import copy, emit, note, say
 from console.verbs.frame import Refusal, verb
 from console.workspace import Workspace, workspace
@@ -43,11 +42,8 @@ async def serve(
         if foreground:
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
             environ = dict(os.environ)
-            with captured():
-                changed = await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
-            if changed:
+            if await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False):
                 note("another program is installed: going on as that one")
-                give_streams_back()
                 become(sys.orig_argv[1:], environ)
             note("stopped")
             return 0

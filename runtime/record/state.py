@@ -93,10 +93,6 @@ class RunState:
     """Answers of models whose price is unknown; `cost_usd` is without them."""
     driver: str = ""
     """The supervisor whose life of this run has no end yet; empty once it parked or ended."""
-    died: bool = False
-    """Whether the life before this one ended with its process."""
-    unplaced: bool = False
-    """Whether it is not recorded what was under way then: not every begin of a step is written before it begins."""
     moved: bool = False
     """Whether this life has recorded anything of a node."""
     loaded: bool = False

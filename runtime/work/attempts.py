@@ -96,11 +96,7 @@ async def _start(c: Carried, attempt: int, changes: dict[str, Any]) -> None:
         epoch=c.life.lease.epoch,
         effective=changes,
     )
-    # What has ended a process may end this one: it is written before.
-    if event.durable or c.life.state.died or (c.node is not None and c.node.deaths):
-        await c.life.record(event)
-    else:
-        c.life.note(event)
+    await c.life.record(event)  # before the call: it may end this process, and the next life must see that it had begun
 
 
 async def _call(c: Carried, arguments: Any, attempt: int) -> Any:

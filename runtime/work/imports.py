@@ -11,7 +11,6 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -101,8 +100,7 @@ async def within(work: Callable[[Callable[[], None]], R], importing: Import, lim
             limit.reschedule(loop.time() + limit_s)
 
     def begun() -> None:
-        # In a context of its own: a timer keeps its context, and with it the run, until its time comes.
-        loop.call_soon_threadsafe(started, context=Context())
+        loop.call_soon_threadsafe(started)
 
     def worked() -> R:
         importing.thread = threading.get_ident()
