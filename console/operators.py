@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from console.output import answered, note, prompt
 from console.questions import Back, Unusable, params_for
 from runtime.judgement import report
-from runtime.judgement.options import consequence, destroys
+from runtime.judgement.options import OPTIONAL_TEXT, consequence, destroys
 from runtime.record.events import Actor, IncidentOpened, Option
 from runtime.record.state import RunState
 from screens import external
@@ -139,12 +139,12 @@ class PersonAtTerminal:
             except Back:
                 note(f"nothing is decided: {opened.incident_id} still waits")
                 continue
-            if not destroys(opened, option.id) or await self._confirms(option):
+            if option.id in OPTIONAL_TEXT or not destroys(opened, option.id) or await self._confirms(option):
                 return Given(option.id, params)
             note(f"nothing is decided: {opened.incident_id} still waits")
 
     async def _confirms(self, option: Option) -> bool:
-        """Whether an option is meant that ends something, or may do it twice."""
+        """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""
         what = consequence(option.id, "orbiter-console rewind")
         return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
 

@@ -74,15 +74,28 @@ async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_
     assert await deciding == Given("retry")
 
 
-@pytest.mark.parametrize("name", ["skip", "accept", "acknowledge", "abort"])
-async def test_what_destroys_takes_the_word_yes(seat: Seat, name: str) -> None:
+@pytest.mark.parametrize(("name", "question"), [("skip", "what those after it get"), ("abort", "the run ends; why")])
+async def test_what_destroys_takes_a_second_line(seat: Seat, name: str, question: str) -> None:
+    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", name)))
+    for line in (".", ""):
+        await seat.until("q to leave it]:")
+        seat.type("2", 60)
+        await seat.until(question)
+        seat.type("", 0.1)
+        await seat.until("ignored 1 line")
+        await seat.until(question)
+        seat.type(line, 60)
+        if line:
+            await seat.until("nothing is decided")
+    assert await deciding == Given(name)
+
+
+@pytest.mark.parametrize("name", ["accept", "acknowledge"])
+async def test_what_destroys_and_asks_nothing_takes_the_word_yes(seat: Seat, name: str) -> None:
     deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", name)))
     for word in ("y", "yes"):
         await seat.until("q to leave it]:")
         seat.type("2", 60)
-        if name in ("skip", "abort"):
-            await seat.until(".: back):")
-            seat.type("", 60)
         await seat.until("Type yes to do it")
         seat.type(word, 60)
         if word != "yes":

@@ -83,7 +83,7 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
     assert incident["answer"]["by"]["channel"] == "console"
 
 
-KEYS = {"network": "s", "service unavailable": "r", "missing input": "i", "permission denied": "g"}
+KEYS = {"network": "s", "service unavailable": "r", "missing input": "", "permission denied": "g"}
 """What the operator of the demo does about what arises."""
 TITLE = re.compile(f"◆ ({'|'.join(KEYS)}) · ")
 
@@ -99,11 +99,18 @@ def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, argum
         while "completed" not in plain(terminal.since_key):
             cause = TITLE.findall(plain(terminal.since_key))[-1]
             decided.append(cause)
-            terminal.press(KEYS[cause])
             if cause == "missing input":
-                terminal.until("enter")
-                terminal.press("my aunt\r")
-            terminal.until_any("one key decides", "completed")
+                terminal.quiet(2.0)  # a person reads first: what comes sooner is no answer
+                terminal.press("my aunt")
+                terminal.quiet(0.5)
+                terminal.press("\r")
+            else:
+                terminal.press(KEYS[cause])
+            if KEYS[cause] == "s":
+                terminal.until("Skip this call?")
+                terminal.quiet(2.0)
+                terminal.press("y")
+            terminal.until_any("one key decides", "goes back", "completed")
         terminal.press("q")
         assert terminal.ended() == 0, plain(terminal.text)[-2000:]
     assert set(decided) == set(KEYS)
