@@ -123,6 +123,8 @@ class Prompt(Vertical):
         self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
         self._opens_field = False
         """A field opened by itself and takes the focus once keys count."""
+        self._began_with: dict[str, str] = {}
+        """What stood in the field when it opened."""
         self._by_itself = False
         """The field that is open opened by itself, and not by a key of the operator."""
         self._choice: Choice | None = None
@@ -368,11 +370,14 @@ class Prompt(Vertical):
         """Whether something is being typed that must not be taken away."""
         if self.mode != "type" or self.opened is None:
             return False
-        if not self._by_itself:
-            return True
+        return not self._by_itself or self._has_typed
+
+    @property
+    def _has_typed(self) -> bool:
+        """Whether the operator typed or chose something since the field opened."""
         if self.has_class("-secret"):
             return bool(self.query_one(Secret).value)
-        return self.query_one(Picks).touched if self.has_class("-picks") else any(self._typed_texts().values())
+        return self.query_one(Picks).touched if self.has_class("-picks") else self._typed_texts() != self._began_with
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -515,6 +520,8 @@ class Prompt(Vertical):
             self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
             self.query_one(Picks).begin(offer, focus=focus)
+        begun = {each.name: texts.get(each.name, each.text) for each in fields}
+        self._began_with = begun or self._typed_texts()
         self._paint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
@@ -572,8 +579,8 @@ class Prompt(Vertical):
 
     def _send(self, choice: Choice, value: Any) -> None:
         assert self.opened is not None
-        if self.mode == "type" and not self._arming.accept("enter"):
-            return
+        if self.mode == "type" and not (self._has_typed or self._arming.accept("enter")):
+            return  # who has typed into the field has seen it; an untouched one may have opened under a key
         try:
             params = view.answer_params(choice, value)
             view.check(self.opened, choice.option, params)
