@@ -11,6 +11,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -100,7 +101,8 @@ async def within(work: Callable[[Callable[[], None]], R], importing: Import, lim
             limit.reschedule(loop.time() + limit_s)
 
     def begun() -> None:
-        loop.call_soon_threadsafe(started)
+        # In an empty context: the loop keeps the timer's until the limit is over, and with it the run, had it the run's.
+        loop.call_soon_threadsafe(started, context=Context())
 
     def worked() -> R:
         importing.thread = threading.get_ident()
