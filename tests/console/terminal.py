@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -27,6 +28,9 @@ def _take_terminal() -> None:
 
 IDLE_BYTES = 600
 """What a console may send in 12 s in which nothing happens: an age goes on every ten seconds, for 52 bytes."""
+
+_ROUND_TRIP = re.compile(rb"\x1b\[1;1H(?:(?!\x1b\[\d+;\d+H).)*?link \d+ ms(?:(?!\x1b\[\d+;\d+H).)*", re.DOTALL)
+"""A paint of the top line with a round trip in it."""
 
 
 class Terminal:
@@ -108,11 +112,15 @@ class Terminal:
         return len(self.output) - before
 
     def at_rest(self, seconds: float = 12.0) -> int:
-        """How many bytes come within `seconds`, all of them counted, once the first screen stands."""
+        """How many bytes come within `seconds` once the first screen stands.
+
+        All are counted but those of a top line that tells the link's round trip anew: on a busy machine it changes.
+        """
         deadline = time.monotonic() + PATIENCE
         while self.quiet(1.0):
             assert time.monotonic() < deadline, "it never comes to rest"
-        return self.quiet(seconds)
+        count = self.quiet(seconds)
+        return count - sum(map(len, _ROUND_TRIP.findall(bytes(self.output[-count:])))) if count else 0
 
     def ended(self, *, seconds: float = PATIENCE) -> int:
         """The exit code of the program, read to its end."""
