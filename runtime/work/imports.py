@@ -101,7 +101,8 @@ async def within(work: Callable[[Callable[[], None]], R], importing: Import, lim
             limit.reschedule(loop.time() + limit_s)
 
     def begun() -> None:
-        # In an empty context: the loop keeps the timer's until the limit is over, and with it the run, had it the run's.
+        # In an empty context: the loop keeps the timer, with its context, until the limit is over. With the run's
+        # context it would keep the run in memory.
         loop.call_soon_threadsafe(started, context=Context())
 
     def worked() -> R:
