@@ -2,15 +2,22 @@
 
 `flock`, not `fcntl` record locks: those are dropped when the process closes *any* descriptor of the file. The kernel
 gives the lock back when its holder dies, however it dies; the file itself stays, for removing it would race.
+
+A state directory can be removed while it is in use, and the lock file with it. So a holder also locks a file outside of
+it, in the home directory, named by the digest of the state directory's path: as long as the holder lives, no other
+process of this user takes the lock of a directory that was made again at the same path.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import logging
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +25,8 @@ from types import TracebackType
 from typing import Self
 
 from runtime.record.journal import JournalError
+
+log = logging.getLogger(__name__)
 
 NAME = "runtime.lock"
 RUN = "orbiter-console run"
@@ -54,10 +63,11 @@ class Locked(JournalError):
 class Lock:
     """A held lock. Released by `release`, by leaving its ``with``, or by the end of the process."""
 
-    def __init__(self, path: Path, descriptor: int, holder: Holder) -> None:
+    def __init__(self, path: Path, descriptor: int, holder: Holder, path_lock: PathLock | None = None) -> None:
         self.path = path
         self.holder = holder
         self._descriptor = descriptor
+        self._path_lock = path_lock
 
     @property
     def displaced(self) -> bool:
@@ -70,7 +80,7 @@ class Lock:
         """
         if not self.path.parent.parent.is_dir():
             raise JournalError(f"cannot make the lock {self.path}: {self.path.parent.parent} is not there")
-        again = acquire(self.path.parent, program=self.holder.program)
+        again = _acquire_file(self.path, self.holder)
         os.close(self._descriptor)
         self._descriptor, again._descriptor = again._descriptor, -1
 
@@ -82,12 +92,56 @@ class Lock:
                 os.ftruncate(descriptor, 0)
             finally:
                 os.close(descriptor)
+        if self._path_lock is not None:
+            path_lock, self._path_lock = self._path_lock, None
+            path_lock.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self.release()
+
+
+class PathLock:
+    """The lock on a state directory's path. `acquire` takes it before the file in the directory.
+
+    Raises:
+        BlockingIOError: another lock object holds it.
+        OSError: the home directory cannot hold it.
+    """
+
+    def __init__(self, state_dir: Path, holder: Holder) -> None:
+        self._path = path_lock(state_dir)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                _flock(descriptor)
+                if _is_at(descriptor, self._path):
+                    _write(descriptor, holder)
+                    break
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # its holder removed it
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Remove the file, then let go of it."""
+        with suppress(OSError):
+            self._path.unlink()
+        os.close(self._descriptor)
+
+
+def path_lock(state_dir: str | Path) -> Path:
+    """The file outside of the state directory that its holder locks too. Raises `OSError` without a home directory."""
+    try:
+        home = Path.home()
+    except RuntimeError as exc:
+        raise FileNotFoundError(f"no home directory: {exc}") from exc
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(state_dir))).hexdigest()[:32]
+    return home / ".local" / "state" / "orbiter" / "locks" / f"{digest}.lock"
 
 
 def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
@@ -99,6 +153,28 @@ def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
     """
     path = Path(state_dir) / NAME
     mine = Holder(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"), program)
+    on_path = _acquire_path(path, mine)
+    try:
+        taken = _acquire_file(path, mine)
+    except BaseException:
+        if on_path is not None:
+            on_path.release()
+        raise
+    return Lock(path, taken._descriptor, mine, on_path)
+
+
+def _acquire_path(path: Path, mine: Holder) -> PathLock | None:
+    """The lock on the directory's path; None where the home directory cannot hold it."""
+    try:
+        return PathLock(path.parent, mine)
+    except BlockingIOError as exc:
+        raise Locked(path, holder(path.parent) or _read_file(path_lock(path.parent))) from exc
+    except OSError as exc:
+        log.warning("a removal of %s could let in a second runtime: its path cannot be locked: %s", path.parent, exc)
+        return None
+
+
+def _acquire_file(path: Path, mine: Holder) -> Lock:
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,8 +194,7 @@ def _hold(descriptor: int, path: Path, mine: Holder) -> bool:
         _take(descriptor, path)
         if not _is_at(descriptor, path):
             return False
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(mine)).encode(), 0)
+        _write(descriptor, mine)
     except OSError as exc:
         os.close(descriptor)
         raise JournalError(f"cannot take the lock {path}: {exc.strerror or exc}") from exc
@@ -158,16 +233,40 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _take(descriptor: int, path: Path) -> None:
+    try:
+        _flock(descriptor)
+    except BlockingIOError as exc:
+        raise Locked(path, _read(descriptor)) from exc
+
+
+def _flock(descriptor: int) -> None:
+    """Raises `BlockingIOError` where it is held for longer than a moment."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
+        except BlockingIOError:
             if time.monotonic() >= until:
-                raise Locked(path, _read(descriptor)) from exc
+                raise
             time.sleep(0.01)
         else:
             return
+
+
+def _write(descriptor: int, mine: Holder) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(asdict(mine)).encode(), 0)
+
+
+def _read_file(path: Path) -> Holder:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return Holder()  # it has just let go
+    try:
+        return _read(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read(descriptor: int) -> Holder:

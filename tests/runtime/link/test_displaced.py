@@ -21,6 +21,7 @@ from runtime.record import lock
 from runtime.record.journal import Displaced
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import Summary
+from runtime.work import host
 from runtime.work.rescue import NOTE, rescued
 from tests.runtime.record.journal_samples import ROOT
 
@@ -170,7 +171,9 @@ async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: p
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["lock removed", "directory moved"])
-async def test_where_another_has_taken_the_path_it_ends_at_once(workspace: Path, *, moved: bool) -> None:
+async def test_where_another_has_taken_the_path_it_ends_at_once(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, *, moved: bool
+) -> None:
     state = workspace / ".orbiter"
     runtime = Embedded(state, conditions(workspace, {}))
     runtime.start()
@@ -181,6 +184,7 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(workspace: Path,
                 state.rename(state.with_name("aside"))
             else:
                 (state / lock.NAME).unlink()
+            monkeypatch.setenv("HOME", str(tmp_path / "home"))  # as another user, who shares no lock on the path
             with lock.acquire(state, program="another"):
                 # The effect that is under way does not end before `go` is there: it is not waited for.
                 await console.until(lambda: console.status.phase == "lost")
@@ -189,6 +193,30 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(workspace: Path,
         with pytest.raises(Displaced, match=r"another \(pid .*works there now"):
             await asyncio.to_thread(runtime.close)
     assert len(rescued(state)) == moved
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced", "the workspace removed"])
+def test_a_second_runtime_is_refused_before_the_first_has_noticed(
+    tmp_path: Path, workspace: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "LOOK_S", 3600.0)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    state, other = workspace / ".orbiter", asyncio.run(_other(tmp_path / "other"))
+    first = Embedded(state, conditions(workspace, {}))
+    first.start()
+    try:
+        DAMAGE[how](state, other)
+        workspace.mkdir(exist_ok=True)
+        with pytest.raises(lock.Locked, match=rf"in use by .*pid {os.getpid()} "):
+            Embedded(state, conditions(workspace, {})).start()
+        with lock.acquire(workspace / "beside"):
+            pass  # the lock is on the path of the state directory, not on the workspace
+    finally:
+        with pytest.raises(Displaced):
+            first.close()
+    with Embedded(state, conditions(workspace, {})):
+        pass
+    assert list(lock.path_lock(state).parent.iterdir()) == []
 
 
 async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> None:
