@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,8 @@ _FRAME: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)
 _SLOTS: Final = 64
 _SLOT: Final = b"%020d\n"
+_BUSY_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 0.01
 
 
 def lost(connection: sqlite3.Connection, path: Path) -> str:
@@ -38,14 +42,44 @@ def lost(connection: sqlite3.Connection, path: Path) -> str:
     (position,) = connection.execute(POSITION).fetchone()
     found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
     try:
-        _, read, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        behind = _unreadable(connection, path)
     except sqlite3.Error:  # the disk is full, or the file damaged elsewhere
         if not found:
             raise
     else:
-        if behind := _transactions_behind(Path(f"{path}-wal"), max(0, read)):
+        if behind:
             found.insert(0, f"{behind} transactions at the end of its write-ahead log cannot be read")
     return "; ".join(found)
+
+
+def _unreadable(connection: sqlite3.Connection, path: Path) -> int:
+    """Transactions in the log behind the last that SQLite reads.
+
+    The write lock is held: while another process commits, its frames are in the file before they can be read.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        return _transactions_behind(Path(f"{path}-wal"), _frames(path))
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _frames(path: Path) -> int:
+    """Frames of the log that SQLite reads. A connection of its own asks: one in a transaction is refused.
+
+    Raises:
+        sqlite3.OperationalError: another process has been moving the log into the database for `_BUSY_S` seconds.
+    """
+    until = time.monotonic() + _BUSY_S
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(POSITION).fetchone()
+        while True:
+            busy, frames, _ = other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy:
+                return max(0, int(frames))
+            if time.monotonic() > until:
+                raise sqlite3.OperationalError("another process is moving the write-ahead log into the database")
+            time.sleep(_LOOK_AGAIN_S)
 
 
 def unfrozen(connection: sqlite3.Connection) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -168,3 +169,58 @@ def test_the_highest_number_of_a_mark_counts(tmp_path: Path) -> None:
     assert sqlite_loss.marked(path) == 0
     with closing(sqlite3.connect(":memory:")) as none:
         assert none.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] == -1
+
+
+_WRITES = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+connection.execute("PRAGMA synchronous = FULL")
+connection.execute("CREATE TABLE busy (at INTEGER)")
+print("writing", flush=True)
+for at in range(100_000):
+    connection.execute("INSERT INTO busy VALUES (?)", (at,))
+    if at % 20 == 0:
+        time.sleep(0.002)  # without a pause SQLite lets no other process write
+"""
+
+_MOVES_THE_LOG = """
+import fcntl, sys
+with open(sys.argv[1] + "-shm", "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, 121)  # WAL_CKPT_LOCK, https://www.sqlite.org/walformat.html section 2.3.1
+    print("locked", flush=True)
+    sys.stdin.readline()
+    fcntl.lockf(file, fcntl.LOCK_UN, 1, 121)
+"""
+
+
+async def test_what_another_process_is_writing_is_no_loss(tmp_path: Path) -> None:
+    """Its frames are in the log before its transaction can be read."""
+    path = tmp_path / "journal.db"
+    async with await SqliteJournal.open(path) as journal:
+        writer = await _python(_WRITES, path)
+        try:
+            found = [await journal.look_for_loss() for _ in range(100)]
+            assert writer.returncode is None
+        finally:
+            writer.kill()
+            await writer.wait()
+    assert found == [""] * 100
+
+
+async def test_a_log_that_another_process_is_moving_is_no_loss(crashed: Path) -> None:
+    async with await SqliteJournal.open(crashed) as journal:
+        other = await _python(_MOVES_THE_LOG, crashed)
+        looking = asyncio.create_task(journal.look_for_loss())
+        done, _ = await asyncio.wait([looking], timeout=0.2)
+        assert not done
+        await other.communicate(b"\n")
+        assert await looking == ""
+
+
+async def _python(code: str, path: Path) -> asyncio.subprocess.Process:
+    """A process that runs `code` with the journal's path, after its first line."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, path, stdin=pipe, stdout=pipe)
+    assert process.stdout is not None
+    assert await process.stdout.readline()
+    return process
