@@ -46,7 +46,7 @@ def problems(schema: Mapping[str, Any], value: Any) -> list[str]:
     try:
         for error in islice(_validator(schema).iter_errors(value), MOST):
             found.append(error)  # noqa: PERF402 - what was found until a limit was reached counts
-    except Exception:  # noqa: S110 - a limit, or a schema that is none: neither refuses anything
+    except Exception:  # noqa: S110 - a limit, or an invalid schema: neither refuses anything
         pass
     finally:
         _check.reset(token)
@@ -217,7 +217,7 @@ def _pattern(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterat
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """A pattern for RE2; None where it is none, is too long, or needs what takes more than linear time."""
+    """A pattern for RE2; None if it is invalid, too long, or needs more than linear time."""
     import re2
 
     options = re2.Options()

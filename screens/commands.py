@@ -13,6 +13,7 @@ from screens.batch import BatchScreen
 from screens.keynames import UNBOUND, in_words
 from screens.messages import ChooseTheme, OpenPlace, OpenRun
 from screens.places import PLACES
+from screens.views.acts import order_question
 from screens.views.batch import Came, Item
 from screens.views.commands import Command
 from screens.views.runs import title_of
@@ -128,11 +129,6 @@ def _orders(screen: LinkedScreen) -> Iterator[Command]:
         )
 
 
-_CONSEQUENCES: Final = {
-    "freeze": "No new step begins until it is thawed. Nothing is lost.",
-    "thaw": "New steps begin again, where they stopped.",
-    "abort": "Steps under way are cancelled, nothing is done again.",
-}
 _DONE: Final = {
     "freeze": Came("frozen", "frozen"),
     "thaw": Came("running", "thawed"),
@@ -148,7 +144,7 @@ def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
     """Say a verb of a run, or of all, once that was asked about: a search may have found another than was meant."""
     looks = screen.session.looks()
     what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
-    question = f"{verb.capitalize()} {what}? {_CONSEQUENCES[verb]}"
+    question = order_question(verb, what)
     if verb == "freeze" and run is None:
         question = "Freeze every run, and those that are started later, until they are thawed?"
     item = Item(run.id if run is not None else "", what)

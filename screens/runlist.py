@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from runtime.record.summary import Summary
 from screens.layout import Spans
 from screens.listscreen import ListScreen
+from screens.views.acts import order_question
 from screens.views.batch import Came, Item
 from screens.views.runs import is_done, title_of
 from screens.widgets.livelines import LiveLines
@@ -96,16 +97,16 @@ class RunListScreen(ListScreen):
         runs = self._chosen_runs()
         frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
         if frozen:
-            question = f"Thaw {self._what(runs)}? New steps begin again, where they stopped."
+            question = order_question("thaw", self._what(runs))
             self._act("thaw", runs, Came("running", "thawed"), question)
         else:
             going = [found for found in runs if found.state != "frozen"]
-            question = f"Freeze {self._what(going)}? No new step begins until it is thawed. Nothing is lost."
+            question = order_question("freeze", self._what(going))
             self._act("freeze", going, Came("frozen", "frozen"), question)
 
     def action_abort(self) -> None:
         runs = self._chosen_runs()
-        question = f"Abort {self._what(runs)}? Steps under way are cancelled, nothing is done again."
+        question = order_question("abort", self._what(runs))
         self._act("abort", runs, Came("aborted", "aborting"), question)
 
     def _what(self, runs: Sequence[Summary]) -> str:

@@ -16,9 +16,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from orbiter.errors import ModelTimeoutError
-from orbiter.models.redact import redact, redacted_body, request_id_of, telling_headers
+from orbiter.models.redact import redacted_body, request_id_of, telling_headers
 from orbiter.models.status import phrase
 from orbiter.models.types import ModelError
+from orbiter.redaction import redact
 
 Where = Literal["client", "connect", "response", "first_token", "stream"]
 """How far the call had come: before the network, connecting, at the answer, before its first content, or inside it."""

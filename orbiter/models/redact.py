@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from orbiter.redaction import MARK, redact, without
+from orbiter.redaction import redact
 
 MAX_BODY = 16 * 1024
 """Characters of an error body that are kept; more is a web page, not a message."""
@@ -39,15 +39,3 @@ def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def request_id_of(headers: Mapping[str, str]) -> str:
     """The provider's id of the request, empty if no known header carries one. `headers` with lower-case names."""
     return next((headers[name] for name in REQUEST_ID_HEADERS if headers.get(name)), "")
-
-
-__all__ = [
-    "MARK",
-    "MAX_BODY",
-    "REQUEST_ID_HEADERS",
-    "redact",
-    "redacted_body",
-    "request_id_of",
-    "telling_headers",
-    "without",
-]

@@ -20,7 +20,7 @@ _COMPOSED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 
 
 class BadPattern(ValueError):
-    """A configured pattern is no regular expression; the text says where it goes wrong."""
+    """A configured pattern is not a valid regular expression; the text says where the error is."""
 
 
 class Redactor:

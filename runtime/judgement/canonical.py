@@ -68,18 +68,18 @@ def _host_pattern(pattern: str) -> str:
     if pattern in ("", "**"):
         return pattern
     if _UNREADABLE.search(pattern) or set(pattern) & set("/@?#"):
-        raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: write host:port, as in api.example.com:443")
+        raise PermissionSyntaxError(f"the pattern {pattern!r} is not a host: write api.example.com:443")
     if pattern.startswith("["):
         host, closed, port = pattern.rpartition("]")
         try:
             return f"[{IPv6Address(host[1:] if closed else pattern)}]{port}"
         except ValueError as exc:
-            raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: {exc}") from exc
+            raise PermissionSyntaxError(f"the pattern {pattern!r} is not a host: {exc}") from exc
     host, colon, port = pattern.partition(":")
     try:
         host = ".".join(map(_label, host.split("."))).rstrip(".") if "*" in host else _name(host)
     except (UnicodeError, ValueError, OSError) as exc:
-        raise PermissionSyntaxError(f"the pattern {pattern!r} is no host: {exc}") from exc
+        raise PermissionSyntaxError(f"the pattern {pattern!r} is not a host: {exc}") from exc
     return f"{host}{colon}{port}"
 
 

@@ -145,7 +145,7 @@ class Connection:
                     await asyncio.sleep(0)
 
     def _take(self, line: bytes) -> None:
-        self._line += 1  # also one that is refused: what a pump says must not be said anew
+        self._line += 1  # also a refused line: a pump must not repeat its lines
         first = self._line == 1
         try:
             message = p.from_console(line)

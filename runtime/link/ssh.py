@@ -71,7 +71,7 @@ class Host:
         """
         found = _HOST.fullmatch(text)
         if found is None or any(not char.isprintable() for char in text):
-            raise BadHost(f"{text!r:.200} is no host: write [user@]host[:path]")
+            raise BadHost(f"{text!r:.200} is not a host: write [user@]host[:path]")
         host, user, path = found["host"].strip("[]"), found["user"] or "", found["path"] or ""
         for part in (host, user):
             if part.startswith("-"):

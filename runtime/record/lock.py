@@ -75,8 +75,9 @@ class Lock:
         return not _is_at(self._descriptor, self.path)
 
     def take_again(self) -> None:
-        """Take the lock anew at its path, where its file was removed or replaced; the directory is made if need be, but
-        none above it. Raises as `acquire`.
+        """Take the lock again at its path, after its file was removed or replaced.
+
+        A missing directory is made, but not those above it. Raises as `acquire`.
         """
         if not self.path.parent.parent.is_dir():
             raise JournalError(f"cannot make the lock {self.path}: {self.path.parent.parent} is not there")

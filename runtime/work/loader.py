@@ -61,7 +61,7 @@ class _Turns:
         self._writes = sys.dont_write_bytecode
 
     def begin(self, beside: Path, folders: tuple[Path, ...]) -> _Load:
-        """Wait for the turn, then forget what must be imported anew."""
+        """Wait for the turn, then forget the modules that must be imported again."""
         with self._changed:
             while (left := max((each.began + TURN_S for each in self._under_way), default=0.0) - time.monotonic()) > 0:
                 self._changed.wait(left)
@@ -98,7 +98,7 @@ def absolute(ref: str, root: Path) -> str:
     target, _, attribute = ref.rpartition(":")
     if not target or not attribute:
         named = _defined(ref, root)
-        raise LoadError(f"{ref!r} is no reference to a swarm: write path/to/file.py:name or package.module:name{named}")
+        raise LoadError(f"{ref!r} is not a reference to a swarm: write path/file.py:name or package.module:name{named}")
     if not _is_path(target):
         return ref
     path = Path(target) if Path(target).is_absolute() else root / target
@@ -146,7 +146,7 @@ def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
 
 
 def _fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
-    """The module, imported anew if files of the workspace have changed."""
+    """The module, imported again if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
     folders = (root, root.resolve(), beside)
     while True:

@@ -130,7 +130,7 @@ class Notifier:
         log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
 
     async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
-        mask = self._given or redactor_of(self._patterns)  # made anew: secrets may have become known
+        mask = self._given or redactor_of(self._patterns)  # made for each notice: secrets may have become known
         if notice.channel == "log":
             told.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return

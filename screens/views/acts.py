@@ -20,6 +20,19 @@ _NAMED: Final = 8
 """Nodes that are named; of the rest only the number is told."""
 
 
+_CONSEQUENCES: Final = {
+    "freeze": "No new step begins until it is thawed. Nothing is lost.",
+    "thaw": "New steps begin again, where they stopped.",
+    "abort": "Steps under way are cancelled, nothing is done again.",
+}
+"""What an order to a run does, by its verb."""
+
+
+def order_question(verb: str, what: str) -> str:
+    """What is asked before an order is given: ``Freeze 3 runs? …``. `what` names the runs, clean."""
+    return f"{verb.capitalize()} {what}? {_CONSEQUENCES[verb]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """What can be typed for an act: the parameter's name, what it is, and what stands there at first."""
@@ -77,9 +90,9 @@ def freeze(state: RunState, _node_id: str, looks: Looks) -> Act | str:
         return _over(state)
     if state.phase == "frozen":
         open_nodes = sum(not node.terminal for node in state.nodes.values())
-        thawed = (span(f"New steps begin again, where they stopped: {plural(open_nodes, 'open node')}."),)
+        thawed = (span(f"{_CONSEQUENCES['thaw'].rstrip('.')}: {plural(open_nodes, 'open node')}."),)
         return Act("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
-    said = span("No new step begins until it is thawed. Nothing is lost.")
+    said = span(_CONSEQUENCES["freeze"])
     lines = (said, *_in_flight(state, looks, "to its end as usual"))
     return Act("freeze", "Freeze this run", lines, "freeze it", "The run is being frozen.", {"run_id": state.id})
 

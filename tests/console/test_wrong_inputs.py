@@ -57,8 +57,8 @@ WRONG = [
     (["export", "{run}", "--output", LONG], "File name too long"),
     (["prune", "--max-size", "1" * 5_000], "is more than any disk holds"),
     (["--state", LONG, "runs"], "File name too long"),
-    (["--host", ""], "is no host: write [user@]host[:path]"),
-    (["--host", NO_TEXT], "is no host: write [user@]host[:path]"),
+    (["--host", ""], "is not a host: write [user@]host[:path]"),
+    (["--host", NO_TEXT], "is not a host: write [user@]host[:path]"),
 ]
 
 

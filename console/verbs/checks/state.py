@@ -135,7 +135,7 @@ def journal(world: World) -> Iterator[Finding]:
         look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
         yield Finding("journal", "warn", sentence, look)
     for sentence in reread:
-        yield Finding("permissions", "warn", sentence, "give it anew, or change the rule, if it should cover more")
+        yield Finding("permissions", "warn", sentence, "grant it again, or change the rule, if it must cover more")
     for sentence in wrong:
         yield Finding("integrity", "fail", sentence, advice)
     if not wrong:

@@ -210,9 +210,9 @@ def test_a_hosts_pattern_is_written_as_hosts_are_compared(pattern: str, need: st
     "pattern", ["https://api.example.com/*", "user@example.com", "example.com/x", "a b", "[::1", "ex%41mple.com"]
 )
 def test_a_pattern_that_no_host_ever_equals_is_refused_not_kept(pattern: str) -> None:
-    with pytest.raises(PermissionSyntaxError, match="is no host"):
+    with pytest.raises(PermissionSyntaxError, match="is not a host"):
         canonical_pattern("net", pattern, root="/")
-    with pytest.raises(ValueError, match="is no host"):
+    with pytest.raises(ValueError, match="is not a host"):
         PermissionPolicy.from_mapping({"deny": [f"net:{pattern}"]}, root="/")
 
 

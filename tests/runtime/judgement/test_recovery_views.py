@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orbiter.redaction import BadPattern, Redactor
 from runtime.judgement import audit, capsule, digest
 from runtime.judgement.ledger import Ledger
 from runtime.judgement.lookback import look_back
 from runtime.judgement.notices import NoticeRules, Outbox, escape_sequences
 from runtime.judgement.options import option
-from runtime.judgement.redaction import BadPattern, Redactor
 from runtime.judgement.report import Report, build
 from runtime.judgement.sealed import CannotOpen, KeyPair, seal, unseal
 from runtime.judgement.tracebacks import folded

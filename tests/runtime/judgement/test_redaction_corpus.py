@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.models.redact import redact
-from runtime.judgement.redaction import Redactor
+from orbiter.redaction import Redactor, redact
 
 _RNG = random.Random(7)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from orbiter.redaction import Redactor
 from runtime.judgement import capsule
-from runtime.judgement.redaction import Redactor
 from runtime.judgement.retry import RetryPolicy
 from runtime.link.client import CommandRefused, LinkClient
 from runtime.link.embedded import Embedded

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from orbiter.redaction import Redactor
 from runtime.judgement.notices import NoticeRules
-from runtime.judgement.redaction import Redactor
 from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
 from runtime.record.state import RunState
