@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.record.state import RUN_TERMINAL
+from tests.console.forking import Forked
 
 PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
 
@@ -75,17 +76,9 @@ class Program:
         return Program(self.directory, variables)
 
     @contextmanager
-    def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def start(self, *arguments: str) -> Iterator[Forked]:
         """The program at work; however the test ends, it does not outlive it."""
-        process = subprocess.Popen(
-            [*PROGRAM, *arguments],
-            cwd=self.directory,
-            env={**environment(), **self._variables},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = Forked(arguments, cwd=self.directory, env={**environment(), **self._variables})
         with process:
             try:
                 yield process
@@ -96,7 +89,6 @@ class Program:
     def serving(self) -> Iterator[None]:
         """A runtime of this directory, which has begun to drive; it must stop cleanly."""
         with self.start("serve", "--foreground") as process:
-            assert process.stderr is not None
             assert "driving the runs" in process.stderr.readline()
             yield
             assert process.poll() is None
@@ -113,7 +105,7 @@ class Program:
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments) as process:
             out, err = process.communicate(timeout=50)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+        return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
     def json(self, *arguments: str) -> list[dict[str, Any]]:
         """What a verb prints with `--json`; the verb must succeed."""

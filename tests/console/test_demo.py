@@ -100,7 +100,6 @@ def test_siblings_go_on_while_a_node_waits(project: Program) -> None:
 @pytest.mark.parametrize("seen", ["node.opened", "step.started", "incident.opened", "incident.answered"])
 def test_killed_in_mid_run_it_goes_on_with_resume(project: Program, seen: str) -> None:
     with project.start("demo", "--json") as process:
-        assert process.stdout is not None
         for line in process.stdout:
             if json.loads(line)["type"] == seen:
                 process.send_signal(signal.SIGKILL)
@@ -124,7 +123,6 @@ def test_killed_in_mid_run_it_goes_on_with_resume(project: Program, seen: str) -
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stopped_by_a_signal_it_lets_go_in_order(project: Program, number: signal.Signals) -> None:
     with project.start("demo", "--json") as process:
-        assert process.stdout is not None
         next(line for line in process.stdout if json.loads(line)["type"] == "step.retry_scheduled")
         process.send_signal(number)
         _, err = process.communicate(timeout=60)

@@ -1,0 +1,228 @@
+"""Processes of `orbiter-console`, forked from one that has imported what the program imports.
+
+A verb needs half a second of CPU for its imports alone. Here they are paid once for each worker of pytest. Each call is
+a process of its own all the same, with its own directory, environment, arguments and descriptors; the modules of
+`console` are imported in it, as in the real program. `PROGRAM` of `tests.console.program` is the real one.
+
+The server is this file run as a script. It gets its requests over a socket pair: three standard descriptors and a
+socket for the answers. It forks a process that forks the program, waits for it, and tells its process id and its
+status.
+"""
+
+# ruff: noqa: F401 - imported for the processes that are forked
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+STANDARD = (0, 1, 2)
+ANSWER_BYTES = 65536
+
+
+class Forked:
+    """A process of the program, with the part of `subprocess.Popen` that tests need."""
+
+    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+        self.args = list(arguments)
+        self.returncode: int | None = None
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        self._answers, its_end = socket.socketpair()
+        try:
+            _ask([nothing, out_end, err_end, its_end.fileno()])
+        finally:
+            for descriptor in (nothing, out_end, err_end):
+                os.close(descriptor)
+            its_end.close()
+        self.stdout = open(out, encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor; closed by `__exit__`
+        self.stderr = open(err, encoding="utf-8")  # noqa: PTH123, SIM115
+        request = {"arguments": self.args, "cwd": str(cwd), "env": dict(env)}
+        self._answers.sendall(json.dumps(request).encode() + b"\n")
+        self._heard = b""
+        self.pid = int(self._answer(None)["pid"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.wait()
+        for each in (self.stdout, self.stderr, self._answers):
+            each.close()
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(timeout=0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self.returncode = int(self._answer(timeout)["status"])
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        said = ["", ""]
+
+        def read(number: int) -> None:
+            said[number] = (self.stdout, self.stderr)[number].read()
+
+        readers = [threading.Thread(target=read, args=(number,)) for number in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()  # so that the readers come to an end
+            raise
+        finally:
+            for reader in readers:
+                reader.join()
+        return said[0], said[1]
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _answer(self, timeout: float | None) -> dict[str, Any]:
+        until = None if timeout is None else time.monotonic() + timeout
+        while b"\n" not in self._heard:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._answers], [], [], left)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            data = self._answers.recv(ANSWER_BYTES)
+            assert data, "the fork server has ended"
+            self._heard += data
+        line, _, self._heard = self._heard.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+_asking = threading.Lock()
+
+
+def _ask(descriptors: list[int]) -> None:
+    with _asking:
+        socket.send_fds(_server(), [b"."], descriptors)
+
+
+@cache
+def _server() -> socket.socket:
+    """The server of this process. It ends when this socket is closed, which is when this process ends."""
+    ours, theirs = socket.socketpair()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # as in the tests' pipes, it is no terminal
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+            env={**env, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"},
+        )
+    process.returncode = 0  # it is not waited for: it ends after us
+    return ours
+
+
+# -- the server --------------------------------------------------------------------------------------------------------
+
+
+def _load() -> None:
+    """Import what the verbs import, but for the modules of `console`."""
+    import click.shell_completion
+    import httpx
+    import rich.progress
+    import rich.syntax
+
+    import orbiter.swarm
+    import runtime.judgement.rules_codes
+    import runtime.judgement.rules_exceptions
+    import runtime.judgement.rules_framework
+    import runtime.judgement.rules_words
+    import runtime.link.serve
+    import runtime.record.sqlite
+    import screens.external
+    import screens.localfile
+    import screens.lookalikes
+    import screens.words
+    import themes.shelf
+
+
+def _serve(control: socket.socket) -> dict[str, Any]:
+    """Fork for each request. Returns in the process that is to be the program."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        _, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+        if not descriptors:
+            os._exit(0)
+        if os.fork() == 0:
+            control.close()
+            return _supervise(descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _supervise(descriptors: list[int]) -> dict[str, Any]:
+    """Fork the program, and tell its process id and its status. Returns in the program."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    *standard, last = descriptors
+    answers = socket.socket(fileno=last)
+    with answers.makefile("rb") as lines:
+        request: dict[str, Any] = json.loads(lines.readline())
+    pid = os.fork()
+    if pid == 0:
+        answers.close()
+        for number, descriptor in zip(STANDARD, standard, strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        return request
+    for descriptor in standard:
+        os.close(descriptor)
+    with suppress(BrokenPipeError):  # who asked has ended
+        answers.sendall(json.dumps({"pid": pid}).encode() + b"\n")
+        _, status = os.waitpid(pid, 0)
+        answers.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+    os._exit(0)
+
+
+def _become(request: Mapping[str, Any]) -> None:
+    """Go on as the program: as its console script does."""
+    program = str(Path(sys.executable).with_name("orbiter-console"))
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.argv = [program, *request["arguments"]]
+    sys.orig_argv[:] = [sys.executable, *sys.argv]
+    from console.cli import main
+
+    sys.exit(main())  # type: ignore[func-returns-value]  # as the script that pip writes
+
+
+if __name__ == "__main__":
+    _load()
+    assert threading.active_count() == 1, "a process with threads cannot be forked"
+    gc.freeze()
+    _become(_serve(socket.socket(fileno=int(sys.argv[1]))))
