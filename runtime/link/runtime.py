@@ -226,7 +226,7 @@ class Runtime:
             keys=provider_keys(),
             streams=self._streams,
             held_up=self._held_up,
-            displaced=self._journal.displaced,
+            displaced=self._host.look if self._driving else self._journal.displaced,
         )
         await self._server.start()
         if self._listening:

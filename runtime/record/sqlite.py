@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from runtime.record import events as ev
-from runtime.record import sqlite_doctor, sqlite_loss
+from runtime.record import sqlite_content, sqlite_doctor, sqlite_loss
 from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
 from runtime.record.sqlite_exit import guard, unguard
 from runtime.record.sqlite_files import JournalFiles
@@ -315,9 +315,25 @@ class SqliteJournal:
         sqlite_loss.mark_again(self.path, await self.position())
         return ids
 
+    async def sign(self) -> None:
+        """From now on `displaced` also notices that the files are overwritten in place. For the process that drives."""
+        content = await self._write().alone(lambda connection: sqlite_content.sign(connection, self.path))
+        assert self._files is not None
+        self._files.content = content
+
     def displaced(self) -> str:
-        """What became of the journal's files, in words, where they are not at their path any more; else empty."""
+        """What became of the journal's files, in words, where they are not at their path any more, or were overwritten
+        there; else empty. From any thread.
+        """
         return self._files.displaced() if self._files is not None else ""
+
+    def overwritten(self) -> str:
+        """`displaced`, where the files are at their paths and their content was changed; else empty."""
+        return self._files.overwritten() if self._files is not None else ""
+
+    async def keep_log(self) -> None:
+        """Write nothing from the write-ahead log into the database any more, in this connection."""
+        await self._write().alone(lambda connection: connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall())
 
     async def rescue(self, target: Path) -> None:
         """Write a copy of what this object has open, also where the file itself is gone. Raises `JournalError`, also

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.record.journal import JournalError
+from runtime.record.sqlite_content import remove_token
 from runtime.record.sqlite_ops import Resummarise
 from runtime.record.sqlite_reader import Reader
 from runtime.record.sqlite_schema import connect, translated
@@ -84,6 +86,7 @@ async def backup(path: Path, target: Path) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as directory:
             part = Path(directory) / target.name
             await _copy(path, part)
+            await asyncio.to_thread(remove_token, part)
             part.chmod(0o600)
             _sync(part)
             part.rename(target)

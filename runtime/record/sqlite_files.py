@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from runtime.record.journal import JournalError
+from runtime.record.sqlite_content import ContentWatch
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,14 +53,24 @@ class JournalFiles:
     def __init__(self, path: Path) -> None:
         self._log_path = path.with_name(f"{path.name}-wal")
         self._log: FileIdentity | None = None
+        self.content: ContentWatch | None = None
+        """Where the journal is signed (`SqliteJournal.sign`)."""
         try:
             self._database = FileIdentity.of(path)
         except OSError as exc:
             raise JournalError(f"{path} was removed while it was being opened: {exc.strerror or exc}") from exc
 
     def displaced(self) -> str:
-        """What became of them, in words; empty where both are at their paths."""
-        return self._database.displaced() or self._log_displaced()
+        """What became of them, in words; empty where both are at their paths, with their content."""
+        return self._database.displaced() or self._log_displaced() or self.overwritten()
+
+    def overwritten(self) -> str:
+        """What was done to the content of files that are at their paths; empty if nothing, or if it is not signed."""
+        if self.content is None:
+            return ""
+        if not self.content.found and (self._database.displaced() or self._log_displaced()):
+            return ""
+        return self.content.overwritten()
 
     def _log_displaced(self) -> str:
         if self._log is None:
@@ -70,6 +81,10 @@ class JournalFiles:
     @property
     def harmed_by_closing(self) -> bool:
         """Whether to close the journal would take away files of another: the last connection that closes removes the
-        log by its path, whoever's it is.
+        log by its path, whoever's it is, after it wrote the log into the database, whatever that holds.
         """
-        return bool(self._database.displaced() or (self._log_displaced() and os.path.lexists(self._log_path)))
+        return bool(
+            self.overwritten()
+            or self._database.displaced()
+            or (self._log_displaced() and os.path.lexists(self._log_path))
+        )

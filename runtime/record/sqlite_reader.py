@@ -36,11 +36,11 @@ _OPEN = (
 _OPEN_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
 _OPEN += " ORDER BY incident.iid"
 # As `RunRow.leased` and `RunRow.runnable` say.
-_FREE = "(lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?1 + 2 * lease_ttl)"
+_FREE = "(lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)"
 _RUNNABLE = (
     "SELECT id FROM run WHERE state IN ('queued', 'running') AND " + _FREE + " UNION ALL"  # noqa: S608 - no input in it
-    " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= ?1 AND " + _FREE + " UNION ALL"
-    " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT ?2"
+    " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= :now AND " + _FREE + " UNION ALL"
+    " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT :limit"
 )
 # As `rules.parking.waits_for_nothing` says.
 _LOST = (
@@ -95,9 +95,9 @@ class Reader:
             )
         else:
             rows = await self.rows(
-                "SELECT seq, ?1, seq, body, blobs FROM event"
-                " WHERE run = (SELECT rid FROM run WHERE id = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
-                (run_id, cursor, limit),
+                "SELECT seq, :run, seq, body, blobs FROM event"
+                " WHERE run = (SELECT rid FROM run WHERE id = :run) AND seq > :after ORDER BY seq LIMIT :limit",
+                {"run": run_id, "after": cursor, "limit": limit},
             )
         values = await self._values(row[4] for row in rows if row[4] is not None)
         return [Written(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in rows]
@@ -193,8 +193,8 @@ class Reader:
     async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
         rows = await self.rows(
             "SELECT incident.id, run.id, opened_seq, answer_seq FROM incident JOIN run ON run.rid = incident.run"
-            " WHERE incident.id >= ?1 AND substr(incident.id, 1, length(?1)) = ?1 ORDER BY incident.id LIMIT 6",
-            (incident_id,),
+            " WHERE incident.id >= :id AND substr(incident.id, 1, length(:id)) = :id ORDER BY incident.id LIMIT 6",
+            {"id": incident_id},
         )
         if not rows or not incident_id:
             return None
@@ -209,14 +209,14 @@ class Reader:
         return run_id, opened, answer
 
     async def runnable(self, now: float, limit: int) -> list[str]:
-        return [row[0] for row in await self.rows(_RUNNABLE, (now, limit))]
+        return [row[0] for row in await self.rows(_RUNNABLE, {"now": now, "limit": limit})]
 
     async def next_wake(self) -> datetime | None:
         rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
         return _instant(rows[0][0])
 
     async def lost(self, now: float) -> list[str]:
-        return [row[0] for row in await self.rows(_LOST, (now,))]
+        return [row[0] for row in await self.rows(_LOST, {"now": now})]
 
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))

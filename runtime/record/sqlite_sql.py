@@ -13,9 +13,9 @@ HEADS = POSITION + ", (SELECT max(rid) FROM run)"  # noqa: S608 - constants
 RUNS = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at,
     (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run
-    WHERE id IN (SELECT value FROM json_each(?1))"""
+    WHERE id IN (SELECT value FROM json_each(?))"""
 RUNS_OF_INCIDENTS = """
-    OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?2)))"""
+    OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?)))"""
 INCIDENTS = """
     SELECT id, run, state, revision, opened_seq, answer_seq, closed_seq FROM incident
     WHERE id IN (SELECT value FROM json_each(?))"""
@@ -37,14 +37,15 @@ _ADD_REPLY = "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)"
 
 
 _ROUSE = """
-    UPDATE run SET wake_at = ?1 WHERE state = 'waiting' AND wake_at > ?1 AND updated_at > ?1 + ?2 RETURNING id"""
+    UPDATE run SET wake_at = :now
+    WHERE state = 'waiting' AND wake_at > :now AND updated_at > :now + :slew RETURNING id"""
 _SLEW_S = 1.0
 """By how much, in seconds, a clock is corrected without that counting as having been set back."""
 
 
 def roused(connection: sqlite3.Connection, now: float) -> list[str]:
     """See `runtime.record.journal.Journal.rouse`. A run's last event is when it began to wait, or later."""
-    return [row[0] for row in connection.execute(_ROUSE, (now, _SLEW_S)).fetchall()]
+    return [row[0] for row in connection.execute(_ROUSE, {"now": now, "slew": _SLEW_S}).fetchall()]
 
 
 def sql_writes(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:

@@ -22,7 +22,7 @@ from runtime.record.journal import Displaced, JournalError
 from runtime.record.sqlite import SqliteJournal
 from runtime.work.conditions import Conditions
 from runtime.work.owner import has_died
-from runtime.work.rescue import explain, leave_note, rescue
+from runtime.work.rescue import explain, explain_overwritten, leave_note, rescue, rescue_overwritten
 from runtime.work.supervisor import HeldUp, Supervisor
 from runtime.work.watchdog import Watchdog
 
@@ -61,6 +61,7 @@ class Host:
         self._ready = threading.Event()
         self._failed: BaseException | None = None
         self._displaced = ""
+        self._journal: SqliteJournal | None = None
 
     def start(self) -> None:
         """Take the lock and begin to drive. Returns once it does.
@@ -152,6 +153,10 @@ class Host:
         """
         return self._displaced
 
+    def look(self) -> str:
+        """Whether the journal's files are displaced or overwritten now, in words; empty if not. From any thread."""
+        return self._displaced or (self._journal.displaced() if self._journal is not None else "")
+
     @property
     def alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -170,6 +175,8 @@ class Host:
             await _look_for_loss(journal)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
+            await _sign(journal)
+            self._journal = journal
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
             self._supervisor = Supervisor(journal, self._conditions)
@@ -205,6 +212,8 @@ class Host:
             if self._displaced:
                 log.error("%s: nothing new begins, and the runtime ends", self._displaced)
                 supervisor.stop()
+                if journal.overwritten():
+                    await journal.keep_log()
                 return
 
     async def _rescue(self, journal: SqliteJournal, displaced: str) -> NoReturn:
@@ -215,8 +224,12 @@ class Host:
         """
         if not journal.displaced():
             raise Displaced(f"{displaced}: this runtime ends; its journal is whole, and its runs stay as they are")
-        kept = await rescue(journal, self._state_dir)
-        text = explain(displaced, self._state_dir, kept)
+        if journal.overwritten():
+            kept, whole = await rescue_overwritten(journal, self._state_dir)
+            text = explain_overwritten(displaced, self._state_dir, kept, whole=whole)
+        else:
+            kept = await rescue(journal, self._state_dir)
+            text = explain(displaced, self._state_dir, kept)
         leave_note(kept, text)
         raise Displaced(text)
 
@@ -258,6 +271,13 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 _reporting: set[asyncio.Task[None]] = set()
+
+
+async def _sign(journal: SqliteJournal) -> None:
+    try:
+        await journal.sign()
+    except JournalError as exc:
+        log.warning("that the journal is overwritten in place might not be noticed: %s", exc)
 
 
 async def _look_for_loss(journal: SqliteJournal) -> None:

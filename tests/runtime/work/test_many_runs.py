@@ -36,22 +36,22 @@ def _multiply(path: Path, run_id: str, copies: int) -> None:
     with sqlite3.connect(path) as connection:
         (rid,) = connection.execute("SELECT rid FROM run WHERE id = ?", (run_id,)).fetchone()
         pos, last = connection.execute("SELECT max(pos), count(*) FROM event").fetchone()
-        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) "
+        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :copies) "
         columns = [row[1] for row in connection.execute("PRAGMA table_info(run)") if row[1] not in ("rid", "id")]
         listed = ", ".join(columns)
         connection.execute(
             f"{numbers} INSERT INTO run (rid, id, {listed}) SELECT rid + i, id || '-' || i, {listed} FROM run, n"
-            " WHERE rid = ?1", (rid, copies),
+            " WHERE rid = :rid", {"rid": rid, "copies": copies},
         )  # fmt: skip
         renamed = "replace(body, '\"incident_id\":\"', '\"incident_id\":\"' || i || '-')"
         connection.execute(
             f"{numbers} INSERT INTO event (pos, run, seq, body, blobs)"
-            f" SELECT {pos} + i * {last} + seq, run + i, seq, {renamed}, blobs FROM event, n WHERE run = ?1",
-            (rid, copies),
+            f" SELECT {pos} + i * {last} + seq, run + i, seq, {renamed}, blobs FROM event, n WHERE run = :rid",
+            {"rid": rid, "copies": copies},
         )
         connection.execute(
             f"{numbers} INSERT INTO incident (id, run, state, revision, opened_seq) SELECT i || '-' || id, run + i,"
-            " state, revision, opened_seq FROM incident, n WHERE run = ?1", (rid, copies),
+            " state, revision, opened_seq FROM incident, n WHERE run = :rid", {"rid": rid, "copies": copies},
         )  # fmt: skip
     connection.close()
 
