@@ -22,6 +22,7 @@ from runtime.work.life import new_id
 What = Literal["tool", "agent"]
 _WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING, ev.RunRewound)
 """What people say to a run that its driver must hear; and a rewind that was done, which drops nodes."""
+_ABORT_OR_REWIND = ('"type":"run.abort_requested"', '"type":"run.rewind_requested"')
 
 
 class BadControl(BadCommand):
@@ -104,7 +105,30 @@ class Controls:
                 done.append(summary.id)
         return done
 
+    async def _freeze(self, run_id: str, event: ev.RunFrozen) -> None:
+        """Freeze a run, unless its abort was requested: an abort takes effect, also where no runtime works yet.
+
+        Raises:
+            BadControl: it is being aborted, or the freeze has no effect.
+        """
+        for again in (True, True, False):
+            newest = await self._journal.latest(run_id, limit=1)
+            asked = await self._journal.latest(run_id, limit=1, marks=_ABORT_OR_REWIND)
+            if asked and isinstance(abort := asked[-1].event, ev.AbortRequested):
+                by = abort.by.name or abort.by.channel
+                raise BadControl(f"run {run_id} is being aborted ({by}, {abort.ts:%H:%M:%S} UTC): it cannot be frozen")
+            try:
+                await self._journal.post(run_id, event, told=newest[-1].event.seq if newest else 0, effective=True)
+            except Overtaken as exc:  # possibly by an abort
+                if not again:
+                    raise BadControl(str(exc)) from exc
+            else:
+                return
+
     async def _post(self, run_id: str, event: ev.Record) -> None:
+        if isinstance(event, ev.RunFrozen):
+            await self._freeze(run_id, event)
+            return
         try:
             await self._journal.post(run_id, event, effective=True)
         except Overtaken as exc:

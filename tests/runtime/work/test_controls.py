@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.record import events as ev
+from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState
 from runtime.work.controls import BadControl, Controls, Effects, What
 from tests.runtime.work.bench import ME, Bench
@@ -466,3 +467,41 @@ async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench:
         state = await bench.state(run)
     assert ("tool", "zzz") in state.breakpoints
     assert await controls.set_breakpoint(run, "tool", "zzz", clear=True, by=ME) == ""
+
+
+@pytest.mark.parametrize("all_runs", [False, True])
+async def test_a_freeze_after_an_abort_does_not_keep_the_run_from_ending(
+    bench: Bench, controls: Controls, *, all_runs: bool
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await bench.start("asker")
+        await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+    await bench.desk.abort(run, reason="enough", by=ME)  # while no runtime works
+    if all_runs:
+        assert await controls.freeze(by=ME) == []
+    else:
+        with pytest.raises(BadControl, match=r"is being aborted \(tester, .*\): it cannot be frozen"):
+            await controls.freeze(run, by=ME)
+    async with bench.driving(grace_s=0.0):
+        assert (await bench.ended(run)).error == "enough"
+
+
+async def test_an_abort_that_comes_between_the_look_and_the_freeze_wins(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await bench.start("asker")
+    latest = SqliteJournal.latest
+
+    async def aborted_after_the_look(self: SqliteJournal, *args: Any, **more: Any) -> Any:
+        found = await latest(self, *args, **more)
+        if more.get("marks"):
+            monkeypatch.undo()
+            await bench.desk.abort(run, reason="enough", by=ME)
+        return found
+
+    monkeypatch.setattr(SqliteJournal, "latest", aborted_after_the_look)
+    with pytest.raises(BadControl, match="is being aborted"):
+        await Controls(bench.journal).freeze(run, by=ME)
+    async with bench.driving():
+        assert (await bench.ended(run)).phase == "aborted"
