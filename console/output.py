@@ -21,6 +21,8 @@ from screens.text import clean, clean_line
 if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
     from pydantic import BaseModel
 
+    from runtime.work.views import Views
+
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
     """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: nobody asked for
@@ -53,10 +55,28 @@ def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
     return not asked or "utf8" in asked.lower().replace("-", "")
 
 
+_views: Views | None = None
+"""What this process shows in place of secrets; None: all is shown as it is."""
+
+
+def mask_views(views: Views | None) -> None:
+    """From now on mask secrets in what this process prints (the setting `redact_views`); None: print all as it is."""
+    global _views  # noqa: PLW0603 - one stdout, one way to print on it
+    _views = views
+
+
+def masked(value: Any) -> Any:
+    """A foreign value, as JSON has it, as it may be shown."""
+    return value if _views is None else _views.value(value)
+
+
 def emit(value: BaseModel | dict[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
     body = value if isinstance(value, dict) else value.model_dump(mode="json")
-    print(json.dumps(body, default=str), flush=True)
+    text = json.dumps(body, default=str)
+    if _views is not None:
+        text = json.dumps(_views.message(json.loads(text)))
+    print(text, flush=True)
 
 
 def copy(text: str) -> None:
@@ -94,6 +114,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
+    rows = [[masked(cell) for cell in row] for row in rows]
     plain = not speaks_unicode(sys.stdout)
     console = _console(sys.stdout)
     if not console.is_terminal:
@@ -140,7 +161,7 @@ def prompt(text: str) -> None:
     """A question at a terminal; the cursor stays behind it until a line is read (`answered`) or written."""
     _own_line()
     stream = sys.stderr
-    stream.write(clean_line(text, ascii_only=not speaks_unicode(stream)) + " ")
+    stream.write(clean_line(masked(text), ascii_only=not speaks_unicode(stream)) + " ")
     stream.flush()
     _Cursor.behind_question = True
 
@@ -173,7 +194,7 @@ def _hanging(text: str, width: int) -> str:
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
     if stream.isatty():
         _own_line()
-    shown = clean(text, ascii_only=not speaks_unicode(stream))
+    shown = clean(masked(text), ascii_only=not speaks_unicode(stream))
     console = _console(stream)
     if console.is_terminal:
         if framed and console.width >= _LEAST:

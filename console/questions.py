@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from console.output import masked
 from runtime.judgement.inputs import BadInput, edited, is_secret, json_object, secret_warning, typed
 from runtime.judgement.options import OPTIONAL_TEXT
 from runtime.record.events import IncidentOpened, Option
@@ -257,7 +258,7 @@ def _text(line: str, *, binary: bool = False) -> str:
 
 
 async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
-    now = opened.action.get("arguments")
+    now = masked(opened.action.get("arguments"))
     before = now if isinstance(now, Mapping) else {}
     shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
     ways = f"Enter: back, @path: from a file{_or_editor(ask)}"

@@ -16,6 +16,7 @@ from runtime.record.journal import Journal
 from runtime.record.lock import holder
 from runtime.record.state import Summary
 from runtime.work import loader
+from runtime.work.configuration import load
 from runtime.work.controls import Controls, What
 from screens.glyphs import state_word
 from screens.text import clean_line
@@ -181,7 +182,7 @@ async def rewind(
     changes = _asked(model, text, arguments)
     _must_exist(run)
     async with writing() as journal:
-        controls = Controls(journal)
+        controls = Controls(journal, load(workspace().root).views)
         run_id = (await run_named(journal, run)).id
         node_id = await controls.node_named(run_id, node)
         dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=operator())
@@ -199,7 +200,7 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
     changes = _asked(model, text, arguments)
     _must_exist(run)
     async with writing() as journal:
-        controls = Controls(journal)
+        controls = Controls(journal, load(workspace().root).views)
         run_id = (await run_named(journal, run)).id
         node_id = await controls.node_named(run_id, node) if node else ""
         forked = await controls.fork(run_id, node_id, changes=changes, by=operator())

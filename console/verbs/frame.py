@@ -17,9 +17,9 @@ import click
 
 from console.cli import BAD_INPUT, FAILED
 from console.logs import through_the_gate
-from console.output import note
+from console.output import mask_views, note
 from console.verbs.completing import completed
-from console.verbs.preferences import read_preferences
+from console.verbs.preferences import read_preferences, redacted_views
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from runtime.judgement import inputs
@@ -86,9 +86,29 @@ def _warn_of_settings() -> None:
             note(line)
 
 
+def _mask_views() -> None:
+    """Mask what is printed where the workspace asks for it, and where its file cannot be read."""
+    try:
+        patterns = redacted_views(workspace().root)
+    except ConfigurationError:
+        patterns = ()
+    if patterns is None:
+        return
+    from orbiter.redaction import BadPattern
+    from runtime.work.views import Views
+
+    views = Views(patterns, masked=True)
+    try:
+        views.text("")
+    except BadPattern:
+        views = Views(masked=True)
+    mask_views(views)
+
+
 def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
     """The exit code of a verb's body; what ends it in an error is said on stderr."""
     through_the_gate()
+    _mask_views()
     try:
         return asyncio.run(body())
     except Refusal as exc:

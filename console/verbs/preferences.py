@@ -40,6 +40,22 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     return replace(preferences(merged, sources), unknown=tuple(unknown))
 
 
+def redacted_views(root: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...] | None:
+    """The operator's patterns where secrets are to be masked in what is shown (`redaction.redact_views`), else None.
+
+    Raises:
+        BadPreferences: a file cannot be read.
+    """
+    merged: dict[str, Any] = {}
+    for path in files_for(root, environ):
+        if path.is_file() and isinstance(section := _read(path)[0].get("redaction"), Mapping):
+            merged.update(section)
+    if merged.get("redact_views") is not True:
+        return None
+    patterns = merged.get("patterns")
+    return tuple(map(str, patterns)) if isinstance(patterns, list) else ()
+
+
 def preference_files() -> tuple[Path, Path]:
     """The user's file and that of the current directory, whether or not they are there."""
     return files_for(workspace().root, os.environ)

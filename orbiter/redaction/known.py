@@ -100,8 +100,13 @@ def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, 
     Values that say nothing are left out, or they would be masked all over a report: those shorter than `SHORTEST`,
     common words, paths, dates, numbers of less than six digits (`orbiter.redaction.names.is_ordinary`).
     """
+    return _secrets_of(tuple((os.environ if environ is None else environ).items()))
+
+
+@lru_cache(maxsize=4)
+def _secrets_of(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for name, value in (os.environ if environ is None else environ).items():
+    for name, value in variables:
         for secret in _secrets_in(name, value.strip()):
             if len(secret) >= SHORTEST and not is_ordinary(secret):
                 found[secret] = None

@@ -98,9 +98,8 @@ def telling(name: str) -> Telling:
 
 def _is_number_of(words: list[str], name: str) -> bool:
     """Whether the last word numbers one of several: ``API_KEY_2``, ``password1``, and not ``auth0``."""
-    return words[-1].isdigit() and (
-        not name.endswith(words[-1]) or name[-len(words[-1]) - 1] in "_-." or words[-2:-1] != ["auth"]
-    )
+    before, number, after = name.rpartition(words[-1])
+    return number.isdigit() and (after != "" or before[-1:] in {"", "_", "-", "."} or words[-2:-1] != ["auth"])
 
 
 _COMMON = _words(

@@ -111,15 +111,23 @@ class Connection:
         try:
             while (line := await self.lane.next()) is not None:
                 key += 1
-                for piece in in_parts(line, key):
+                for piece in in_parts(await self._shown(line), key):
                     self._writer.write(piece)
                     await self._writer.drain()
                 self._room.set()
         except ConnectionError as exc:
             log.info("console %s went: %s", self.name, exc)
+        finally:  # nothing can be sent any more: nothing more is read
             self._gone = True
             self._room.set()
             self._reader.feed_eof()
+
+    async def _shown(self, line: bytes) -> bytes:
+        """The line as this console may see it. To mask a long one takes long: on a thread, which the loop does not wait
+        for.
+        """
+        views = self._server.views
+        return await asyncio.to_thread(views.line, line) if views.masked else line
 
     async def _hang_up(self, writing: asyncio.Task[None]) -> None:
         """End the connection, once the console has taken what it is owed; one that reads no more is not waited for."""

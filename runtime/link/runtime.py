@@ -33,6 +33,7 @@ from runtime.work.controls import Controls
 from runtime.work.desk import Desk
 from runtime.work.host import JOURNAL, Host
 from runtime.work.rereadings import note_rereadings
+from runtime.work.views import Views
 
 log = logging.getLogger(__name__)
 
@@ -198,15 +199,17 @@ class Runtime:
     async def _serve(self) -> None:
         self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
         await note_rereadings(self._journal, self._conditions.permissions)
+        views = Views(self._conditions.redact, masked=self._conditions.redact_views)
         desk = Desk(
             self._journal,
             Path(self._conditions.workspace),
             program=self._conditions.program,
             verbs=self._conditions.permissions.verbs,
+            views=views,
         )
         verbs = {
             **desk_verbs(desk, self._host.hint),
-            **run_verbs(Controls(self._journal), self._host.hint),
+            **run_verbs(Controls(self._journal, views), self._host.hint),
             **start_verbs(Path(self._conditions.workspace), self._conditions.import_limit_s),
             **journal_verbs(self._journal),
             **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
@@ -227,6 +230,7 @@ class Runtime:
             streams=self._streams,
             held_up=self._held_up,
             displaced=self._host.look if self._driving else self._journal.displaced,
+            views=views,
         )
         await self._server.start()
         if self._listening:

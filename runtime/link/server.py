@@ -28,6 +28,7 @@ from runtime.link.watched import WatchedRuns
 from runtime.record import events as ev
 from runtime.record.journal import Journal
 from runtime.work.sockets import BACKLOG, peer_uid
+from runtime.work.views import Views
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class LinkServer:
         streams: Streams | None = None,
         held_up: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
+        views: Views | None = None,
         window: int = WINDOW,
         capacity: int = CAPACITY,
     ) -> None:
@@ -60,6 +62,8 @@ class LinkServer:
         self.capacity = capacity
         self.picture = Picture()
         self.verbs = dict(verbs)
+        self.views = views or Views()
+        """What consoles are shown in place of secrets."""
         self.closing = False
         """Whether nothing more is read from consoles."""
         self.held_up = held_up
@@ -174,7 +178,7 @@ class LinkServer:
 
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self.deltas.eyes = len(self._connections)
+        self._count_eyes()
         connection.attached = False
         connection.watching.clear()
         self._trim()
@@ -296,13 +300,17 @@ class LinkServer:
         writer.transport.set_write_buffer_limits(high=READ_BYTES)
         connection = Connection(self, reader, writer, role, account(uid))
         self._connections.add(connection)
-        self.deltas.eyes = len(self._connections)
+        self._count_eyes()
 
         def hung_up(_ended: asyncio.Task[None]) -> None:
             if not writer.is_closing():  # it was sent away before it began
                 writer.transport.abort()
 
         self._spawn(connection.run()).add_done_callback(hung_up)
+
+    def _count_eyes(self) -> None:
+        """Count who sees replies while they stream. A piece may end inside a secret: masked views get none."""
+        self.deltas.eyes = 0 if self.views.masked else len(self._connections)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -53,6 +53,8 @@ class Conditions:
     """Which channels are told of what; None: as `errors` says (seed 003's `notification_channels`)."""
     redact: tuple[str, ...] = ()
     """Regular expressions of what must leave the workspace in no analysis, notice or export."""
+    redact_views: bool = False
+    """Whether secrets are masked in what consoles are sent, too."""
     errors: ErrorHandlingConfig = field(default_factory=ErrorHandlingConfig)
     """How faults are judged, repeated, and held back by breakers."""
     budget: Budget = field(default_factory=Budget)

@@ -29,6 +29,7 @@ from runtime.work.environment import UnusableEnvironment, files_for, read_env_fi
 from runtime.work.settings import NoticeSettings, Settings, unknown_key
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of
+from runtime.work.views import Views
 
 DEFAULT = "default"
 
@@ -65,6 +66,12 @@ class Configuration:
         return errors.model_copy(update={"rules": (*errors.rules, *self.settings.rules)})
 
     @property
+    def views(self) -> Views:
+        """What viewers are shown in place of secrets."""
+        redaction = self.settings.redaction
+        return Views(redaction.patterns, masked=redaction.redact_views)
+
+    @property
     def prices(self) -> PriceTable:
         """The price table, with the operator's own prices over it."""
         return builtin_prices().overridden(self.settings.prices)
@@ -81,6 +88,7 @@ class Configuration:
             "analysis": self.settings.analysis.model,
             "notices": self.notices,
             "redact": self.settings.redaction.patterns,
+            "redact_views": self.settings.redaction.redact_views,
             "errors": errors,
             "budget": self.settings.budgets,
             "prices": self.prices,

@@ -18,6 +18,7 @@ from runtime.work.answers import first_question
 from runtime.work.begin import begin
 from runtime.work.desk import BadCommand
 from runtime.work.life import new_id
+from runtime.work.views import MaskLeft, Views
 
 What = Literal["tool", "agent"]
 _WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING, ev.RunRewound)
@@ -66,8 +67,10 @@ def _abort_under_way(state: RunState) -> ev.AbortRequested | ev.IncidentAnswered
 class Controls:
     """Controls over the runs of one workspace."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, views: Views | None = None) -> None:
+        """`views`: what operators are shown in place of secrets, where they change what they were shown."""
         self._journal = journal
+        self._views = views or Views()
 
     async def freeze(self, run_id: str = "", *, ref: str = "", reason: str = "", by: ev.Actor) -> list[str]:
         """Freeze a run, all runs of a swarm, or (neither given) every run; returns the ids of those that were frozen
@@ -202,7 +205,7 @@ class Controls:
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
                 " again: turn back to that node, or to one that holds both"
             )
-        wanted, changes = changes, changes_for(state.nodes[node_id], state, changes or {})
+        wanted, changes = changes, self._changes(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)
         if repeated and not confirm:
             raise Effects(repeated)
@@ -214,6 +217,13 @@ class Controls:
             return await self.rewind(run_id, node_id, changes=wanted, confirm=confirm, reason=reason, by=by)
         return dropped
 
+    def _changes(self, node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            restored = self._views.restored(wanted, {"arguments": node.requested.get("arguments")})
+        except MaskLeft as exc:
+            raise BadControl(str(exc)) from exc
+        return changes_for(node, state, restored)
+
     async def fork(self, run_id: str, node_id: str = "", *, changes: dict[str, Any] | None = None, by: ev.Actor) -> str:
         """A new run that begins with what this one has completed, up to a node; returns its id.
 
@@ -224,7 +234,7 @@ class Controls:
         changed: dict[str, Any] = {}
         if node_id:
             self._dropped(source, node_id)
-            changed = changes_for(source.nodes[node_id], source, changes or {})
+            changed = self._changes(source.nodes[node_id], source, changes or {})
         elif changes:
             raise BadControl("changes are for a node: name the one from which the fork goes its own way")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}

@@ -27,6 +27,7 @@ from runtime.work.begin import begin
 from runtime.work.budgets import checked_budget
 from runtime.work.configuration import load
 from runtime.work.life import new_id
+from runtime.work.views import MaskLeft, Views, has_mark
 
 __all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
 
@@ -45,12 +46,23 @@ Lifetime = Literal["run", "swarm", "always"]
 class Desk:
     """Commands of operators on one workspace."""
 
-    def __init__(self, journal: Journal, workspace: Path, *, program: str = "", verbs: Verbs | None = None) -> None:
-        """`verbs`: the classes of verbs that the drives go by; None: those of the workspace's files."""
+    def __init__(
+        self,
+        journal: Journal,
+        workspace: Path,
+        *,
+        program: str = "",
+        verbs: Verbs | None = None,
+        views: Views | None = None,
+    ) -> None:
+        """`verbs`: the classes of verbs that the drives go by; `views`: what viewers are shown. None: as the
+        workspace's files say.
+        """
         self._journal = journal
         self._workspace = workspace
         self._program = program
         self._verbs = verbs
+        self._views = views
 
     @property
     def workspace(self) -> Path:
@@ -215,10 +227,25 @@ class Desk:
         self, run_id: str, opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The parameters as they are recorded: complete, of the right type, and sealed where they are secret."""
-        given = checked(opened, option, params)
+        given = checked(opened, option, self._restored(opened, params))
         if option == "switch_model":
             await self._check_provider(run_id, str(given["model"]))
         return given
+
+    def _restored(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters with original values where an operator who was shown masks left them as they were.
+
+        Raises:
+            BadCommand: a mask is left.
+        """
+        if not has_mark(params):
+            return dict(params)
+        views = self._views or load(self._workspace).views
+        try:
+            shown: dict[str, Any] = views.restored(params, {"arguments": opened.action.get("arguments")})
+        except MaskLeft as exc:
+            raise BadCommand(str(exc)) from exc
+        return shown
 
     async def _check_provider(self, run_id: str, model: str) -> None:
         provider, name = parse_model_string(model)

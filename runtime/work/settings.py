@@ -68,10 +68,13 @@ class NoticeSettings(BaseModel):
 
 
 class RedactionSettings(BaseModel):
-    """`patterns`: regular expressions of what must leave the workspace in no analysis, notice or export."""
+    """`patterns`: regular expressions of what must leave the workspace in no analysis, notice or export.
+    `redact_views`: secrets are masked in consoles and in what verbs print, too.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     patterns: tuple[str, ...] = ()
+    redact_views: bool = False
 
 
 class HostSettings(BaseModel):

@@ -256,3 +256,8 @@ def test_a_variable_with_a_telling_name_is_known(name: str, value: str, secret: 
 )
 def test_a_variable_that_says_nothing_masks_nothing(name: str, value: str) -> None:
     assert environment_secrets({name: value}) == ()
+
+
+@pytest.mark.parametrize("name", ["7", "0", "7 ", "auth0", "key7", "-7", ""])
+def test_any_name_of_a_member_can_be_masked(name: str) -> None:
+    assert Redactor().value({name: {"note": f"use {KEY}"}}) == {name: {"note": f"use {MARK}"}}

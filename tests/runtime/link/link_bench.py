@@ -90,11 +90,11 @@ class Bench:
     async def serve(self, **settings: Any) -> LinkServer:
         await self.open()
         self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
-        desk = Desk(self.serving, self.workspace)
+        desk = Desk(self.serving, self.workspace, views=settings.get("views"))
         verbs = {
             **desk_verbs(desk, self.hints.set),
             **recovery_verbs(self.serving, desk, self.workspace, self.hints.set),
-            **run_verbs(Controls(self.serving), self.hints.set),
+            **run_verbs(Controls(self.serving, settings.get("views")), self.hints.set),
             **journal_verbs(self.serving),
             **control_verbs(lambda: {"state": "serving"}, self.stopping.set),
         }
