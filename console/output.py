@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
@@ -20,8 +20,6 @@ from screens.text import clean, clean_line
 
 if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
     from pydantic import BaseModel
-
-    from runtime.work.views import Views
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
@@ -55,11 +53,23 @@ def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
     return not asked or "utf8" in asked.lower().replace("-", "")
 
 
-_views: Views | None = None
+class Masks(Protocol):
+    """What is shown in place of secrets (`runtime.work.views`)."""
+
+    def value(self, value: Any) -> Any:
+        """A foreign value, as JSON has it."""
+        ...
+
+    def message(self, message: Any) -> Any:
+        """An object of ours, as JSON has it."""
+        ...
+
+
+_views: Masks | None = None
 """What this process shows in place of secrets; None: all is shown as it is."""
 
 
-def mask_views(views: Views | None) -> None:
+def mask_views(views: Masks | None) -> None:
     """From now on mask secrets in what this process prints (the setting `redact_views`); None: print all as it is."""
     global _views  # noqa: PLW0603 - one stdout, one way to print on it
     _views = views
