@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -23,6 +24,10 @@ settings.load_profile("suite")
 for _name in list(os.environ):
     if _name in {"VISUAL", "EDITOR", "NO_COLOR", "COLUMNS", "LINES"} or _name.startswith("ORBITER_"):
         del os.environ[_name]
+
+# The suite starts hundreds of processes: without bytecode each of them compiles all that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _MISHAPS = ("console.app", "console.mishaps", "screens.linked", "screens.start")
 """Where the console logs what it survives."""
