@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +14,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from console.cropped import send_changed_cells_only
 from console.forgetting import forget_closed_screens
 from console.terminal import RESTORE_TITLE, SAVE_TITLE
+from screens import streams
 
 if TYPE_CHECKING:
     from screens.governor import Governor
@@ -63,7 +66,13 @@ class GovernedDriver(LinuxDriver):
         forget_closed_screens()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
-        painted = sys.__stderr__ if sys.__stderr__ is not None and sys.__stderr__.isatty() else sys.__stdout__
+        painted: TextIO | None = sys.__stderr__
+        other: TextIO | None = sys.__stdout__
+        if streams.are_own():
+            painted, other = streams.stderr(), streams.stdout()
+            self.fileno, self.input_tty = streams.stdin().fileno(), streams.stdin().isatty()
+        if painted is None or not painted.isatty():
+            painted = other
         assert painted is not None  # nothing opens the console without a terminal to write to
         self._file: Any = TimedFile(painted, app.governor, self._gone)
 
@@ -71,6 +80,17 @@ class GovernedDriver(LinuxDriver):
         """The terminal is not there any more, as a thread of ours has just found: end as after a hang-up."""
         with suppress(RuntimeError):  # the loop is closed: we are ending already
             self._loop.call_soon_threadsafe(self._app.terminal_gone)  # type: ignore[attr-defined]
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """The size of the terminal that is painted; 80 by 25 once it is gone, where a signal handler still asks.
+
+        Textual asks descriptor 1, which belongs to user code where user code runs in this process.
+        """
+        try:
+            size = os.get_terminal_size(self._file.fileno())
+        except OSError:
+            size = os.terminal_size((80, 25))
+        return shutil.get_terminal_size((size.columns or 80, size.lines or 25))
 
     def _run_input_thread(self) -> None:
         """Textual's shows a traceback when the terminal goes away, and never sees the end of its input."""

@@ -7,17 +7,31 @@ free: two `run`s in one directory both come to their end, whichever ends first.
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from console.workspace import Workspace
+from runtime.record.events import utc_now
 from runtime.record.lock import RUN, Locked
 from runtime.work.configuration import load
 from runtime.work.host import Host
+from runtime.work.logfile import log_path, open_log, rotate
 
 TURN_S = 0.5
 """How often the lock is asked for while another process holds it, and the thread for whether it lives."""
+
+
+def log_line(place: Workspace, line: str) -> None:
+    """Write a line to the log that a runtime in the background would write."""
+    path = log_path(place.state)
+    rotate(path)
+    descriptor = open_log(path)
+    try:
+        os.write(descriptor, f"{utc_now():%Y-%m-%d %H:%M:%S} {line}\n".encode(errors="backslashreplace"))
+    finally:
+        os.close(descriptor)
 
 
 class Driving:

@@ -31,16 +31,20 @@ class Noted(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
-            text = redactor(addresses=False).text(text)
-            note(clean_line(f"{record.levelname.lower()}: {record.name}: {text}"))
+            note(clean_line(f"{record.levelname.lower()}: {record.name}: {masked(text)}"))
         except Exception:
             self.handleError(record)
+
+
+def masked(text: str) -> str:
+    """Without what looks like a key, and without the secrets that operators gave."""
+    return redactor(addresses=False).text(text)
 
 
 def written(record: logging.LogRecord) -> str:
     """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    return clean(redactor(addresses=False).text(lines))
+    return clean(masked(lines))
 
 
 def through_the_gate() -> Noted:

@@ -10,13 +10,16 @@ import asyncio
 import gc
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.output import note, speaks_unicode
 from console.preferences import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
+from screens import streams
 from themes.choice import DEFAULT
 from themes.shelf import Shelf, places
 
@@ -76,6 +79,10 @@ def open_console(
                 asyncio.run(transport.revive())
             return client(transport)
 
+        if embedded or streams.are_own():  # a demo has imported user code here already
+            from console.capture import captured
+
+            stack.enter_context(captured(_to_log(place)))
         return show(
             in_here if embedded else in_background,
             at_once=there,
@@ -85,6 +92,13 @@ def open_console(
             preferences=preferences,
             goes_on=not embedded,
         )
+
+
+def _to_log(place: Workspace) -> Callable[[str], None]:
+    """What user code prints beside the console, for the log that a runtime in the background would write."""
+    from console.embedded import log_line
+
+    return partial(log_line, place)
 
 
 def client(transport: Transport, host: str = "") -> LinkClient:
@@ -147,6 +161,8 @@ def show(
     app.mouse = mouse_by_default(os.environ) if wanted is None else wanted
     written = log_to(workspace().state / NAME)
     app.log_file = str(written.path)
+    if streams.are_own():  # what user code prints has a place of its own; Textual would drop it
+        vars(app).update(_capture_stdout=sys.stdout, _capture_stderr=sys.stderr)
     try:
         app.run(mouse=app.mouse)
     except Exception as exc:  # the terminal is given back already, or never was taken

@@ -9,7 +9,6 @@ import asyncio
 import getpass
 import os
 import select
-import sys
 import termios
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from runtime.judgement import report
 from runtime.judgement.options import OPTIONAL_TEXT, consequence, destroys
 from runtime.record.events import Actor, IncidentOpened, Option
 from runtime.record.state import RunState
-from screens import external
+from screens import external, streams
 from screens.armed_keys import ArmedKeys
 from screens.text import clean_line
 from screens.words import plural
@@ -69,7 +68,7 @@ class Operator(Protocol):
 
 def has_person() -> bool:
     """Whether somebody can be asked: a terminal to read from and one to ask on."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return streams.stdin().isatty() and streams.stderr().isatty()
 
 
 class PersonAtTerminal:
@@ -93,14 +92,14 @@ class PersonAtTerminal:
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
 
     def _read(self) -> None:
-        # Past sys.stdin's buffer: its lock, held by a thread that waits, is in the way of the interpreter's end.
+        # Past stdin's buffer: its lock, held by a thread that waits, is in the way of the interpreter's end.
         typed = b""
         while True:
-            select.select([sys.stdin.fileno()], [], [])
+            select.select([streams.stdin().fileno()], [], [])
             with self._reading:  # an editor has the terminal: what was typed there was not meant for us
-                if not select.select([sys.stdin.fileno()], [], [], 0)[0]:
+                if not select.select([streams.stdin().fileno()], [], [], 0)[0]:
                     continue
-                piece = os.read(sys.stdin.fileno(), 4096)
+                piece = os.read(streams.stdin().fileno(), 4096)
             if not piece:
                 break
             *lines, typed = (typed + piece).split(b"\n")
@@ -161,7 +160,7 @@ class PersonAtTerminal:
 
     def remind(self) -> None:
         """Say the question that stands again, once the lines that pushed it up have paused."""
-        if self._standing and sys.stdout.isatty():
+        if self._standing and streams.stdout().isatty():
             if self._reminder is not None:
                 self._reminder.cancel()
             self._reminder = self._loop.call_later(PAUSE_S, self._again)
@@ -176,14 +175,14 @@ class PersonAtTerminal:
         Raises:
             Unusable: it failed.
         """
-        before = termios.tcgetattr(sys.stdin.fileno())
+        before = termios.tcgetattr(streams.stdin().fileno())
         try:
             with self._reading:
                 return external.edited(self.editor, text, suffix)
         except external.EditorFailed as exc:
             raise Unusable(str(exc)) from exc
         finally:
-            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
+            termios.tcsetattr(streams.stdin().fileno(), termios.TCSADRAIN, before)
 
     async def __call__(self, question: str, *, secret: bool = False) -> str | None:
         return await self._ask(question, secret=secret)
@@ -214,8 +213,8 @@ class PersonAtTerminal:
             prompt(question)
 
     def _forget_typed(self) -> None:
-        if sys.stdin.isatty():
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        if streams.stdin().isatty():
+            termios.tcflush(streams.stdin().fileno(), termios.TCIFLUSH)
         ended = False
         while not self._lines.empty():
             ended = self._lines.get_nowait() is None or ended
@@ -226,7 +225,7 @@ class PersonAtTerminal:
 @contextmanager
 def _unseen() -> Iterator[None]:
     """What is typed meanwhile is not shown."""
-    terminal = sys.stdin.fileno()
+    terminal = streams.stdin().fileno()
     before = termios.tcgetattr(terminal)
     quiet = [*before]
     quiet[3] &= ~termios.ECHO
@@ -235,5 +234,5 @@ def _unseen() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        sys.stderr.write("\n")  # the line break that was typed is not shown either
-        sys.stderr.flush()
+        streams.stderr().write("\n")  # the line break that was typed is not shown either
+        streams.stderr().flush()

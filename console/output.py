@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
@@ -16,10 +17,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from screens import streams
 from screens.text import clean, clean_line
 
 if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
     from pydantic import BaseModel
+
+
+_writing = threading.RLock()
+"""What user code prints is shown by a thread (`console.capture`): one writes at a time."""
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
@@ -27,7 +33,7 @@ def speaks_unicode(stream: TextIO | None = None) -> bool:
     ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is no
     terminal whose font has not enough of them, unless `ORBITER_ASCII=0` says that it has.
     """
-    stream = stream or sys.stdout
+    stream = stream or streams.stdout()
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
     asked = os.environ.get("ORBITER_ASCII", "").lower()
     plain = asked not in {"0", "false", "no"} if asked else has_few_signs(os.environ) and stream.isatty()
@@ -86,7 +92,8 @@ def emit(value: BaseModel | dict[str, Any]) -> None:
     text = json.dumps(body, default=str)
     if _views is not None:
         text = json.dumps(_views.message(json.loads(text)))
-    print(text, flush=True)
+    with _writing:
+        print(text, file=streams.stdout(), flush=True)
 
 
 def copy(text: str) -> None:
@@ -97,8 +104,8 @@ def copy(text: str) -> None:
     """
     if not text.isascii() or not text.replace("\n", "").isprintable():
         raise ValueError("only lines of printable ASCII go to stdout as they are")
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    streams.stdout().write(text)
+    streams.stdout().flush()
 
 
 def say(text: str, *, style: str = "", framed: bool = False) -> None:
@@ -107,12 +114,12 @@ def say(text: str, *, style: str = "", framed: bool = False) -> None:
     `framed`: the text quotes foreign text on lines that begin with spaces. On a terminal, a line that is too long goes
     on with the same spaces, so that foreign text never begins a line.
     """
-    _write(sys.stdout, text, style, framed=framed)
+    _write(streams.stdout(), text, style, framed=framed)
 
 
 def note(text: str, *, style: str = "", framed: bool = False) -> None:
     """What is no result, to stderr. `framed`: see `say`."""
-    _write(sys.stderr, text, style, framed=framed)
+    _write(streams.stderr(), text, style, framed=framed)
 
 
 _LEAST = 16
@@ -125,8 +132,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     is the widest: an id that was cut would be none.
     """
     rows = [[masked(cell) for cell in row] for row in rows]
-    plain = not speaks_unicode(sys.stdout)
-    console = _console(sys.stdout)
+    plain = not speaks_unicode(streams.stdout())
+    console = _console(streams.stdout())
     if not console.is_terminal:
         _piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
         return
@@ -147,8 +154,8 @@ def _piped(lines: Sequence[Sequence[str]]) -> None:
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
-        sys.stdout.write((" " * _GAP).join(shown).rstrip() + "\n")
-    sys.stdout.flush()
+        streams.stdout().write((" " * _GAP).join(shown).rstrip() + "\n")
+    streams.stdout().flush()
 
 
 def _fitting(natural: Sequence[int], room: int) -> list[int]:
@@ -169,11 +176,12 @@ class _Cursor:
 
 def prompt(text: str) -> None:
     """A question at a terminal; the cursor stays behind it until a line is read (`answered`) or written."""
-    _own_line()
-    stream = sys.stderr
-    stream.write(clean_line(masked(text), ascii_only=not speaks_unicode(stream)) + " ")
-    stream.flush()
-    _Cursor.behind_question = True
+    with _writing:
+        _own_line()
+        stream = streams.stderr()
+        stream.write(clean_line(masked(text), ascii_only=not speaks_unicode(stream)) + " ")
+        stream.flush()
+        _Cursor.behind_question = True
 
 
 def answered() -> None:
@@ -183,8 +191,8 @@ def answered() -> None:
 
 def _own_line() -> None:
     if _Cursor.behind_question:
-        sys.stderr.write("\n")
-        sys.stderr.flush()
+        streams.stderr().write("\n")
+        streams.stderr().flush()
         _Cursor.behind_question = False
 
 
@@ -202,17 +210,18 @@ def _hanging(text: str, width: int) -> str:
 
 
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
-    if stream.isatty():
-        _own_line()
     shown = clean(masked(text), ascii_only=not speaks_unicode(stream))
-    console = _console(stream)
-    if console.is_terminal:
-        if framed and console.width >= _LEAST:
-            shown = _hanging(shown, console.width)
-        console.print(Text(shown, style=style), soft_wrap=True)
-    else:
-        stream.write(shown + "\n")
-        stream.flush()
+    with _writing:
+        if stream.isatty():
+            _own_line()
+        console = _console(stream)
+        if console.is_terminal:
+            if framed and console.width >= _LEAST:
+                shown = _hanging(shown, console.width)
+            console.print(Text(shown, style=style), soft_wrap=True)
+        else:
+            stream.write(shown + "\n")
+            stream.flush()
 
 
 def _console(stream: TextIO) -> Console:

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from screens import streams
+
 
 class EditorFailed(Exception):
     """There is no such editor, or it did not end well; nothing of what was typed in it counts."""
@@ -45,8 +47,14 @@ def open_in(command: str, file: Path) -> None:
         EditorFailed: it cannot be started, or says that it failed.
     """
     try:
-        words = shlex.split(command)
-        code = subprocess.run([*words, str(file)], check=False).returncode  # noqa: S603 - the operator's own
+        words, own = shlex.split(command), streams.are_own()
+        code = subprocess.run(  # noqa: S603 - the operator's own
+            [*words, str(file)],
+            check=False,
+            stdin=streams.stdin() if own else None,
+            stdout=streams.stdout() if own else None,
+            stderr=streams.stderr() if own else None,
+        ).returncode
     except (OSError, ValueError, IndexError) as exc:
         raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
     if code:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from console.capture import captured
 from console.cli import FAILED, WAITING
 from console.embedded import Driving
 from console.linear import follow, in_json, in_lines
@@ -44,6 +45,23 @@ async def carry(
         LoadError: the reference does not lead to a swarm; nothing was begun.
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
+    with captured():  # from the first import of user code on
+        return await _begun_and_carried(
+            ref, task, title=title, resume=resume, as_json=as_json, decider=decider, budget=budget, drill=drill
+        )
+
+
+async def _begun_and_carried(
+    ref: str,
+    task: str,
+    *,
+    title: str,
+    resume: bool,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+    budget: Mapping[str, float] | None,
+    drill: bool,
+) -> RunState:
     place = workspace()
     configured = load(place.root)  # a mistake in the configuration is said before anything begins
     take_env_file(configured)
@@ -62,7 +80,8 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bo
         LoadError, AgentError: as `carry`.
     """
     place = workspace()
-    ref = await _checked(ref, place, load(place.root))
+    with captured():
+        ref = await _checked(ref, place, load(place.root))
     async with writing() as journal:
         return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
 

@@ -29,6 +29,7 @@ from runtime.record.journal import Ambiguous, Journal, JournalError
 from runtime.record.lock import holder
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, Summary, fold
+from screens import streams
 from screens.text import clean_line
 
 P = ParamSpec("P")
@@ -116,7 +117,7 @@ def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = Fal
         return exc.code
     except BrokenPipeError:
         # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout().fileno())
         return 128 + signal.SIGPIPE
     except JournalError as exc:
         note(str(exc))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from console.preferences import Preferences
 from console.verbs.preferences import workspace_preferences
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
+from screens import streams
 from themes.choice import VARIABLE, ThemeError, UnknownTheme, chosen
 from themes.shelf import Shelf, places
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def has_screen() -> bool:
     """Whether a screen can be painted: a terminal on both sides, and one that can do more than write lines."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+    return streams.stdin().isatty() and streams.stdout().isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
 def open_it(

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from console.capture import captured, give_streams_back
 from console.output import copy, emit, note, say
 from console.verbs.frame import Refusal, verb
 from console.workspace import Workspace, workspace
@@ -42,8 +43,11 @@ async def serve(
         if foreground:
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
             environ = dict(os.environ)
-            if await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False):
+            with captured():
+                changed = await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
+            if changed:
                 note("another program is installed: going on as that one")
+                give_streams_back()
                 become(sys.orig_argv[1:], environ)
             note("stopped")
             return 0
