@@ -1,8 +1,9 @@
 """What user code prints in a process of ours: labelled lines through the gate, never raw on the terminal.
 
 Where runs are driven in the foreground (`run`, `demo`, `serve --foreground`, `--embedded`) user code shares our
-process. Its standard streams and the descriptors 0, 1 and 2 are replaced before it is imported: 1 and 2 by a pipe that a thread
-reads, 0 by ``/dev/null``, so that ``input()`` takes no key from the operator. What we write goes to `screens.streams`.
+process. Its standard streams and the descriptors 0, 1 and 2 are replaced before it is imported: 1 and 2 by a pipe that
+a thread reads, 0 by ``/dev/null``, so that ``input()`` takes no key from the operator. What we write goes to
+`screens.streams`.
 
 User code that prints faster than the terminal takes it waits, as it would without the pipe: no line is dropped.
 """
