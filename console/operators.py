@@ -23,6 +23,7 @@ from runtime.judgement import report
 from runtime.judgement.options import OPTIONAL_TEXT, consequence, destroys
 from runtime.record.events import Actor, IncidentOpened, Option
 from runtime.record.state import RunState
+from runtime.record.text_input import BadText, decode
 from screens import external, streams
 from screens.armed_keys import ArmedKeys
 from screens.text import clean_line
@@ -104,8 +105,14 @@ class PersonAtTerminal:
                 break
             *lines, typed = (typed + piece).split(b"\n")
             for line in lines:
-                self._put(line.decode(errors="replace").strip())
+                self._take(line)
         self._put(None)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            self._put(decode(line, "what was typed").strip())
+        except BadText as exc:
+            note(f"{exc}; type it again")
 
     def _put(self, line: str | None) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody asks any more

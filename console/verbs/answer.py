@@ -10,7 +10,7 @@ import click
 from console.cli import FAILED
 from console.output import emit, note, table
 from console.questions import STANDING
-from console.verbs.frame import Refusal, incident_named, json_object, operator, verb, writing
+from console.verbs.frame import Refusal, incident_named, json_object, operator, text_of_stdin, verb, writing
 from console.verbs.preview import preview
 from console.workspace import workspace
 from runtime.judgement.audit import shown
@@ -143,7 +143,7 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
     if not values:
         secret = option == "input" and is_secret(opened.answer_schema)
         return click.prompt(opened.question, hide_input=True, err=True) if secret and sys.stdin.isatty() else None
-    read = [sys.stdin.read().removesuffix("\n") if each == "-" else each for each in values]
+    read = [text_of_stdin().removesuffix("\n") if each == "-" else each for each in values]
     return read[0] if len(read) == 1 else read
 
 

@@ -13,9 +13,11 @@ from console.workspace import workspace
 from runtime.judgement import capsule
 from runtime.record.events import WORKSPACE, utc_now
 from runtime.record.journal import Journal
+from runtime.record.text_input import BadText, read_text
 from runtime.work.configuration import load, take_env_file
 from runtime.work.secrets import redactor
-from screens.text import clean_line
+
+_EXPORT_BYTES = 1 << 30
 
 
 @verb(json=False)
@@ -75,9 +77,9 @@ def opened(path: str) -> capsule.Capsule:
         Refusal: the file cannot be read, or is no export.
     """
     try:
-        return capsule.read(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as exc:
-        raise Refusal(f"{clean_line(str(path))} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+        return capsule.read(read_text(Path(path), most=_EXPORT_BYTES))
+    except BadText as exc:
+        raise Refusal(str(exc)) from exc
     except capsule.BadCapsule as exc:
         raise Refusal(f"{path}: {exc}") from exc
 

@@ -29,6 +29,7 @@ from runtime.record.journal import Ambiguous, Journal, JournalError
 from runtime.record.lock import holder
 from runtime.record.sqlite import SqliteJournal
 from runtime.record.state import RunState, Summary, fold
+from runtime.record.text_input import MOST, BadText, read_stdin
 from screens import streams
 from screens.text import clean_line
 
@@ -159,6 +160,20 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
 
 
 _PATHS = ("FILE", "DIR", "PATH")
+
+
+def text_of_stdin(*, most: int = MOST) -> str:
+    """All of stdin, for an argument `-`.
+
+    Raises:
+        Refusal: it is closed, is not UTF-8, or has more than `most` bytes.
+    """
+    if sys.stdin is None:
+        raise Refusal("stdin is closed: give the text as an argument, or pipe it in")
+    try:
+        return read_stdin(sys.stdin.buffer, most=most)
+    except BadText as exc:
+        raise Refusal(str(exc)) from exc
 
 
 def operator() -> Actor:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.preferences import SECTIONS, BadPreferences, Preferences, preferences, unknown_section
 from console.workspace import workspace
+from runtime.record.text_input import BadText, read_text
 from runtime.work.environment import files_for
 from runtime.work.toml_lines import Path as Key
 from runtime.work.toml_lines import line_of, lines_of
@@ -86,14 +87,14 @@ def workspace_preferences() -> Preferences:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         return tomllib.loads(text), lines_of(text)
     except tomllib.TOMLDecodeError as exc:
         raise BadPreferences(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
         raise BadPreferences(f"{path}: cannot be read: it is nested too deeply") from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise BadPreferences(f"{path}: cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+    except BadText as exc:
+        raise BadPreferences(str(exc)) from exc
 
 
 class _File(NamedTuple):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from console.operators import PersonAtTerminal, has_person
 from console.verbs.carry import carry, exit_code
-from console.verbs.frame import Refusal, verb
+from console.verbs.frame import Refusal, text_of_stdin, verb
 
 MOST_INPUT = 1_000_000
 
@@ -30,7 +28,7 @@ async def run(ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], as
     Without a terminal it ends with exit code 3 when everything waits for a person.
     """
     if task == "-":
-        task = sys.stdin.read(MOST_INPUT + 1)
+        task = text_of_stdin(most=4 * MOST_INPUT)
         if len(task) > MOST_INPUT:
             raise Refusal(f"the input is longer than {MOST_INPUT} characters: give a path to it instead")
     person = PersonAtTerminal if has_person() and not as_json else None

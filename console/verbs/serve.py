@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -15,7 +16,7 @@ from console.workspace import Workspace, workspace
 from runtime.link.serve import BadSetting, become, conditions
 from runtime.link.serve import serve as carry_on
 from runtime.work import daemon
-from runtime.work.environment import UnusableEnvironment, interpreter
+from runtime.work.environment import UnusableEnvironment, interpreter, read_env_file
 
 
 @verb()
@@ -23,7 +24,7 @@ from runtime.work.environment import UnusableEnvironment, interpreter
 @click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
 @click.option("--unit", is_flag=True, help="Print a systemd user unit for this workspace, and start nothing.")
 @click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
-@click.option("--env-file", metavar="FILE", help="Variables for the runtime in the background: keys above all.")
+@click.option("--env-file", metavar="FILE", help="A file with variables for the runtime, one NAME=value per line.")
 async def serve(
     *, foreground: bool, grace: float | None, unit: bool, python: str, env_file: str | None, as_json: bool
 ) -> int:
@@ -32,9 +33,10 @@ async def serve(
     A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
     """
     place = workspace()
+    file, variables = _variables(place, env_file)
     if unit:
         try:
-            copy(_unit(place, python, env_file))
+            copy(_unit(place, python, file))
         except ValueError as exc:
             raise Refusal(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
         return 0
@@ -43,6 +45,7 @@ async def serve(
         if foreground:
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
             environ = dict(os.environ)
+            os.environ.update({name: each for name, each in variables.items() if name not in environ})
             with captured():
                 changed = await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
             if changed:
@@ -56,7 +59,7 @@ async def serve(
             place.state,
             workspace=place.root,
             python=python,
-            env_file=env_file,
+            env_file=file,
             settings=given,
         )
     except (BadSetting, UnusableEnvironment) as exc:
@@ -68,12 +71,27 @@ async def serve(
     return 0
 
 
-def _unit(place: Workspace, python: str, env_file: str | None) -> str:
+def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dict[str, str]]:
+    """The file that `--env-file` names, and what is in it. It is read before anything begins.
+
+    Raises:
+        Refusal: it cannot be used.
+    """
+    if env_file is None:
+        return None, {}
+    try:
+        file = place.root / Path(env_file).expanduser()
+        return file, read_env_file(file)
+    except (UnusableEnvironment, RuntimeError) as exc:  # RuntimeError: the home directory of ~name is not known
+        raise Refusal(f"--env-file: {exc}") from exc
+
+
+def _unit(place: Workspace, python: str, env_file: Path | None) -> str:
     """A unit for ``systemctl --user``: it starts with the login, with lingering without one (systemd.service(5))."""
     chosen = interpreter(place.root, python)
     command = [str(chosen), "-m", "console", "--state", str(place.state), "serve", "--foreground"]
     quoted = " ".join(f'"{_escaped(word)}"' for word in command)
-    keys = f'EnvironmentFile="{_escaped(str((place.root / env_file).resolve()))}"\n' if env_file else ""
+    keys = f'EnvironmentFile="{_escaped(str(env_file.resolve()))}"\n' if env_file else ""
     return (
         "# systemctl --user enable --now orbiter-console.service, after saving this as\n"
         "# ~/.config/systemd/user/orbiter-console.service; loginctl enable-linger keeps it without a login.\n"

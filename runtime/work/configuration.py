@@ -24,6 +24,7 @@ from runtime.judgement.notices import NoticeRules
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.prices import PriceTable, builtin_prices
 from runtime.judgement.rules import Rule
+from runtime.record.text_input import BadText, read_text
 from runtime.work.conditions import Conditions
 from runtime.work.environment import UnusableEnvironment, files_for, read_env_file
 from runtime.work.settings import NoticeSettings, Settings, unknown_key
@@ -175,14 +176,14 @@ def take_env_file(configuration: Configuration) -> None:
 
 def _read(path: Path) -> _File:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         return _File(path, tomllib.loads(text), lines_of(text))
     except tomllib.TOMLDecodeError as exc:
         raise BadConfiguration(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
         raise BadConfiguration(f"{path}: cannot be read: it is nested too deeply") from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise BadConfiguration(f"{path}: cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+    except BadText as exc:
+        raise BadConfiguration(str(exc)) from exc
 
 
 @dataclass(slots=True, frozen=True)

@@ -12,6 +12,10 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from runtime.record.text_input import BadText, read_text
+
+_MOST = 1024 * 1024
+"""Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
 _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
@@ -38,8 +42,7 @@ def configured_python(workspace: Path, environ: Mapping[str, str] | None = None)
     found = ""
     for path in files_for(workspace, environ):
         try:
-            with path.open("rb") as file:
-                section = tomllib.load(file).get("runtime")
+            section = tomllib.loads(read_text(path)).get("runtime")
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(section, dict) and isinstance(section.get("python"), str):
@@ -77,9 +80,9 @@ def read_env_file(path: Path) -> dict[str, str]:
         UnusableEnvironment: naming the file and the line; never the value, which may be a key.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UnusableEnvironment(f"cannot read env_file {path}: {getattr(exc, 'strerror', None) or exc}") from exc
+        text = read_text(path, most=_MOST)
+    except BadText as exc:
+        raise UnusableEnvironment(f"cannot read env_file: {exc}") from exc
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -87,7 +90,9 @@ def read_env_file(path: Path) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(stripped)
         if match is None:
-            raise UnusableEnvironment(f"{path}, line {number}: write NAME=value")
+            raise UnusableEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
+        if "\0" in stripped:
+            raise UnusableEnvironment(f"{path}, line {number}: a variable cannot hold a NUL byte; remove it")
         found[match["name"]] = _value(match["value"], f"{path}, line {number}")
     return found
 

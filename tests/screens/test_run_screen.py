@@ -398,7 +398,7 @@ def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: p
     (tmp_path / "bytes").write_bytes(b"\xff")
     with (tmp_path / "large").open("wb") as large:
         large.truncate(localfile.MOST + 1)
-    for path, said in (("", "needed"), (".", "no file"), ("bytes", "no text"), ("large", "is too large")):
+    for path, said in (("", "needed"), (".", "is a directory"), ("bytes", "not UTF-8"), ("large", "is too large")):
         with pytest.raises(ValueError, match=said):
             localfile.content(path and str(tmp_path / path), binary=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -55,7 +55,7 @@ def _run(verbs: Callable[[], object], arguments: list[str], out: IO[bytes], err:
         code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
     except BaseException:  # the program would have ended with a traceback
         code = TRACEBACK
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     loaded.write(" ".join(name for name in sys.modules if name not in before).encode())
