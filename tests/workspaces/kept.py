@@ -255,7 +255,10 @@ def outcome(reported: Json, before: Iterable[str]) -> list[Json]:
 
 
 def without_wording(runs: Iterable[Json]) -> list[Json]:
-    """An outcome without the sentences of its incidents: those that are opened anew may be worded better."""
+    """An outcome without the sentences of its incidents, which may be worded better now, and without the attempts of
+    steps that have children: every life begins them again, and how many lives there are depends on how quickly a
+    question is answered.
+    """
 
     def facts(incident: Json) -> Json:
         return {name: each for name, each in incident.items() if name not in ("message", "causes")}
@@ -263,10 +266,18 @@ def without_wording(runs: Iterable[Json]) -> list[Json]:
     return [
         {
             **run,
+            "nodes": [_without_attempts(node, run["nodes"]) for node in run["nodes"]],
             "incidents": sorted(map(facts, run["incidents"]), key=lambda each: json.dumps(each, sort_keys=True)),
         }
         for run in runs
     ]
+
+
+def _without_attempts(node: Json, nodes: Iterable[Json]) -> Json:
+    path = f"{node['parent_id']}/{node['name']}~"
+    if not any(str(each["parent_id"]).startswith(path) for each in nodes):
+        return node
+    return {name: each for name, each in node.items() if name != "attempts"}
 
 
 def differences(before: Any, now: Any) -> list[str]:
