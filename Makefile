@@ -2,8 +2,9 @@
 
 BIN := .venv/bin
 COMPLETE := .venv/.complete
-# More workers than cores: half of what the tests take is waiting for processes, links and terminals.
-PYTEST_ARGS ?= -n 3
+# More workers than cores: half of what the tests take is waiting for processes, links and terminals. One that has done
+# its part takes over from the others.
+PYTEST_ARGS ?= -n 4 --dist worksteal
 export PYTHON
 
 .PHONY: demo test lint types check-tests soak bench screenshots pages clean
@@ -26,7 +27,7 @@ check-tests: $(COMPLETE) ## the test suite alone
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 soak: $(COMPLETE) ## what takes too long for the suite: many runs, many histories; new ones each time
-	SOAK=1 $(BIN)/python -m pytest -q tests/soak -n 2 --timeout 7200 $(SOAK_ARGS)
+	SOAK=1 $(BIN)/python -m pytest -q tests/soak tests/runtime/link/test_sshd.py -n 2 --timeout 7200 $(SOAK_ARGS)
 
 lint: $(COMPLETE) ## ruff, and who may import whom
 	$(BIN)/ruff check .

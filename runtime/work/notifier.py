@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from runtime.record.journal import Journal
 from runtime.work.secrets import redactor as redactor_of
 
 if TYPE_CHECKING:
-    import httpx  # loaded with the first client: it brings Rich along, which `import runtime` must not
+    import httpx  # loaded where a webhook is configured: it is slow to import, and brings Rich along
 
 log = logging.getLogger("runtime.notices")
 told = logging.getLogger("runtime.notices.told")
@@ -55,6 +55,7 @@ class Notifier:
         self._clock = clock
         self._first_pause_s = first_pause_s
         self._outbox = Outbox(self._rules)
+        self._client: httpx.AsyncClient | None = None
         self._changed = asyncio.Event()
         self._failures: dict[str, int] = {}
         self._again_at: dict[str, float] = {}
@@ -66,8 +67,6 @@ class Notifier:
 
     async def serve(self) -> None:
         """Tell what is open and untold, and then what comes, until cancelled."""
-        import httpx
-
         after = await self._journal.position()
         for event in await self._journal.read(ev.WORKSPACE):
             self._outbox.apply(event)
@@ -76,9 +75,13 @@ class Notifier:
         self._changed.set()
         hearing = asyncio.create_task(self._hear(after))
         try:
-            async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
+            async with AsyncExitStack() as stack:
+                if "webhook" in self._rules.channels:
+                    import httpx
+
+                    self._client = await stack.enter_async_context(httpx.AsyncClient(timeout=TIMEOUT_S))
                 while not hearing.done():
-                    await self._tell(client)
+                    await self._tell()
                     await self._rest()
                 await hearing
         finally:
@@ -106,13 +109,13 @@ class Notifier:
                 await self._changed.wait()
         self._changed.clear()
 
-    async def _tell(self, client: httpx.AsyncClient) -> None:
+    async def _tell(self) -> None:
         now = asyncio.get_running_loop().time()
         for notice in self._outbox.due(self._clock()):
             if self._again_at.get(notice.channel, now) > now:
                 continue
             try:
-                await self._send(client, notice)
+                await self._send(notice)
             except Exception as exc:  # one channel that cannot be reached, for whatever reason, silences no other
                 self._put_off(notice, exc, now)
                 continue
@@ -129,13 +132,14 @@ class Notifier:
         self._again_at[notice.channel] = now + pause
         log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
 
-    async def _send(self, client: httpx.AsyncClient, notice: Notice) -> None:
+    async def _send(self, notice: Notice) -> None:
         mask = self._given or redactor_of(self._patterns)  # made for each notice: secrets may have become known
         if notice.channel == "log":
             told.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return
         body = mask.value(webhook_body(notice))
-        response = await client.post(self._rules.webhook, json=body)
+        assert self._client is not None, "a webhook is configured"
+        response = await self._client.post(self._rules.webhook, json=body)
         response.raise_for_status()
 
 

@@ -169,11 +169,13 @@ def _load() -> None:
     import screens.lookalikes
     import screens.words
     import themes.shelf
+    from tests.data import lives
+
+    lives.build()
 
 
 def _serve(control: socket.socket) -> dict[str, Any]:
     """Fork for each request. Returns in the process that is to be the program."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         _, descriptors, _, _ = socket.recv_fds(control, 1, 4)
         if not descriptors:
@@ -183,11 +185,13 @@ def _serve(control: socket.socket) -> dict[str, Any]:
             return _supervise(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+        with suppress(ChildProcessError):  # there is none
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
 
 def _supervise(descriptors: list[int]) -> dict[str, Any]:
     """Fork the program, and tell its process id and its status. Returns in the program."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     *standard, last = descriptors
     answers = socket.socket(fileno=last)
     with answers.makefile("rb") as lines:

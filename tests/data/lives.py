@@ -25,10 +25,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import httpx
+from pydantic import BaseModel
 
 import orbiter.models.scripted
+import orbiter.swarm
 from runtime.judgement.retry import RetryPolicy
+from runtime.record import events
 from runtime.record.events import Actor, utc_now
 from runtime.record.journal import Accepted, Journal, Refused
 from runtime.work.conditions import Conditions
@@ -36,7 +38,7 @@ from runtime.work.desk import Desk
 from runtime.work.supervisor import Supervisor
 
 assert orbiter.models.scripted is not None
-assert httpx is not None  # both are imported once, not in every life
+assert orbiter.swarm is not None  # both are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
 LOCAL = "runtime.work.engine:LocalEngine"
@@ -151,7 +153,16 @@ def reap(children: dict[int, int]) -> None:
         tell(id=children.pop(pid), status=os.waitstatus_to_exitcode(status))
 
 
+def build() -> None:
+    """Build what pydantic builds at its first use, once and not in every life."""
+    for found in vars(events).values():
+        if isinstance(found, type) and issubclass(found, BaseModel) and found is not BaseModel:
+            found.model_rebuild()
+    events._adapter.rebuild()
+
+
 def main() -> None:
+    build()
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

@@ -23,7 +23,7 @@ from runtime.work import daemon
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 from tests.runtime.link.sshd_bench import REMOTE, Sshd
 
-CUTS = 50
+CUTS = 50 if os.environ.get("SOAK") else 15
 EVENTS_A_SECOND = 1000
 SILENCE_S = 30.0
 
@@ -93,7 +93,7 @@ async def test_a_console_over_ssh_sees_and_acts(bench: Bench, sshd: Sshd) -> Non
     assert await client.ping() < 30
 
 
-async def test_fifty_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_command_once(
+async def test_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_command_once(
     bench: Bench, sshd: Sshd, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver = await bench.started()
