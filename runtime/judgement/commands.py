@@ -11,53 +11,80 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
-from runtime.judgement.patterns import Kind, narrow, wide
-from runtime.judgement.shell_commands import Script, base_name, script_of
+from runtime.judgement.patterns import Glob, Kind, narrow, wide
+from runtime.judgement.shell_commands import ExceededError, Script, Work, base_name, script_of
 from runtime.judgement.shell_syntax import parse
 from runtime.judgement.shell_words import UNKNOWN, Word
 
 Answer = Literal["yes", "no", "unclear"]
 _MOST_OPTIONS: Final = 16
 """Arguments in which options of the program itself are looked for."""
+_EXPANDED: Final = "which command it runs is known only when it is expanded"
+_JOINED: Final = 32
+"""Characters of arguments that are joined to one text in a unit of work."""
 
 
-def covers(pattern: str, text: str) -> bool:
+def covers(pattern: str, text: str, work: Work | None = None) -> bool:
     """Whether a grant covers a command. One without a star covers its own words."""
+    work = work or Work()
     if "*" not in pattern:
-        return pattern == text and not _begins_unknown(text)
-    if not narrow(pattern, Kind.COMMAND).fits(text):
+        return pattern == text and not _begins_unknown(work.script(text))
+    try:
+        if not _fits(narrow(pattern, Kind.COMMAND), text, work):
+            return False
+    except ExceededError:
         return False
-    script = script_of(text)
+    script = work.script(text)
     return not text or (script.simple and not script.unclear and pattern.index("*") >= script.at)
 
 
 def uncovered(pattern: str, text: str) -> str:
     """Why a grant cannot cover a command that its words fit, as an insertion; empty if they do not fit."""
-    if "*" not in pattern:
-        return "" if pattern != text else " (which command it runs is known only when it is expanded: say once)"
     script = script_of(text)
+    if "*" not in pattern:
+        return "" if pattern != text else f" ({_EXPANDED if script.whole else script.unclear}: say once)"
     if not narrow(pattern, Kind.COMMAND).fits(text) or (script.simple and not script.unclear):
         return ""
     return f" ({script.unclear or 'a pattern with a star covers one simple command'})"
 
 
-def _begins_unknown(text: str) -> bool:
-    return any(words[0].expands or words[0].globs for words in script_of(text).commands)
+def _begins_unknown(script: Script) -> bool:
+    """Whether it is not known which commands a text runs."""
+    return not script.whole or any(words[0].expands or words[0].globs for words in script.commands)
 
 
-def names(pattern: str, text: str) -> Answer:
+def _fits(glob: Glob, text: str, work: Work) -> bool:
+    """Whether a pattern covers a text. Raises `ExceededError`."""
+    work.take(glob.work(text))
+    return glob.fits(text)
+
+
+def names(pattern: str, text: str, work: Work | None = None) -> Answer:
     """Whether a denial fits a command: ``yes``, ``no``, or ``unclear`` where only the shell's expansion would tell.
 
     A pattern names a command by the words that it begins with: ``rm`` and ``rm *`` name every ``rm``.
     """
-    if wide(pattern).fits(text):
+    try:
+        return _names(pattern, text, work or Work())
+    except ExceededError:
+        return "unclear"
+
+
+def _names(pattern: str, text: str, work: Work) -> Answer:
+    if _fits(wide(pattern), text, work):
         return "yes"
-    script, denied = script_of(text), parse(pattern).commands
+    script, denied = work.script(text), parse(pattern).commands
     if len(denied) > 1:
         wanted, found = (" ".join(map(_text, each)) for each in (denied, script.commands))
-        return _answer(wide(f"**{wanted.replace(UNKNOWN, '**')}**").fits(found), script)
-    answers = {_named(_forms(pattern), words) for words in script.commands}
-    return "yes" if "yes" in answers else "unclear" if "unclear" in answers else _answer(fits=False, script=script)
+        return _answer(_fits(wide(f"**{wanted.replace(UNKNOWN, '**')}**"), found, work), script)
+    answer = _answer(fits=False, script=script)
+    for words in script.commands:
+        work.take(4)
+        told = _named(_forms(pattern), words, work)
+        if told == "yes":
+            return told
+        answer = "unclear" if told == "unclear" else answer
+    return answer
 
 
 def _answer(fits: bool, script: Script) -> Answer:
@@ -78,14 +105,14 @@ def _forms(pattern: str) -> tuple[str, ...]:
     return tuple(" ".join((each, *rest)) for each in named)
 
 
-def _named(forms: Sequence[str], words: Sequence[Word]) -> Answer:
+def _named(forms: Sequence[str], words: Sequence[Word], work: Work) -> Answer:
     name, arguments = words[0], words[1:]
     answer: Answer = "no"
     for form in forms:
         wanted, _, rest = form.partition(" ")
         if not _may_be(wanted, name.text):
             continue
-        if not rest or any(_begins(rest, _text(arguments[at:])) for at in _starts(arguments)):
+        if not rest or any(_begins(rest, _text(arguments[at:]), work) for at in _starts(arguments)):
             answer = "unclear" if name.expands and UNKNOWN in base_name(name.text) else "yes"
         elif _may_expand_to(rest.split(), arguments):
             answer = "unclear"
@@ -101,8 +128,9 @@ def _may_be(wanted: str, name: str) -> bool:
     return wide(wanted).fits(name) or wide(wanted).fits(base_name(name))
 
 
-def _begins(wanted: str, text: str) -> bool:
-    return wide(wanted).fits(text) or wide(f"{wanted} **").fits(text)
+def _begins(wanted: str, text: str, work: Work) -> bool:
+    work.take(len(text) // _JOINED + 1)
+    return _fits(wide(wanted), text, work) or _fits(wide(f"{wanted} **"), text, work)
 
 
 def _starts(arguments: Sequence[Word]) -> Iterator[int]:

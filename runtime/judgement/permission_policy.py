@@ -26,7 +26,7 @@ from runtime.judgement.canonical import PermissionSyntaxError, canonical_pattern
 from runtime.judgement.commands import Answer
 from runtime.judgement.patterns import BUILT_IN, STANDARD, Kind, Verbs
 from runtime.judgement.permissions import VERB, Need, denies, matches
-from runtime.judgement.shell_commands import script_of
+from runtime.judgement.shell_commands import Work
 
 Verdict = Literal["allow", "ask", "deny"]
 _STRICTEST: tuple[Verdict, ...] = ("deny", "ask", "allow")
@@ -43,7 +43,7 @@ class PermissionRule:
     pattern: str | None = None
     subject: str = "*"
 
-    def fits(self, need: Need, agent: str, verbs: Verbs = STANDARD) -> Answer:
+    def fits(self, need: Need, agent: str, verbs: Verbs, work: Work) -> Answer:
         """Whether the rule is about what `agent` needs; ``unclear`` where only running it would tell."""
         if self.verb != need.verb or self.subject not in ("*", agent):
             return "no"
@@ -51,11 +51,11 @@ class PermissionRule:
             return "yes"
         kind = verbs.kind(need.verb)
         if self.verdict != "allow":
-            answer = denies(self.pattern, need.object, kind)
+            answer = denies(self.pattern, need.object, kind, work)
             return "yes" if answer == "no" and self._any_port(need, kind) else answer
-        if matches(self.pattern, need.object, kind):
+        if matches(self.pattern, need.object, kind, work):
             return "yes"
-        return "unclear" if kind is Kind.COMMAND and script_of(need.object).unclear else "no"
+        return "unclear" if kind is Kind.COMMAND and work.script(need.object).unclear else "no"
 
     def _any_port(self, need: Need, kind: Kind) -> bool:
         """What is asked about or denied for a host without a port is so for all its ports; an `allow` is not wider
@@ -97,9 +97,12 @@ class PermissionPolicy:
             rules.extend(_rule(verdict, line, root, verbs) for line in lines)
         return cls(tuple(rules), default, verbs)
 
-    def verdict(self, need: Need, agent: str, *, attended: bool = True) -> Verdict:
-        """What holds for `agent` and this need. `attended` False: nobody can be asked, so what would be is denied."""
-        answers = {(rule.verdict, rule.fits(need, agent, self.verbs)) for rule in self.rules}
+    def verdict(self, need: Need, agent: str, *, attended: bool = True, work: Work | None = None) -> Verdict:
+        """What holds for `agent` and this need. `attended` False: no person can be asked, so what would be is denied.
+        `work`: what the whole question may take, of which this need is a part.
+        """
+        work = work or Work()
+        answers = {(rule.verdict, rule.fits(need, agent, self.verbs, work)) for rule in self.rules}
         usual: Verdict = "allow" if need.verb == INVOKE else self.default
         found = next((each for each in _STRICTEST if (each, "yes") in answers), None)
         # Which command it is cannot be told: where a rule depends on that, it is asked about.

@@ -24,6 +24,7 @@ from runtime.judgement import commands
 from runtime.judgement.canonical import PermissionSyntaxError, canonical_address, canonical_object, canonical_path
 from runtime.judgement.commands import Answer
 from runtime.judgement.patterns import STANDARD, Kind, Verbs, narrow, wide
+from runtime.judgement.shell_commands import Work
 from runtime.record.events import GrantAdded
 
 
@@ -210,29 +211,38 @@ def _part(target: str, value: str) -> str:
     return value
 
 
-def covers(grant: GrantAdded, need: Need, *, agent: str, run_id: str, ref: str, verbs: Verbs = STANDARD) -> bool:
-    """Whether `grant` lets `agent` of this run do what it needs."""
+def covers(
+    grant: GrantAdded,
+    need: Need,
+    *,
+    agent: str,
+    run_id: str,
+    ref: str,
+    verbs: Verbs = STANDARD,
+    work: Work | None = None,
+) -> bool:
+    """Whether `grant` lets `agent` of this run do what it needs. `work`: what the whole question may take."""
     if grant.verb != need.verb or grant.subject not in ("*", agent):
         return False
     if grant.lifetime == "run" and grant.scope != run_id:
         return False
     if grant.lifetime == "swarm" and grant.scope != ref:
         return False
-    return matches(grant.pattern, need.object, verbs.kind(need.verb))
+    return matches(grant.pattern, need.object, verbs.kind(need.verb), work)
 
 
-def matches(pattern: str, target: str, kind: Kind) -> bool:
+def matches(pattern: str, target: str, kind: Kind, work: Work | None = None) -> bool:
     """Whether a pattern covers a canonical object, read as a grant; the empty pattern covers only the empty object."""
     if kind in (Kind.PATH, Kind.URL):
         return narrow(pattern, kind).fits(target)
     if ".." in target.replace("\\", "/").split("/") and pattern not in (target, "**"):
         return False  # where it leads is not what its words begin with
-    return commands.covers(pattern, target) if kind is Kind.COMMAND else narrow(pattern, kind).fits(target)
+    return commands.covers(pattern, target, work) if kind is Kind.COMMAND else narrow(pattern, kind).fits(target)
 
 
-def denies(pattern: str, target: str, kind: Kind) -> Answer:
+def denies(pattern: str, target: str, kind: Kind, work: Work | None = None) -> Answer:
     """Whether a pattern fits a canonical object, read as a denial: ``unclear`` where only a shell could tell."""
     if kind is Kind.COMMAND:
-        return commands.names(pattern, target)
+        return commands.names(pattern, target, work)
     fits = narrow(pattern, kind).fits(target) or (kind is Kind.NAME and wide(pattern).fits(target))
     return "yes" if fits else "no"

@@ -39,33 +39,71 @@ _STDIN: Final = re.compile(r"-|/dev/(stdin|fd/.*|tty)|/proc/.*")
 _DEEPEST: Final = 12
 _WORK: Final = 16
 """How often each character of a text is looked at, before the text counts as unclear."""
+QUESTION: Final = 30_000
+"""Units of work of one question: the longest command, each character and each word looked at once, and its patterns."""
 
 
 @dataclass(slots=True)
 class Script:
     """What a text would make a shell run. `commands`: each as its words. `simple`: it is one command and no more.
-    `unclear`: why it cannot be told what it runs; empty if it can. `at`: where the name of its first command begins.
+    `unclear`: why it cannot be told what it runs; empty if it can. `whole`: all of it was read. `at`: where the name of
+    its first command begins.
     """
 
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     simple: bool = True
     unclear: str = ""
+    whole: bool = True
     at: int = 0
+
+
+class ExceededError(Exception):
+    """A question took all the work that it may take."""
+
+
+class Work:
+    """The work that one question may take, over all its texts and patterns: about one unit for each character that is
+    looked at. What is left undone is unclear, and asked about.
+    """
+
+    def __init__(self, units: int = QUESTION) -> None:
+        self.left = units
+        self._scripts: dict[str, Script] = {}
+
+    def take(self, units: int) -> None:
+        """Count work that is about to be done.
+
+        Raises:
+            ExceededError: there is not so much left.
+        """
+        if units > self.left:
+            self.left = 0
+            raise ExceededError
+        self.left -= units
+
+    def script(self, text: str) -> Script:
+        """The commands of a text, with those that its commands run; each text is read once."""
+        if text not in self._scripts:
+            may_take = min(self.left, _WORK * len(text) + 1000)
+            reader = _Commands(may_take)
+            reader.script(text, 0)
+            reader.bodies()
+            self.left -= may_take - max(0, reader.left)
+            self._scripts[text] = reader.found
+        return self._scripts[text]
 
 
 @lru_cache(maxsize=64)
 def script_of(text: str) -> Script:
-    """The commands of a text, with those that its commands run."""
-    reader = _Commands(_WORK * len(text) + 1000)
-    reader.script(text, 0)
-    reader.bodies()
-    return reader.found
+    """The commands of a text, as one question about it alone finds them."""
+    return Work().script(text)
 
 
 class _Commands:
     def __init__(self, work: int) -> None:
         self.found = Script()
-        self._work = work
+        self.left = work
+        """Units of work that are left."""
         self._reads_input = False
         self._bodies: list[str] = []
 
@@ -73,9 +111,10 @@ class _Commands:
         self.found.unclear = self.found.unclear or why
 
     def _spent(self, work: int, depth: int) -> bool:
-        self._work -= work
-        if self._work < 0 or depth > _DEEPEST:
-            self._doubt("it is nested too deeply")
+        self.left -= work
+        if self.left < 0 or depth > _DEEPEST:
+            self._doubt("it is too long, or nested too deeply")
+            self.found.whole = False
             return True
         return False
 
@@ -91,6 +130,8 @@ class _Commands:
             self.found.at = syntax.commands[0][0].at
         self._bodies += syntax.bodies
         for words in syntax.commands:
+            if self.left < 0:
+                break
             self._command(words, depth)
 
     def bodies(self) -> None:
@@ -100,7 +141,7 @@ class _Commands:
 
     def _command(self, words: Sequence[Word], depth: int) -> None:
         """Add a command and those that it runs."""
-        if self._spent(sum(len(word.text) + 1 for word in words), depth):
+        if self.left < 0 or self._spent(4 + 2 * len(words) + sum(len(word.text) for word in words) // 32, depth):
             return
         self.found.commands.append(tuple(words))
         name = words[0]
@@ -175,6 +216,8 @@ class _Commands:
         """The command in the arguments of another. What follows an option may be its value, or the command."""
         before, after_option = _RUNNERS[base], False
         for at, word in enumerate(words[1:], 1):
+            if self.left < 0:
+                break
             inner = _ENV_SPLIT.fullmatch(word.text) if base == "env" else None
             if inner is not None:
                 self.script(inner[1], depth + 1)

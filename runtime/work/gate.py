@@ -8,6 +8,7 @@ from typing import Any
 
 from orbiter.errors import ToolCallError
 from runtime.judgement.permissions import Need, canonical_arguments, covers, needs_of
+from runtime.judgement.shell_commands import Work
 from runtime.record import events as ev
 from runtime.record.state import Incident
 from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
@@ -62,8 +63,9 @@ async def uncovered(life: Life, node_id: str, agent: str, needs: Iterable[Need])
     policy, attended = life.conditions.permissions, life.conditions.enable_error_routing
     grants: list[ev.GrantAdded] | None = None
     uses: list[ev.GrantUsed] = []
+    work = Work()
     for need in needs:
-        verdict = policy.verdict(need, agent)
+        verdict = policy.verdict(need, agent, work=work)
         if verdict == "deny":
             return Stopped(need, denied=True)
         if verdict == "allow" or str(need) in granted:
@@ -71,7 +73,7 @@ async def uncovered(life: Life, node_id: str, agent: str, needs: Iterable[Need])
         if grants is None:
             now = life.clock()
             grants = [each for each in await life.journal.grants() if each.until is None or each.until > now]
-        used = _covering(life, grants, need, agent)
+        used = _covering(life, grants, need, agent, work)
         if used is None:
             return Stopped(need, denied=not attended)
         uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
@@ -134,10 +136,10 @@ def _defaults(c: Carried) -> dict[str, Any]:
     return {name: each["default"] for name, each in described.items() if "default" in each}
 
 
-def _covering(life: Life, grants: Iterable[ev.GrantAdded], need: Need, agent: str) -> ev.GrantAdded | None:
+def _covering(life: Life, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: Work) -> ev.GrantAdded | None:
     verbs = life.conditions.permissions.verbs
     for grant in grants:
-        if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref, verbs=verbs):
+        if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref, verbs=verbs, work=work):
             return grant
     return None
 

@@ -21,6 +21,7 @@ from tree_sitter import Language, Node, Parser
 from runtime.judgement.patterns import Glob, Kind
 from runtime.judgement.permission_policy import PermissionPolicy
 from runtime.judgement.permissions import (
+    CALL_CHARS,
     CALL_OBJECTS,
     OBJECT_CHARS,
     Need,
@@ -29,7 +30,7 @@ from runtime.judgement.permissions import (
     matches,
     needs_of,
 )
-from runtime.judgement.shell_commands import script_of
+from runtime.judgement.shell_commands import Work, script_of
 from tests.data.shell_lines import STUBS, Stubs, line
 
 PARSER = Parser(Language(tree_sitter_bash.language()))
@@ -311,6 +312,58 @@ def test_twice_the_text_is_at_most_twice_the_work(pattern: str, piece: str) -> N
     lines_run(work(1))
     once, twice = lines_run(work(400)), lines_run(work(800))
     assert twice <= 2.2 * once + 200, (once, twice)
+
+
+QUESTION_LINES = 1_200_000
+"""Lines of our modules that one question may run."""
+ADVERSARIAL = [
+    *("a;", "rm;", "rm -a b;", "rm -a ", "x=1 ", "> a ", "`a` ", "sudo -a ", "env -S'a ' ", "su -c 'a' ", "eval "),
+    *("sh -c '", "timeout -a a ", "find -exec a \\; ", "a -m ", "'a' ", "<<a\n", "$(", "{a,", "\\"),
+]
+RULES = PermissionPolicy.from_mapping(
+    {
+        "default": "allow",
+        "deny": ["shell:rm -rf *", "shell:rm * -m * *", "shell:git push **", "shell:a * * *x"],
+        "ask": ["shell:curl **"],
+        "allow": ["shell:git **", "shell:a *"],
+    },
+    root="/",
+)
+
+
+def question(piece: str, length: int, total: int = CALL_CHARS) -> Callable[[], set[str]]:
+    """One question about as many commands as a call may name, each another one."""
+
+    def ask() -> set[str]:
+        work = Work()
+        commands = [f"{(piece * length)[: length - 6]}{number:06}" for number in range(min(total // length, CALL_OBJECTS))]
+        return {RULES.verdict(Need("shell", command), "a", work=work) for command in commands}
+
+    return ask
+
+
+@pytest.mark.parametrize("piece", ADVERSARIAL[::4])
+def test_the_work_of_a_question_is_bounded_however_many_commands_it_is_about(piece: str) -> None:
+    assert lines_run(question(piece, OBJECT_CHARS)) <= QUESTION_LINES
+
+
+def test_what_is_left_undone_is_asked_about_and_never_allowed() -> None:
+    work = Work(2_000)
+    assert RULES.verdict(Need("shell", "git log"), "a", work=work) == "allow"
+    assert RULES.verdict(Need("shell", f"git log {'-x ' * 2_000}"), "a", work=work) == "ask"
+    assert RULES.verdict(Need("shell", "git log"), "a", work=work) == "ask"
+    for command in ("git log -1", "a b", "true", "rm -x"):
+        assert RULES.verdict(Need("shell", command), "a", work=Work(0)) == "ask", command
+        assert RULES.verdict(Need("shell", command), "a", work=Work(0), attended=False) == "deny", command
+        assert not matches(command, command, Kind.COMMAND, Work(0)), command
+    assert RULES.verdict(Need("shell", "rm -rf /"), "a") == "deny"
+
+
+def test_the_longest_command_that_is_plain_is_read_to_its_end() -> None:
+    text = f"git commit -m '{'word ' * 3_260}'"
+    assert OBJECT_CHARS - 100 < len(text) <= OBJECT_CHARS
+    assert RULES.verdict(Need("shell", text), "a") == "allow"
+    assert RULES.verdict(Need("shell", f"{text[:-60]}'; rm -rf /"), "a") == "deny"
 
 
 def test_objects_have_a_maximum_length_and_number() -> None:
