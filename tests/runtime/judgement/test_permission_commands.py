@@ -336,7 +336,8 @@ def question(piece: str, length: int, total: int = CALL_CHARS) -> Callable[[], s
 
     def ask() -> set[str]:
         work = Work()
-        commands = [f"{(piece * length)[: length - 6]}{number:06}" for number in range(min(total // length, CALL_OBJECTS))]
+        numbers = range(min(total // length, CALL_OBJECTS))
+        commands = [f"{(piece * length)[: length - 6]}{number:06}" for number in numbers]
         return {RULES.verdict(Need("shell", command), "a", work=work) for command in commands}
 
     return ask
