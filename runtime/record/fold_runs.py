@@ -45,7 +45,9 @@ def driver_of(owner: str) -> str:
 def run_started(s: RunState, e: ev.RunStarted) -> bool:
     if s.terminal:
         return False
-    if s.driver and s.driver != driver_of(e.owner):
+    s.died = bool(s.driver) and s.driver != driver_of(e.owner)
+    s.unplaced = s.died and not s.busy
+    if s.died:
         s.deaths, s.died_at_import = deaths_after(s, e.owner), not s.loaded
         for node_id in s.busy:
             s.nodes[node_id].deaths += 1

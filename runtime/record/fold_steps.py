@@ -87,6 +87,8 @@ def step_started(s: RunState, e: ev.StepStarted) -> bool:
     if e.requested:
         node.requested = e.requested
     node.effective = e.effective
+    if s.unplaced and not node.attempts:
+        node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
     if not node.attempts:
         s.llm_calls += e.kind == "llm"
         s.tool_calls += e.kind == "tool"
@@ -109,6 +111,7 @@ def step_ended(s: RunState, e: ev.StepEnded) -> bool:
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
     node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
+    s.unplaced = False
     if node.id in s.busy:
         s.busy.remove(node.id)
     s.unpriced_calls += e.unpriced

@@ -93,6 +93,12 @@ class RunState:
     """Answers of models whose price is unknown; `cost_usd` is without them."""
     driver: str = ""
     """The supervisor whose life of this run has no end yet; empty once it parked or ended."""
+    died: bool = False
+    """Whether the life before this one ended with its process."""
+    unplaced: bool = False
+    """Whether the record does not say what was under way then: in a first life begins of steps that may be repeated
+    are written with the next batch, which the end of the process may forestall.
+    """
     moved: bool = False
     """Whether this life has recorded anything of a node."""
     loaded: bool = False
