@@ -393,7 +393,8 @@ class Prompt(Vertical):
         if choice is None and not self._may_act and mine:
             return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
         if choice is None or (choice.option == LATER and not self.has_focus_within and self.mode == "choose"):
-            return mine and self._take_other(event)
+            second = self.mode == "confirm" and event.is_printable  # wherever the focus is
+            return (mine or second) and self._take_other(event)
         if choice.option == LATER or self._arming.accept(event.key):
             self._choose(choice)
         return True

@@ -219,6 +219,22 @@ async def test_what_destroys_takes_a_second_different_key_after_a_second(name: s
         await until(pilot, lambda: answers(desk) == [(name, {})])
 
 
+async def test_any_other_key_leaves_the_second_key_wherever_the_focus_is() -> None:
+    async with deciding(offering("abort", "result")) as (pilot, desk, clock):
+        await pilot.press("tab")
+        assert not prompt_of(pilot).has_focus_within
+        await pilot.press(DESTROY["abort"])
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        assert prompt_of(pilot).mode == "confirm"
+        clock.now += 60
+        await pilot.press("x")
+        assert prompt_of(pilot).mode == "choose"
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        await pilot.press("y")
+        assert desk.said == []
+
+
 async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_take_a_second_key_too() -> None:
     async with deciding(offering("retry", "result", in_doubt=True)) as (pilot, _, _clock):
         await pilot.press("r")
