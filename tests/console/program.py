@@ -89,7 +89,7 @@ class Program:
     def serving(self) -> Iterator[None]:
         """A runtime of this directory, which has begun to drive; it must stop cleanly."""
         with self.start("serve", "--foreground") as process:
-            assert "driving the runs" in process.stderr.readline()
+            assert any("driving the runs" in line for line in process.stderr)
             yield
             assert process.poll() is None
             process.send_signal(signal.SIGTERM)
