@@ -13,8 +13,7 @@ from screens.batch import BatchScreen
 from screens.keynames import UNBOUND, in_words
 from screens.messages import ChooseTheme, OpenPlace, OpenRun
 from screens.places import PLACES
-from screens.views.acts import order_question
-from screens.views.batch import Came, Item
+from screens.views.batch import Came, Item, order_question
 from screens.views.commands import Command
 from screens.views.runs import title_of
 

@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from runtime.record.summary import Summary
 from screens.layout import Spans
 from screens.listscreen import ListScreen
-from screens.views.acts import order_question
-from screens.views.batch import Came, Item
+from screens.views.batch import Came, Item, order_question
 from screens.views.runs import is_done, title_of
 from screens.widgets.livelines import LiveLines
 from screens.widgets.livepage import LivePage

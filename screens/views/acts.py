@@ -10,6 +10,7 @@ from runtime.judgement.inputs import json_object
 from runtime.record.rewind import dropped_by, repeated_effects
 from runtime.record.state import Node, RunState
 from screens.layout import Span, Spans, span
+from screens.views.batch import CONSEQUENCES
 from screens.views.looks import Looks
 from screens.views.node import KIND
 from screens.views.status import in_flight_words
@@ -18,19 +19,6 @@ from screens.words import cost, plural
 
 _NAMED: Final = 8
 """Nodes that are named; of the rest only the number is told."""
-
-
-_CONSEQUENCES: Final = {
-    "freeze": "No new step begins until it is thawed. Nothing is lost.",
-    "thaw": "New steps begin again, where they stopped.",
-    "abort": "Steps under way are cancelled, nothing is done again.",
-}
-"""What an order to a run does, by its verb."""
-
-
-def order_question(verb: str, what: str) -> str:
-    """What is asked before an order is given: ``Freeze 3 runs? …``. `what` names the runs, clean."""
-    return f"{verb.capitalize()} {what}? {_CONSEQUENCES[verb]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +78,9 @@ def freeze(state: RunState, _node_id: str, looks: Looks) -> Act | str:
         return _over(state)
     if state.phase == "frozen":
         open_nodes = sum(not node.terminal for node in state.nodes.values())
-        thawed = (span(f"{_CONSEQUENCES['thaw'].rstrip('.')}: {plural(open_nodes, 'open node')}."),)
+        thawed = (span(f"{CONSEQUENCES['thaw'].rstrip('.')}: {plural(open_nodes, 'open node')}."),)
         return Act("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
-    said = span(_CONSEQUENCES["freeze"])
+    said = span(CONSEQUENCES["freeze"])
     lines = (said, *_in_flight(state, looks, "to its end as usual"))
     return Act("freeze", "Freeze this run", lines, "freeze it", "The run is being frozen.", {"run_id": state.id})
 

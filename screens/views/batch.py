@@ -1,14 +1,27 @@
-"""What became of each of several things that one key was pressed for."""
+"""What one key does to several things: what is asked before, and what became of each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from screens.layout import Span, Spans, joined, span
 from screens.views.looks import Looks
 
 _WORD_WIDTH = 13
+
+CONSEQUENCES: Final = {
+    "freeze": "No new step begins until it is thawed. Nothing is lost.",
+    "thaw": "New steps begin again, where they stopped.",
+    "abort": "Steps under way are cancelled, nothing is done again.",
+}
+"""What an order to a run does, by its verb."""
+
+
+def order_question(verb: str, what: str) -> str:
+    """What is asked before an order is given: ``Freeze 3 runs? …``. `what` names the runs, clean."""
+    return f"{verb.capitalize()} {what}? {CONSEQUENCES[verb]}"
 
 
 @dataclass(frozen=True, slots=True)
