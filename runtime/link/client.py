@@ -270,6 +270,9 @@ class LinkClient:
             except Gap as exc:
                 log.warning("the picture has a gap and is asked for anew: %s", exc)
                 self._view.epoch = ""
+            except (FramingError, p.BadMessage) as exc:
+                log.warning("the runtime at %s breaks the protocol: %s", self.transport.where, exc)
+                self._lose(f"the runtime at {self.transport.where} breaks the protocol, and was cut off: {exc}")
             except Exception as exc:
                 log.exception("the link failed")
                 self._lose(f"the link failed: {type(exc).__name__}: {exc}")
@@ -283,7 +286,7 @@ class LinkClient:
     async def _converse(self, streams: Streams) -> None:
         """One connection, to its end."""
         reader, writer = streams
-        reason = "the connection was cut"
+        reason, bad = "the connection was cut", False
         now = asyncio.get_running_loop().time
         began = now()
         try:
@@ -293,13 +296,16 @@ class LinkClient:
             await self._begun(Session(writer, hello)).listen(reader, lines, rest)
             if self.round_trip.dead:
                 reason = f"nothing was heard for {DEAD_BEATS * BEAT_S:.0f} seconds"
-        except (ConnectionError, FramingError, p.BadMessage) as exc:
+        except (FramingError, p.BadMessage):
+            bad = True
+            raise
+        except ConnectionError as exc:
             if isinstance(exc, Unreachable):
                 raise
             reason = f"the connection was cut: {exc}"
         finally:
             if self._conversation is not None:
-                self._redial.ended(now() - began, answered=self._conversation.answered)
+                self._redial.ended(now() - began, answered=self._conversation.answered and not bad)
             self._conversation = None
             self._view.cut()
             self._asked.cut(reason)

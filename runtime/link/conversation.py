@@ -16,6 +16,8 @@ from runtime.link.view import View
 
 log = logging.getLogger(__name__)
 
+HELD_UP_CHARS = 2000
+
 
 class Conversation:
     """See the module. `changed` is called after every message that was taken in."""
@@ -83,15 +85,16 @@ class Conversation:
         self._changed()
 
     def _shown(self, message: p.FromRuntime) -> None:
+        size = self.session.size
         match message:
             case p.Snapshot():
-                self._view.snapshot(message, self.session.hello.epoch)
+                self._view.snapshot(message, self.session.hello.epoch, size)
             case p.Changed():
-                self._view.changed(message)
+                self._view.changed(message, size)
             case p.RunSnapshot():
-                self._view.run_snapshot(message)
+                self._view.run_snapshot(message, size)
             case p.RunEvent():
-                if not self._view.event(message):
+                if not self._view.event(message, size):
                     log.warning("run %s has a gap and is asked for anew", message.run_id)
                     self.send(p.Watch(run_id=message.run_id))
             case p.Delta():
@@ -102,7 +105,7 @@ class Conversation:
             case p.Pong():  # before those that would be loaded with the rest of the vocabulary
                 self._round_trip.answered(message.id)
                 self._asked.answered(message)
-                self._view.held_up = message.held_up
+                self._view.held_up = message.held_up[:HELD_UP_CHARS]
             case p.Reply():
                 self._asked.replied(message)
             case p.Refused():

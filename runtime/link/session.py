@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from runtime.link import limits
 from runtime.link import protocol as p
 from runtime.link.lines import Assembler, LineReader, in_parts
 from runtime.link.transport import READ_BYTES, Transport, Unreachable
@@ -29,7 +30,9 @@ class Session:
     taken: int = 0
     acked: int = 0
     key: int = 0
-    parts: Assembler = field(default_factory=Assembler)
+    size: int = 0
+    """Bytes of the message that was read last."""
+    parts: Assembler = field(default_factory=lambda: Assembler(limits.MESSAGE_BYTES))
 
     def send(self, line: bytes) -> None:
         self.key += 1
@@ -50,12 +53,12 @@ class Session:
             FramingError: its parts break a limit.
         """
         try:
-            message = p.from_runtime(line)
+            message, self.size = p.from_runtime(line), len(line)
             if message.t == "part":
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None
-                message = p.from_runtime(whole)
+                message, self.size = p.from_runtime(whole), len(whole)
         except p.BadMessage as exc:
             if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
                 self.taken += 1

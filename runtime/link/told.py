@@ -200,8 +200,8 @@ def told(data: bytes) -> Told | None:
         raise BadMessage("not_json", "the line is nested too deeply") from exc
     except KeyError as exc:
         raise BadMessage("bad_message", f"{exc.args[0]}: is missing") from exc
-    except (ValueError, TypeError) as exc:
-        raise BadMessage("bad_message", str(exc)) from exc
+    except (ValueError, TypeError, AttributeError) as exc:
+        raise BadMessage("bad_message", f"{exc}"[:400]) from exc
 
 
 def _hello(said: dict[str, Any]) -> Hello:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from runtime.link import limits
 from runtime.link.protocol import RunSnapshot, Why
 from runtime.record import events as ev
 from runtime.record.journal import Journal
@@ -163,12 +164,17 @@ class WatchedRuns:
             del self._runs[run_id]
 
 
+class BadState(ValueError):
+    """A state that a console does not take from a runtime."""
+
+
 class Restoring:
     """Puts a state together from the messages of one snapshot, a part at a time: a big run takes a screen's loop for
     a few milliseconds, again and again, and not for a good part of a second.
 
     Raises (from `add`):
         pydantic.ValidationError: a part holds no state that this program can read.
+        BadState: it has too many nodes, or they are no tree.
     """
 
     def __init__(self) -> None:
@@ -179,8 +185,46 @@ class Restoring:
         """The state, once its last part is there."""
         if part.head is not None:
             self._state, self._nodes = _state().validate_python(part.head), {}
+        if self._state is None:  # the rest of a snapshot whose head could not be read
+            return None
         self._nodes.update(_nodes().validate_python(part.nodes))
-        if part.more or self._state is None:  # or the rest of a snapshot whose head could not be read
+        if len(self._nodes) > limits.NODES:
+            raise BadState(f"it has more than {limits.NODES} nodes")
+        if part.more:
             return None
         self._state.nodes = self._nodes
+        _check_tree(self._state)
         return self._state
+
+
+def bad_node(state: RunState, opened: ev.NodeOpened) -> str:
+    """Why a node cannot be opened in a tree, in words; empty if it can."""
+    if len(state.nodes) >= limits.NODES:
+        return f"it has more than {limits.NODES} nodes"
+    above = [opened.parent_id, *(node.parent_id for node in state.lineage(opened.parent_id))]
+    return f"the node {opened.node_id!r:.80} would be above itself" if opened.node_id in above else ""
+
+
+def _check_tree(state: RunState) -> None:
+    """Raises `BadState` unless each node is reached from the roots once: what walks the tree ends."""
+    seen: set[str] = set()
+    below = list(state.roots)
+    while below:
+        node = state.nodes.get(below.pop())
+        if node is None or node.id in seen:
+            raise BadState("its nodes are not a tree")
+        seen.add(node.id)
+        if any(child in state.nodes and state.nodes[child].parent_id != node.id for child in node.children):
+            raise BadState("its nodes are not a tree")
+        below.extend(node.children)
+    if len(seen) != len(state.nodes):
+        raise BadState("its nodes are not a tree")
+    ended: set[str] = set()
+    for node_id in state.nodes:
+        above: set[str] = set()
+        while node_id in state.nodes and node_id not in ended:
+            if node_id in above:
+                raise BadState("its nodes are not a tree")
+            above.add(node_id)
+            node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
+        ended |= above
