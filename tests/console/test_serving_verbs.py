@@ -53,7 +53,7 @@ def test_a_runtime_in_the_foreground_is_dialled_and_stopped(program: Program) ->
 def test_a_bad_env_file_is_named(program: Program) -> None:
     (program.directory / "keys.env").write_text("rubbish\n")
     done = program("serve", "--env-file", "keys.env")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "keys.env, line 1" in done.stderr
     assert "Traceback" not in done.stderr
 
