@@ -59,6 +59,7 @@ def test_a_bad_env_file_is_named(program: Program) -> None:
 
 
 def test_a_unit_is_printed_and_nothing_is_started(program: Program) -> None:
+    (program.directory / "keys 100%.env").write_text("A_KEY=1\n")
     done = program("serve", "--unit", "--env-file", "keys 100%.env")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
