@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 
 from benchmarks import Ratio
-from runtime.record import events as ev
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import Bench
 
 ROUNDS = 7

@@ -11,14 +11,19 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import Ratio
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
-from runtime.work.conditions import Conditions
-from runtime.work.desk import Desk
-from runtime.work.drive import drive
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.decisions import Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
+from runtime.worker.drive import drive
 
 LOOPING = Path(__file__).with_name("looping.py")
 STEPS = 10_000

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from benchmarks import Ratio
 from benchmarks.durability import park
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport
-from runtime.record.sqlite import SqliteJournal
-from runtime.work import daemon
-from runtime.work.host import JOURNAL
+from runtime.daemon import daemon
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.worker.driving_thread import JOURNAL
 
 PARKED = (0, 31, 300)
 SETTLE_S = 6.0

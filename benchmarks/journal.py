@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import Ratio
-from runtime.record import events as ev
 from runtime.record.journal import Lease
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import Summary
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
 
 ROUNDS = 5
 SEQUENTIAL = 300

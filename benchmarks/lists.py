@@ -12,15 +12,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from benchmarks import Ratio
-from runtime.record.summary import Summary
-from screens.listing import Listing
-from screens.views.inbox import inbox_rows
-from screens.views.looks import Looks
-from screens.views.memory import Memory
-from screens.views.runs import COLUMNS
-from screens.views.swarms import COLUMNS as SWARM_COLUMNS
-from screens.views.swarms import swarm_rows
-from screens.views.trends import Trends
+from runtime.record.state.summary import Summary
+from screens.views.lists.inbox import inbox_rows
+from screens.views.lists.runs import COLUMNS
+from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
+from screens.views.lists.swarms import swarm_rows
+from screens.views.run.sparkline import Trends
+from screens.views.shared.list_state import Listing
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
 
 RUNS = 10_000
 CHANGED = 100

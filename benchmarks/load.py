@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import Ratio
-from runtime.record import events as ev
+from runtime.record.state import events as ev
 from tests.console.terminal import Terminal
 from tests.runtime.link.link_bench import Bench
 
@@ -93,7 +93,7 @@ OURS = """
 import sys
 from pathlib import Path
 from console.open import show, client
-from runtime.link.transport import UnixTransport
+from runtime.link.transports.transport import UnixTransport
 show(lambda: client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", goes_on=False, mouse=False)
 """
 

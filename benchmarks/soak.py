@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from runtime.record import events as ev
+from runtime.record.state import events as ev
 from tests.console.terminal import Terminal
 from tests.runtime.link.link_bench import Bench, Driver
 
@@ -40,7 +40,7 @@ CONSOLE = """
 import sys
 from pathlib import Path
 from console.open import show, client
-from runtime.link.transport import UnixTransport
+from runtime.link.transports.transport import UnixTransport
 show(lambda: client(UnixTransport(Path(sys.argv[1]))), goes_on=False, mouse=False)
 """
 RUNTIME = "from benchmarks.soak import serve; import sys; serve(sys.argv[1], float(sys.argv[2]))"

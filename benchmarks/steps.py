@@ -25,12 +25,12 @@ from benchmarks.by_hand import by_hand, workflow_by_hand
 from benchmarks.journal import Batching
 from benchmarks.looping import LONG, STEPS, Instant, agent, plain, workflow
 from orbiter.config import ModelConfig
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.conditions import Conditions
-from runtime.work.desk import Desk
-from runtime.work.drive import drive
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.decisions import Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.worker.drive import drive
 
 LOOPING = Path(__file__).with_name("looping.py")
 ROUNDS = 7

@@ -1,7 +1,7 @@
 """A run's tree of 50,000 nodes against one of 500, all unfolded, in the widget that shows it: what is in sight counts.
 
 `a look`: nothing changed. `a change`: a node in sight changed. `a key`: the cursor moves. `a node more`: the outline is
-worked out anew, which is the only thing that grows with the run; the pace of drawing (`screens.widgets.pace`) keeps it
+worked out anew, which is the only thing that grows with the run; the pace of drawing (`screens.widgets.redraw_throttle`) keeps it
 to a quarter of the time.
 """
 
@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from textual.app import App, ComposeResult
 
 from benchmarks import Ratio
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from screens.views.looks import Looks
-from screens.views.tree import COLUMNS, RunTree
-from screens.widgets.livetree import LiveTree
-from themes.built_in import named
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from screens.views.run.tree import COLUMNS, RunTree
+from screens.views.shared.render_context import Looks
+from screens.widgets.node_tree import LiveTree
+from themes.builtin_themes import named
 from themes.choice import DEFAULT
 
 FEW, MANY = 500, 50_000

@@ -17,39 +17,48 @@ BAD_INPUT = 2
 WAITING = 3
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("console.verbs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
-    "run": ("console.verbs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
-    "runs": ("console.verbs.runs:runs", "List the runs of this workspace, newest first."),
-    "show": ("console.verbs.runs:show", "Show one run: its tree and its incidents."),
-    "waits": ("console.verbs.waits:waits", "Say what a run waits for, down to what holds it up."),
-    "incidents": ("console.verbs.incidents:incidents", "List what waits for a person."),
-    "answer": ("console.verbs.answer:answer", "Answer an incident."),
-    "report": ("console.verbs.incidents:report", "Show the report of an incident."),
-    "abort": ("console.verbs.runs:abort", "End a run now."),
-    "freeze": ("console.verbs.controls:freeze", "Let no new step begin, in one run or in many."),
-    "thaw": ("console.verbs.controls:thaw", "Let frozen runs go on."),
-    "rewind": ("console.verbs.controls:rewind", "Turn a run back to a node, which then runs again."),
-    "fork": ("console.verbs.controls:fork", "Begin another run with what one has completed."),
-    "inject": ("console.verbs.controls:inject", "Give an agent of a run a message."),
-    "break": ("console.verbs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
-    "grants": ("console.verbs.grants:grants", "List permissions that were granted, and how often each was used."),
-    "revoke": ("console.verbs.grants:revoke", "Take permissions back."),
-    "audit": ("console.verbs.audit:audit", "Say who decided what, when, and why."),
-    "digest": ("console.verbs.audit:digest", "Say what happened since you last looked."),
-    "export": ("console.verbs.export:export", "Write a run or an incident to a redacted file."),
-    "replay": ("console.verbs.export:replay", "Open an export in the console, read-only."),
-    "prune": ("console.verbs.prune:prune", "Forget finished runs, by age and by size."),
-    "classify": ("console.verbs.classify:classify", "Say how errors would be judged (JSON lines)."),
-    "breakers": ("console.verbs.breakers:breakers", "List circuit breakers, and reset one."),
-    "budgets": ("console.verbs.breakers:budgets", "Say what runs have spent of what they may."),
-    "log": ("console.verbs.log:log", "Say what happened, in all runs or in one."),
-    "config": ("console.verbs.config:config", "Show what is configured, and where it comes from."),
-    "serve": ("console.verbs.serve:serve", "Drive this workspace's runs and serve its consoles."),
-    "stop": ("console.verbs.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
-    "dial-stdio": ("console.verbs.dial:dial_stdio", "Connect stdin and stdout to this workspace's runtime (for ssh)."),
-    "themes": ("console.verbs.looks:themes", "List the themes that --theme and $ORBITER_THEME can choose."),
-    "keys": ("console.verbs.looks:keys", "List the console's actions and the keys that do them."),
-    "doctor": ("console.verbs.doctor:doctor", "Check this installation and this workspace."),
+    "demo": ("console.verbs.runs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
+    "run": ("console.verbs.runs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
+    "runs": ("console.verbs.runs.runs:runs", "List the runs of this workspace, newest first."),
+    "show": ("console.verbs.runs.runs:show", "Show one run: its tree and its incidents."),
+    "waits": ("console.verbs.runs.waits:waits", "Say what a run waits for, down to what holds it up."),
+    "incidents": ("console.verbs.decisions.incidents:incidents", "List what waits for a person."),
+    "answer": ("console.verbs.decisions.answer:answer", "Answer an incident."),
+    "report": ("console.verbs.decisions.incidents:report", "Show the report of an incident."),
+    "abort": ("console.verbs.runs.runs:abort", "End a run now."),
+    "freeze": ("console.verbs.runs.controls:freeze", "Let no new step begin, in one run or in many."),
+    "thaw": ("console.verbs.runs.controls:thaw", "Let frozen runs go on."),
+    "rewind": ("console.verbs.runs.controls:rewind", "Turn a run back to a node, which then runs again."),
+    "fork": ("console.verbs.runs.controls:fork", "Begin another run with what one has completed."),
+    "inject": ("console.verbs.runs.controls:inject", "Give an agent of a run a message."),
+    "break": ("console.verbs.runs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
+    "grants": (
+        "console.verbs.decisions.grants:grants",
+        "List permissions that were granted, and how often each was used.",
+    ),
+    "revoke": ("console.verbs.decisions.grants:revoke", "Take permissions back."),
+    "audit": ("console.verbs.decisions.audit:audit", "Say who decided what, when, and why."),
+    "digest": ("console.verbs.decisions.audit:digest", "Say what happened since you last looked."),
+    "export": ("console.verbs.runs.export:export", "Write a run or an incident to a redacted file."),
+    "replay": ("console.verbs.runs.export:replay", "Open an export in the console, read-only."),
+    "prune": ("console.verbs.runs.prune:prune", "Forget finished runs, by age and by size."),
+    "classify": ("console.verbs.program.classify:classify", "Say how errors would be judged (JSON lines)."),
+    "breakers": ("console.verbs.decisions.breakers:breakers", "List circuit breakers, and reset one."),
+    "budgets": ("console.verbs.decisions.breakers:budgets", "Say what runs have spent of what they may."),
+    "log": ("console.verbs.program.log:log", "Say what happened, in all runs or in one."),
+    "config": ("console.verbs.program.config:config", "Show what is configured, and where it comes from."),
+    "serve": ("console.verbs.program.serve:serve", "Drive this workspace's runs and serve its consoles."),
+    "stop": ("console.verbs.program.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
+    "dial-stdio": (
+        "console.verbs.program.dial_stdio:dial_stdio",
+        "Connect stdin and stdout to this workspace's runtime (for ssh).",
+    ),
+    "themes": (
+        "console.verbs.program.themes_keys:themes",
+        "List the themes that --theme and $ORBITER_THEME can choose.",
+    ),
+    "keys": ("console.verbs.program.themes_keys:keys", "List the console's actions and the keys that do them."),
+    "doctor": ("console.verbs.program.doctor:doctor", "Check this installation and this workspace."),
 }
 
 
@@ -77,7 +86,7 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as exc:  # click repeats what was typed as it is, escape sequences and all
-            from screens.text import clean_line
+            from screens.render.sanitize import clean_line
 
             exc.message = clean_line(exc.message, limit=2_000)  # type: ignore[misc]  # there is no other way in
             raise
@@ -112,7 +121,7 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     if plain:
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
-        opening = import_module("console.verbs.opening")
+        opening = import_module("console.verbs.program.open_console")
         ctx.exit(opening.open_it(mouse=mouse, **console))
     given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
     given += ["--mouse"] if mouse is not None else []
@@ -123,7 +132,7 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
 def _no_verb(name: str) -> str:
     from difflib import get_close_matches  # only where somebody mistyped
 
-    from screens.places import PLACES
+    from screens.base.screen_registry import PLACES
 
     # What the console calls its places: there it is the inbox that lists incidents.
     same = [verb for place in PLACES.values() if name in (place.name, *place.aliases) for verb in place.aliases]

@@ -1,4 +1,4 @@
-"""The driving side inside this process (`runtime.work.host`), when it is this process's turn.
+"""The driving side inside this process (`runtime.worker.driving_thread`), when it is this process's turn.
 
 Who holds the workspace's lock drives. Where another process does, this one lets it, and takes over when the lock is
 free: two `run`s in one directory both come to their end, whichever ends first.
@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Self
 
 from console.workspace import Workspace
-from runtime.record.events import utc_now
-from runtime.record.lock import RUN, Locked
-from runtime.work.configuration import load
-from runtime.work.host import Host
-from runtime.work.logfile import log_path, open_log, rotate
+from runtime.config.loader import load
+from runtime.daemon.log_file import log_path, open_log, rotate
+from runtime.record.state.events import utc_now
+from runtime.record.workspace_lock import RUN, Locked
+from runtime.worker.driving_thread import Host
 
 TURN_S = 0.5
 """How often the lock is asked for while another process holds it, and the thread for whether it lives."""

@@ -1,5 +1,5 @@
 """What the program logs: while a verb runs on stderr, a line each, through the gate like all foreign text; what the
-console logs in a file (`console.logfile`).
+console logs in a file (`console.log_file`).
 
 Without a handler Python would write warnings to stderr as they are, and they quote models, tools and providers.
 """
@@ -10,8 +10,8 @@ import logging
 import traceback
 
 from console.output import note
-from runtime.work.secrets import redactor
-from screens.text import clean, clean_line
+from runtime.execution.secret_vault import redactor
+from screens.render.sanitize import clean, clean_line
 
 TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""

@@ -17,16 +17,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.output import note, speaks_unicode
-from console.preferences import Preferences, mouse_by_default
+from console.preferences.schema import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
-from screens import streams
+from screens.shell import streams
+from themes.catalog import Shelf, places
 from themes.choice import DEFAULT
-from themes.shelf import Shelf, places
 
 if TYPE_CHECKING:
-    from runtime.link.client import LinkClient
-    from runtime.link.transport import Transport
-    from screens.link import Link, Session
+    from runtime.link.client.client import LinkClient
+    from runtime.link.transports.transport import Transport
+    from screens.shell.context import Link, Session
 
 _TEXTUAL = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
@@ -51,8 +51,8 @@ def open_console(
 
     A runtime in the background is started where none is there, and goes on afterwards; with `embedded` the runtime
     lives in this process and its runs stand still until the next one. `mouse` goes over the operator's `preferences`,
-    as those go over `console.preferences.mouse_by_default`. `theme` is one of
-    `themes.shelf.Shelf`'s. `settings` as `runtime.link.serve` takes them.
+    as those go over `console.preferences.schema.mouse_by_default`. `theme` is one of
+    `themes.catalog.Shelf`'s. `settings` as `runtime.service.serve` takes them.
 
     Raises:
         Unreachable: the runtime did not come up; with the last lines of its log.
@@ -64,12 +64,12 @@ def open_console(
     with ExitStack() as stack:
 
         def in_here() -> Link:
-            from runtime.link.embedded import Embedded
-            from runtime.link.serve import conditions
+            from runtime.service.embedded import Embedded
+            from runtime.service.serve import conditions
 
             return client(stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport())
 
-        from runtime.link.transport import local_transport
+        from runtime.link.transports.transport import local_transport
 
         transport = local_transport(place.state, workspace=place.root, settings=given)
         there = not embedded and transport.call_ahead()
@@ -80,7 +80,7 @@ def open_console(
             return client(transport)
 
         if embedded or streams.are_own():  # a demo has imported user code here already
-            from console.capture import captured
+            from console.terminal.output_capture import captured
 
             stack.enter_context(captured(_to_log(place)))
         return show(
@@ -103,7 +103,7 @@ def _to_log(place: Workspace) -> Callable[[str], None]:
 
 def client(transport: Transport, host: str = "") -> LinkClient:
     """A console's end of the link on a way to a runtime; `host` is what it is called, if it is elsewhere."""
-    from runtime.link.client import LinkClient
+    from runtime.link.client.client import LinkClient
 
     return LinkClient(transport, host=host)
 
@@ -128,17 +128,17 @@ def show(
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
-    from console.app import OrbiterApp  # after the settings that Textual reads on import
-    from console.logfile import NAME, log_to
-    from screens.governor import Governor
+    from console.app.app import OrbiterApp  # after the settings that Textual reads on import
+    from console.log_file import NAME, log_to
+    from screens.shell.frame_rate import Governor
 
     preferred = preferences or Preferences()
     unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
 
     def session() -> Session:
-        from screens.glyphs import ASCII, UNICODE
-        from screens.keynames import KEYS
-        from screens.link import Session
+        from screens.render.glyphs import ASCII, UNICODE
+        from screens.render.key_names import KEYS
+        from screens.shell.context import Session
 
         glyphs = UNICODE if unicode else ASCII
         letters = preferred.keymap.letters() if preferred.keymap is not None else dict(KEYS)
@@ -183,7 +183,7 @@ def show(
 
 def _say_what_goes_on(session: Session) -> None:
     """The console is closed, the runs are not: say so where the shell's prompt will be."""
-    from runtime.record.state import RUN_TERMINAL
+    from runtime.record.state.durable_run import RUN_TERMINAL
 
     going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:

@@ -17,15 +17,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from screens import streams
-from screens.text import clean, clean_line
+from screens.render.sanitize import clean, clean_line
+from screens.shell import streams
 
 if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
     from pydantic import BaseModel
 
 
 _writing = threading.RLock()
-"""What user code prints is shown by a thread (`console.capture`): one writes at a time."""
+"""What user code prints is shown by a thread (`console.terminal.output_capture`): one writes at a time."""
 
 
 def speaks_unicode(stream: TextIO | None = None) -> bool:
@@ -60,7 +60,7 @@ def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
 
 
 class Masks(Protocol):
-    """What is shown in place of secrets (`runtime.work.views`)."""
+    """What is shown in place of secrets (`runtime.execution.view_redaction`)."""
 
     def value(self, value: Any) -> Any:
         """A foreign value, as JSON has it."""

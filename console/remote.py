@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from console.open import client, show
 from console.output import note
-from console.preferences import Preferences
-from runtime.link.client import LinkClient
-from runtime.link.several import SeveralClients
-from runtime.link.ssh import SshTransport
-from runtime.link.transport import Unreachable
+from console.preferences.schema import Preferences
+from runtime.link.client.client import LinkClient
+from runtime.link.client.multi_client import SeveralClients
+from runtime.link.transports.ssh import SshTransport
+from runtime.link.transports.transport import Unreachable
 from themes.choice import DEFAULT
 
 

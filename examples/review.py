@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from orbiter import Agent, Swarm, tool
-from orbiter.models.scripted import Call, Reply, Turn, script
+from orbiter.models.scripted.provider import (
+    Call,
+    Reply,
+    Turn,
+    script,
+)
 from orbiter.types import Message, ToolResult, UserMessage, content_text
 
 # --- tools: plain functions; they touch nothing, so a runtime may call them again after a crash ----------------------

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from orbiter._internal.agent_run import AgentRun, prepared
-from orbiter._internal.serialise import agent_from_dict, agent_to_dict
+from orbiter._internal.groups.serialization import agent_from_dict, agent_to_dict
+from orbiter._internal.loop.agent_run import AgentRun, prepared
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent, runs_plainly
-from orbiter._internal.members import RunSettings, is_container, run_container
-from orbiter._internal.repeats import Repeats
-from orbiter._internal.sink import wanted_types
-from orbiter._internal.threads import awaiting_loop, pool
+from orbiter._internal.groups.members import RunSettings, is_container, run_container
+from orbiter._internal.loop.event_sink import wanted_types
+from orbiter._internal.loop.loop_detection import Repeats
+from orbiter._internal.worker_threads import awaiting_loop, pool
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
 from orbiter.types import Message, RunResult
 
 if TYPE_CHECKING:
-    from orbiter._internal.event_stream import EventStream
+    from orbiter._internal.loop.event_stream import EventStream
 
 __all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
 
@@ -162,8 +162,8 @@ def _stream(
         ConfigurationError: An event type is unknown.
     """
     # Only who streams pays for it.
-    from orbiter._internal.event_stream import ContainerStream, EventStream
-    from orbiter._internal.stream_run import StreamedRun
+    from orbiter._internal.loop.event_stream import ContainerStream, EventStream
+    from orbiter._internal.loop.stream_run import StreamedRun
 
     _demand_name(agent)
     wanted = wanted_types(detailed, event_types)

@@ -20,7 +20,7 @@ from pydantic import ValidationError as PydanticValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
-from orbiter._internal.schema_form import simplified, with_current_typed_dicts
+from orbiter._internal.schema.pydantic_schema import simplified, with_current_typed_dicts
 
 __all__ = ["Signature", "described_errors", "json_schema", "misfit", "result_schema", "signature_of"]
 

@@ -9,24 +9,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.container import Container
-from orbiter._internal.flow import by_name, ordered
-from orbiter._internal.members import RunSettings, Totals, conversation, is_container, run_member
+from orbiter._internal.groups.container import Container
+from orbiter._internal.groups.flow import by_name, ordered
+from orbiter._internal.groups.members import (
+    RunSettings,
+    Totals,
+    conversation,
+    is_container,
+    run_member,
+)
+from orbiter._internal.groups.partial_results import keep
+from orbiter._internal.groups.recovery_policy import Rescue
+from orbiter._internal.groups.serialization import swarm_from_dict, swarm_to_dict
+from orbiter._internal.groups.stage import Joined, merged, run_stage
+from orbiter._internal.groups.team import _DelegateTool, judge
+from orbiter._internal.loop.tool_calls import delegate_pattern, handoff_pattern
 from orbiter._internal.nested import SwarmNode
-from orbiter._internal.notices import only_under_a_runtime
-from orbiter._internal.partial import keep
-from orbiter._internal.rescue import Rescue
-from orbiter._internal.serialise import swarm_from_dict, swarm_to_dict
-from orbiter._internal.stage import Joined, merged, run_stage
-from orbiter._internal.team import _DelegateTool, judge
-from orbiter._internal.tool_calls import delegate_pattern, handoff_pattern
+from orbiter._internal.run_warnings import only_under_a_runtime
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
 from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope, ScopeKind
 from orbiter.types import Message, RunResult
 
 if TYPE_CHECKING:
-    from orbiter._internal.event_stream import EventStream
+    from orbiter._internal.loop.event_stream import EventStream
 
 __all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
 

@@ -15,9 +15,8 @@ from typing import Any, overload
 
 from pydantic import ValidationError as PydanticValidationError
 
-from orbiter._internal.threads import run_in_thread
-from orbiter._internal.tool_result import result_content
-from orbiter._internal.tool_settings import (
+from orbiter._internal.loop.tool_result import result_content
+from orbiter._internal.schema.tool_options import (
     Failure,
     RetryPolicy,
     check_function,
@@ -27,6 +26,7 @@ from orbiter._internal.tool_settings import (
     checked_timeout,
 )
 from orbiter._internal.user_code import disarm
+from orbiter._internal.worker_threads import run_in_thread
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
 from orbiter.schema import Signature, described_errors, signature_of
 from orbiter.steps import NO_TRAITS, Skipped, Traits

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from orbiter._internal.content import (
+from orbiter._internal.content_blocks import (
     AudioBlock,
     Content,
     ContentBlock,

@@ -29,7 +29,12 @@ for _name in list(os.environ):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-_MISHAPS = ("console.app", "console.mishaps", "screens.linked", "screens.start")
+_MISHAPS = (
+    "console.app.app",
+    "console.app.error_handling",
+    "screens.base.runtime_screen",
+    "screens.dialogs.start_form",
+)
 """Where the console logs what it survives."""
 
 

@@ -14,9 +14,9 @@ from typing import Final
 import click
 
 from console.cli import VERBS, cli
-from screens.help import DECISIONS
-from screens.keymap import actions
-from screens.keynames import in_words
+from screens.dialogs.help import DECISIONS
+from screens.render.key_names import in_words
+from screens.shell.key_actions import actions
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FLOORS: Final = ("orbiter", "runtime", "screens", "console", "themes")

@@ -12,10 +12,16 @@ import pytest
 from pydantic import BaseModel
 
 from console.cli import VERBS, cli
-from console.preferences import KEYS as CONSOLE_KEYS
-from console.preferences import preferences
-from runtime.work.settings import _LISTS, _MAPS, _TABLES, Settings, unknown_key
-from screens.keymap import actions
+from console.preferences.schema import KEYS as CONSOLE_KEYS
+from console.preferences.schema import preferences
+from runtime.config.schema import (
+    _LISTS,
+    _MAPS,
+    _TABLES,
+    Settings,
+    unknown_key,
+)
+from screens.shell.key_actions import actions
 from tests.pages import PAGES, ROOT, VERB_OF, verb_of
 
 TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

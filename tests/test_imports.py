@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-VENDORS = frozenset({"orbiter.models.anthropic", "orbiter.models.openai"})
+VENDORS = frozenset({"orbiter.models.anthropic.provider", "orbiter.models.openai.provider"})
 """What is loaded when a model of theirs is called; each may load its own vendor's SDK."""
 HEAVY = ("textual", "rich", "anthropic", "openai", "httpx", "httpx2")
 
@@ -49,8 +49,17 @@ def test_the_command_line_starts_light() -> None:
 @pytest.mark.parametrize("package", ["console", "screens"])
 def test_what_has_no_screen_loads_no_textual(package: str) -> None:
     """The linear mode, the views behind the screens, and every verb work where Textual is not installed."""
-    linear = ["console.cli", "console.linear", "console.lines", "console.verbs.demo", "console.verbs.incidents"]
-    modules = {"console": linear, "screens": ["screens.text", "screens.words", "screens.glyphs"]}[package]
+    linear = [
+        "console.cli",
+        "console.linear.run_follower",
+        "console.linear.event_lines",
+        "console.verbs.runs.demo",
+        "console.verbs.decisions.incidents",
+    ]
+    modules = {
+        "console": linear,
+        "screens": ["screens.render.sanitize", "screens.render.formatting", "screens.render.glyphs"],
+    }[package]
     assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
 
 

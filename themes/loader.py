@@ -17,9 +17,9 @@ import yaml
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from themes.built_in import made, named
+from themes.builtin_themes import made, named
+from themes.catalog import read
 from themes.choice import BUILT_IN, ThemeError
-from themes.shelf import read
 from themes.tokens import SECTIONS, variable
 
 _KEYS: Final = ("name", "dark", "base", *SECTIONS)

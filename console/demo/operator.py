@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.demo.tools import report_file
-from console.operators import Given
+from console.linear.operators import Given
 from console.output import note
-from runtime.record.events import Actor, IncidentOpened
-from runtime.record.state import RunState
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.events import Actor, IncidentOpened
 
 PATIENCE = 3
 

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.demo.tools import report_file
-from orbiter.models.scripted import Call, Fault, Reply, Turn, script
+from orbiter.models.scripted.provider import (
+    Call,
+    Fault,
+    Reply,
+    Turn,
+    script,
+)
 from orbiter.types import AssistantMessage, Message, ToolResult, UserMessage, content_text
 
 FILES = 5

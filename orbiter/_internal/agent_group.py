@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from inspect import isawaitable
 from typing import Any, Self
 
-from orbiter._internal.causes import joined as joined_error
-from orbiter._internal.container import Container
-from orbiter._internal.members import RunSettings, Totals, run_member
-from orbiter._internal.partial import keep
-from orbiter._internal.stage import Joined, merged, run_stage
-from orbiter._internal.value_step import record_value
+from orbiter._internal.error_causes import joined as joined_error
+from orbiter._internal.groups.container import Container
+from orbiter._internal.groups.members import RunSettings, Totals, run_member
+from orbiter._internal.groups.partial_results import keep
+from orbiter._internal.groups.stage import Joined, merged, run_stage
+from orbiter._internal.loop.value_step import record_value
 from orbiter.errors import GroupError, JoinError
 from orbiter.policy import JoinPolicy
 from orbiter.steps import Place, Scope

@@ -12,18 +12,18 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from orbiter._internal.agent_run import AgentRun, prepared
-from orbiter._internal.failing import wrapped
-from orbiter._internal.repeats import Repeats
-from orbiter._internal.results import result_of, total
-from orbiter._internal.sink import Sink, sink
+from orbiter._internal.loop.agent_run import AgentRun, prepared
+from orbiter._internal.loop.error_wrapping import wrapped
+from orbiter._internal.loop.event_sink import Sink, sink
+from orbiter._internal.loop.loop_detection import Repeats
+from orbiter._internal.loop.run_results import result_of, total
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
+    from orbiter._internal.loop.tool_calls import Peers
     from orbiter._internal.state import RunState
-    from orbiter._internal.tool_calls import Peers
 
 __all__ = ["CallRunnerError", "call_runner"]
 
@@ -82,7 +82,7 @@ async def run_agent(
     record = None
     repeats = Repeats(loop_threshold)
     if state is not None:
-        from orbiter._internal.record import Record
+        from orbiter._internal.loop.run_record import Record
 
         record = Record(state, agent.name, repeats)
     try:
@@ -146,7 +146,7 @@ async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | N
 
 def _streamed(target: Sink, agent: Agent, **settings: Any) -> AgentRun:
     """A run that tells its events."""
-    from orbiter._internal.stream_run import StreamedRun  # only who streams pays for it
+    from orbiter._internal.loop.stream_run import StreamedRun  # only who streams pays for it
 
     return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
 

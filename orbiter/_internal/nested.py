@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.causes import joined
-from orbiter._internal.container import Container
-from orbiter._internal.members import RunSettings, as_result
+from orbiter._internal.error_causes import joined
+from orbiter._internal.groups.container import Container
+from orbiter._internal.groups.members import RunSettings, as_result
 from orbiter.errors import NestedSwarmError
 from orbiter.steps import Place, Scope, ScopeKind
 from orbiter.types import Message, RunResult

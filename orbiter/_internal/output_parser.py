@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
-from orbiter._internal.encodable import all_encodable, encodable
 from orbiter.errors import OutputParseError
+from orbiter.text_encoding import all_encodable, encodable
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
 __all__ = [

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.threads import ThreadPool
+from orbiter._internal.worker_threads import ThreadPool
 from orbiter.errors import ExecutionError, text_of
 
 TEXT_S = 1.0

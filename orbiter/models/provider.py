@@ -103,11 +103,11 @@ def _register_known() -> None:
     """Items of `model_registry` are classes, or anything called with a `ModelConfig` that returns a provider."""
     for name, row in (*ENDPOINTS.items(), *((alias, ENDPOINTS[name]) for alias, name in ALIASES.items())):
         if name == "anthropic":
-            item = LazyProvider("orbiter.models.anthropic", "AnthropicProvider", row)
+            item = LazyProvider("orbiter.models.anthropic.provider", "AnthropicProvider", row)
         else:
-            item = LazyProvider("orbiter.models.openai", "OpenAIProvider", row)
+            item = LazyProvider("orbiter.models.openai.provider", "OpenAIProvider", row)
         model_registry.register(name, item)
-    model_registry.register("scripted", LazyProvider("orbiter.models.scripted", "ScriptedProvider"))
+    model_registry.register("scripted", LazyProvider("orbiter.models.scripted.provider", "ScriptedProvider"))
 
 
 _register_known()

@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from orbiter.errors import OrbiterError
-from runtime.record.events import (
+from runtime.record.state.durable_run import Summary
+from runtime.record.state.events import (
     FreezeSet,
     GrantAdded,
     IncidentAnswered,
@@ -22,7 +23,6 @@ from runtime.record.events import (
     RunCreated,
     RunFrozen,
 )
-from runtime.record.state import Summary
 
 
 class JournalError(OrbiterError):

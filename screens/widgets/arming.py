@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from screens.alarm import Alarm
-from screens.layout import Spans, span
-from screens.link import Session
-from screens.words import plural
+from screens.render.formatting import plural
+from screens.render.layout import Spans, span
+from screens.shell.context import Session
+from screens.shell.timer import Alarm
 
 LOOK_AGAIN = 0.05
 """Seconds between two looks at whether the content is painted."""

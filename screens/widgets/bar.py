@@ -8,8 +8,14 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from screens.layout import Span, Spans, cut, width_of, wrap
-from screens.widgets.inks import Inks
+from screens.render.layout import (
+    Span,
+    Spans,
+    cut,
+    width_of,
+    wrap,
+)
+from screens.widgets.theme_colors import Inks
 
 
 class Bar(Widget):

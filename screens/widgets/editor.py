@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
-from screens import external
+from screens.shell import external_editor
 
 
 class Editor(TextArea):
@@ -82,15 +82,15 @@ class Editor(TextArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The operator's own editor is offered where there is one."""
         if action == "external":
-            return bool(external.editor())
+            return bool(external_editor.editor())
         return super().check_action(action, parameters)
 
     def action_external(self) -> None:
         """Go on in the operator's own editor, which has the terminal until it ends; nothing is sent by that."""
         try:
             with self.app.suspend():  # the loop stands still meanwhile: nothing paints into the editor's screen
-                text = external.edited(external.editor(), self.text, ".txt" if self.single else ".json")
-        except (external.EditorFailed, SuspendNotSupported) as exc:
+                text = external_editor.edited(external_editor.editor(), self.text, ".txt" if self.single else ".json")
+        except (external_editor.EditorFailed, SuspendNotSupported) as exc:
             self.post_message(self.Failed(str(exc)))
         else:
             self.load_text(text)

@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 
-from screens.layout import span
-from screens.views.form import Entry
+from screens.render.layout import span
+from screens.views.decisions.argument_form import Entry
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 

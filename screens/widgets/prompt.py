@@ -1,5 +1,5 @@
 """The prompt: where an operator decides. Its manners are rules (`arms after a moment`, `enter never grants`, …), each
-with a name in the tests; what it shows and offers is made by `screens.views.prompt`.
+with a name in the tests; what it shows and offers is made by `screens.views.decisions.prompt`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from runtime.judgement.inputs import is_secret, secret_warning
-from runtime.judgement.options import destroys
-from runtime.record.events import IncidentOpened
-from screens.layout import Span, Spans, joined, plain, span
-from screens.link import Session
-from screens.lookalikes import mark
-from screens.views import form, picks
-from screens.views import prompt as view
-from screens.views.prompt import LATER, LIFETIMES, Choice
-from screens.views.quality import VIEW_ONLY, WHO_MAY
-from screens.views.values import json_text
+from runtime.judgement.recovery.input_validation import is_secret, secret_warning
+from runtime.judgement.recovery.options import destroys
+from runtime.record.state.events import IncidentOpened
+from screens.render.confusables import mark
+from screens.render.formatting import plural
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    plain,
+    span,
+)
+from screens.shell.context import Session
+from screens.views.decisions import argument_form
+from screens.views.decisions import choices as picks
+from screens.views.decisions import prompt as view
+from screens.views.decisions.prompt import LATER, LIFETIMES, Choice
+from screens.views.run.json_lines import json_text
+from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
-from screens.widgets.choices import ADVISED, Choices
+from screens.widgets.choice_list import Picks, typed
 from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Field, Form
-from screens.widgets.livepage import LivePage
-from screens.widgets.picks import Picks, typed
-from screens.words import plural
+from screens.widgets.option_columns import ADVISED, Choices
+from screens.widgets.text_page import LivePage
 
 Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
 
@@ -507,7 +514,7 @@ class Prompt(Vertical):
         arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
         text = json_text(arguments) if arguments is not None else ""
         secret = choice.option == "input" and is_secret(self.opened.answer_schema)
-        fields = form.entries(self.opened, self._session.looks()) if choice.need == "arguments" else []
+        fields = argument_form.entries(self.opened, self._session.looks()) if choice.need == "arguments" else []
         offer = picks.offer_of(self.opened, choice)
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
@@ -565,7 +572,7 @@ class Prompt(Vertical):
         if self._choice is None or self.opened is None:
             return
         try:
-            arguments = form.arguments(self.opened, message.texts)
+            arguments = argument_form.arguments(self.opened, message.texts)
         except ValueError as exc:
             self._wrong(exc)
         else:

@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from console.app import OrbiterApp
-from screens.governor import Governor
-from screens.link import Session
+from console.app.app import OrbiterApp
+from screens.shell.context import Session
+from screens.shell.frame_rate import Governor
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 

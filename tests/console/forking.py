@@ -158,17 +158,17 @@ def _load() -> None:
     import rich.syntax
 
     import orbiter.swarm
-    import runtime.judgement.rules_codes
-    import runtime.judgement.rules_exceptions
-    import runtime.judgement.rules_framework
-    import runtime.judgement.rules_words
-    import runtime.link.serve
-    import runtime.record.sqlite
-    import screens.external
-    import screens.localfile
-    import screens.lookalikes
-    import screens.words
-    import themes.shelf
+    import runtime.judgement.faults.rules.codes
+    import runtime.judgement.faults.rules.exception_types
+    import runtime.judgement.faults.rules.framework
+    import runtime.judgement.faults.rules.message_text
+    import runtime.record.sqlite.journal
+    import runtime.service.serve
+    import screens.render.confusables
+    import screens.render.formatting
+    import screens.shell.external_editor
+    import screens.shell.file_input
+    import themes.catalog
     from tests.data import lives
 
     lives.build()

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RUN_TERMINAL
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.console.program import PROGRAM, environment
 
 CONFIG = "[errors]\nenable_error_routing = false\n"
 SWARM = '''"""Agents whose models answer, refuse the key, or are down for a moment."""
 
 from orbiter import Agent, Swarm
-from orbiter.models.script import Fault
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Fault
+from orbiter.models.scripted.provider import script
 
 NO_KEY = Fault(status=401, code="invalid_api_key", type="invalid_request_error", message="bad key")
 script("good", ["done"])

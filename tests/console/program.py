@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from runtime.record.state import RUN_TERMINAL
+from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.console.forking import Forked
 
 PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
@@ -21,7 +21,7 @@ PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
 SWARM = r'''"""One agent, one tool that needs leave to run."""
 
 from orbiter import Agent, Swarm, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 
 @tool(permissions=("fs.write:{path}",))

@@ -10,13 +10,19 @@ import pytest
 
 from console.demo.operator import DemoOperator
 from console.demo.tools import report_file
-from console.linear import Answering, follow
-from console.operators import Given
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState, fold
-from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
-from runtime.work.desk import Desk
+from console.linear.operators import Given
+from console.linear.run_follower import Answering, follow
+from runtime.operations.decisions import Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+)
 
 FAULT = Classification(
     origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT, effect=Effect.NONE, user_message="no"

@@ -12,26 +12,26 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from console.app import OrbiterApp
-from runtime.link.client import Status
-from runtime.link.view import StreamedText
-from screens.armed_keys import ARM_AFTER
-from screens.glyphs import ASCII, UNICODE
-from screens.help import HelpScreen
-from screens.home import HomeScreen, first_use
-from screens.layout import plain
-from screens.link import Session
-from screens.places import PLACES
-from screens.run import RunScreen
-from screens.settings import SettingsScreen
-from screens.views.looks import Looks
+from console.app.app import OrbiterApp
+from runtime.link.client.client import Status
+from runtime.link.client.workspace_view import StreamedText
+from screens.base.screen_registry import PLACES
+from screens.dialogs.help import HelpScreen
+from screens.pages.inbox import HomeScreen, first_use
+from screens.pages.run import RunScreen
+from screens.pages.settings import SettingsScreen
+from screens.render.glyphs import ASCII, UNICODE
+from screens.render.layout import plain
+from screens.shell.armed_keys import ARM_AFTER
+from screens.shell.context import Session
+from screens.views.shared.render_context import Looks
 from screens.widgets.bar import Bar
-from screens.widgets.choices import Choices
-from screens.widgets.livelist import LiveList
-from screens.widgets.livepage import LivePage
-from screens.widgets.livetree import LiveTree
-from screens.widgets.pace import Pace
+from screens.widgets.node_tree import LiveTree
+from screens.widgets.option_columns import Choices
 from screens.widgets.prompt import Asked, Prompt
+from screens.widgets.redraw_throttle import Pace
+from screens.widgets.row_list import LiveList
+from screens.widgets.text_page import LivePage
 from tests.screens.desk import Desk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from console.attaching import attach
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport
+from console.app.startup import attach
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
 from tests.runtime.link.link_bench import Bench
 
 
@@ -35,24 +35,24 @@ async def test_the_first_screen_finds_the_picture(bench: Bench) -> None:
     bench.clients.append(link)
     gc.disable()  # as the console does while it loads
     try:
-        await attach(link, "screens.home")
+        await attach(link, "screens.pages.inbox")
         assert gc.isenabled()
     finally:
         gc.enable()
         gc.unfreeze()
     assert set(link.summaries) == {"run-1"}
-    assert "screens.home" in sys.modules
+    assert "screens.pages.inbox" in sys.modules
 
 
 async def test_without_a_runtime_nothing_is_waited_for(bench: Bench) -> None:
     link = LinkClient(UnixTransport(bench.state_dir))
     bench.clients.append(link)
-    await asyncio.wait_for(attach(link, "screens.home"), 30)
+    await asyncio.wait_for(attach(link, "screens.pages.inbox"), 30)
     gc.unfreeze()
     assert link.status.phase == "lost"
 
 
 def test_what_stands_before_the_first_frame_loads_no_models() -> None:
-    code = "import sys, console.open, console.app, console.driver; print(*sys.modules)"
+    code = "import sys, console.open, console.app.app, console.terminal.driver; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"pydantic", "runtime.record.events", "screens.home"} & set(done.stdout.split())
+    assert not {"pydantic", "runtime.record.state.events", "screens.pages.inbox"} & set(done.stdout.split())

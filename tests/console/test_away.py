@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.away import looked, reached, tell_away
-from runtime.link.client import LinkClient
-from runtime.link.several import SeveralClients
-from runtime.link.transport import UnixTransport
-from runtime.record import events as ev
-from screens.link import Away
+from console.app.digest import looked, reached, tell_away
+from runtime.link.client.client import LinkClient
+from runtime.link.client.multi_client import SeveralClients
+from runtime.link.transports.transport import UnixTransport
+from runtime.record.state import events as ev
+from screens.shell.context import Away
 from tests.runtime.link.link_bench import Bench
 
 

@@ -10,10 +10,15 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from console.cli import VERBS, cli
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 BROKEN = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.PERMANENT)
 

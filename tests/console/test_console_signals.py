@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.work import daemon
+from runtime.daemon import daemon
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 

@@ -12,7 +12,7 @@ from rich.style import Style
 from textual import _compositor
 from textual.strip import Strip
 
-from console.cropped import _render, send_changed_cells_only
+from console.terminal.partial_line_patch import _render, send_changed_cells_only
 
 CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
 LINE = "a wide 二 letter, and a clock: 12s".ljust(59, ".")

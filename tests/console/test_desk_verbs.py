@@ -11,10 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from console.cli import cli
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 DOWN = Classification(
     origin=Origin.MODEL,

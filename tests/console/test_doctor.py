@@ -15,18 +15,24 @@ from pathlib import Path
 
 import pytest
 
-from console.verbs.checks import settings, state, terminal
-from console.verbs.checks.finding import Check, Finding, Limited, World, answer_of
-from console.verbs.doctor import CHECKS
+from console.checks import settings, state, terminal
+from console.checks.finding import (
+    Check,
+    Finding,
+    Limited,
+    World,
+    answer_of,
+)
+from console.verbs.program.doctor import CHECKS
 from console.workspace import Workspace
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport
-from runtime.record import events as ev
+from runtime.daemon import daemon
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.sqlite_schema import translated
-from runtime.record.state import Summary
-from runtime.work import daemon
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.sqlite.schema import translated
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 from tests.console.test_answering import FAULT

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from console import dressed
-from console.app import OrbiterApp
-from screens.link import Session
+from console.app import theming
+from console.app.app import OrbiterApp
+from screens.shell.context import Session
 from screens.widgets.bar import Bar
 from tests.screens.desk import Desk
 from tests.screens.stories import digest
+from themes.catalog import Place, Shelf
 from themes.choice import BUILT_IN, DEFAULT, PLAINEST, ThemeError
-from themes.shelf import Place, Shelf
 
 FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
 
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(dressed, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(theming, "LOOK_EVERY", 0.01)
     monkeypatch.delenv("NO_COLOR", raising=False)
     path = tmp_path / "mine.yaml"
     path.write_text(FILE.format("#101010"))

@@ -9,8 +9,8 @@ from tests.console.program import PROGRAM, Program, environment
 
 DOWN = """
 from orbiter import Agent
-from orbiter.models.script import Fault
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Fault
+from orbiter.models.scripted.provider import script
 
 script("down", lambda messages, tools: Fault(status=503))
 agent = Agent(name="down", model="scripted:down")

@@ -9,8 +9,8 @@ import pytest
 from textual._styles_cache import StylesCache
 from textual.pilot import Pilot
 
-from console.forgetting import forget_closed_screens
-from screens.run import RunScreen
+from console.terminal.style_cache_patch import forget_closed_screens
+from screens.pages.run import RunScreen
 from screens.widgets.editor import Editor
 from tests.console.test_app import broken, console, until
 

@@ -11,7 +11,7 @@ SWARM = '''
 import asyncio
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 @tool
 async def linger() -> str:

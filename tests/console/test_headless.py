@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from console.linear import _left_waiting, _waits_for_person
-from runtime.record import events as ev
-from runtime.record.state import RunState, fold
+from console.linear.run_follower import _left_waiting, _waits_for_person
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
 from tests.console.headless import check_codes, check_journals, headless_runs
 from tests.console.test_answering import FAULT
 

@@ -10,10 +10,10 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from console.app import OrbiterApp
-from screens.link import Session
-from screens.start import StartScreen
-from screens.swarms import SwarmsScreen
+from console.app.app import OrbiterApp
+from screens.dialogs.start_form import StartScreen
+from screens.pages.swarms import SwarmsScreen
+from screens.shell.context import Session
 from tests.screens.desk import Desk
 from tests.screens.lonely import text_of, until
 

@@ -14,10 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import console.keymap
-from console.keymap import PRESETS, BadKeys, Keymap, keymap
-from screens.keymap import LONGER, actions
-from screens.keynames import in_words, together
+import console.preferences.keymap
+from console.preferences.keymap import (
+    PRESETS,
+    BadKeys,
+    Keymap,
+    keymap,
+)
+from screens.render.key_names import in_words, together
+from screens.shell.key_actions import LONGER, actions
 
 ACTIONS = actions()
 CONTEXT = {action.id: action.context for action in ACTIONS}
@@ -178,9 +183,9 @@ def documented() -> Iterator[tuple[str, dict[str, Any]]]:
         for block in re.findall(r"```toml\n(.*?)```", path.read_text(), re.DOTALL):
             if "keys" in (table := tomllib.loads(block)):
                 yield path.name, table["keys"]
-    assert console.keymap.__doc__
-    example = console.keymap.__doc__.partition("[keys]")
-    yield "console/keymap.py", tomllib.loads(inspect.cleandoc("    [keys]" + example[2]))["keys"]
+    assert console.preferences.keymap.__doc__
+    example = console.preferences.keymap.__doc__.partition("[keys]")
+    yield "console/preferences/keymap.py", tomllib.loads(inspect.cleandoc("    [keys]" + example[2]))["keys"]
 
 
 @pytest.mark.parametrize(("where", "example"), documented())

@@ -15,7 +15,7 @@ import asyncio
 
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 
 @tool(permissions=("fs.write:{path}",))
@@ -82,7 +82,7 @@ def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_se
 
 FIXED = r'''
 from orbiter import Agent, Swarm, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 
 @tool(failure="fail", idempotent=True)

@@ -12,11 +12,17 @@ from typing import Any
 import pytest
 
 from console import output
-from console.lines import Lines
-from runtime.judgement import report
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
+from console.linear.event_lines import Lines
+from runtime.judgement.reports import incident_report
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 PAYLOADS: list[dict[str, Any]] = json.loads((DATA / "hostile-text.json").read_text())["payloads"]
@@ -95,7 +101,7 @@ def told(text: str, *, ascii_only: bool = False) -> list[str]:
         state.apply(placed)
         found += [line.text for line in lines.of(placed, state)]
         if isinstance(placed, ev.IncidentOpened):
-            found += [line.text for line in lines.incident(placed, report.build(state, placed))]
+            found += [line.text for line in lines.incident(placed, incident_report.build(state, placed))]
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from runtime.link.client import Quality
+from runtime.link.client.client import Quality
 from tests.console.test_app import answers, armed, broken, console, text_of, until
 from tests.screens.stories import digest
 

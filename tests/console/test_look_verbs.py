@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.preferences import ALL_SECTIONS
-from runtime.work.settings import Settings
+from console.preferences.schema import ALL_SECTIONS
+from runtime.config.schema import Settings
 from tests.console.program import Program
 from themes.choice import BUILT_IN, DEFAULT, PLAINEST
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from console.logfile import BYTES, ConsoleLog
-from screens.help import HelpScreen
-from screens.home import HomeScreen
-from screens.run import RunScreen
-from screens.settings import SettingsScreen
-from screens.swarms import SwarmsScreen
-from screens.widgets.livelist import LiveList
-from screens.widgets.livetree import LiveTree
+from console.log_file import BYTES, ConsoleLog
+from screens.dialogs.help import HelpScreen
+from screens.pages.inbox import HomeScreen
+from screens.pages.run import RunScreen
+from screens.pages.settings import SettingsScreen
+from screens.pages.swarms import SwarmsScreen
+from screens.widgets.node_tree import LiveTree
+from screens.widgets.row_list import LiveList
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 from tests.console.test_app import console, settled, text_of, until
@@ -132,7 +132,7 @@ async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: py
 
 def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program: Program) -> None:
     script = (
-        "from screens.home import HomeScreen\n"
+        "from screens.pages.inbox import HomeScreen\n"
         "def fails(self): raise KeyError('a bug')\n"
         "HomeScreen.body = fails\n"
         "from console.cli import main\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.work import daemon
+from runtime.daemon import daemon
 from tests.console.terminal import ROOT, Terminal
 from tests.console.test_remote_console import parked
 

@@ -8,19 +8,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from console.app import OrbiterApp
-from console.keymap import keymap
-from console.preferences import Preferences
-from runtime.link.client import Quality
-from screens.commands import commands
-from screens.home import HomeScreen
-from screens.keymap import actions
-from screens.link import Session
-from screens.linked import LinkedScreen
-from screens.palette import PaletteScreen
-from screens.places import PLACES
-from screens.run import RunScreen
-from screens.widgets.livetree import LiveTree
+from console.app.app import OrbiterApp
+from console.preferences.keymap import keymap
+from console.preferences.schema import Preferences
+from runtime.link.client.client import Quality
+from screens.base.runtime_screen import LinkedScreen
+from screens.base.screen_registry import PLACES
+from screens.dialogs.palette import PaletteScreen
+from screens.dialogs.palette_commands import commands
+from screens.pages.inbox import HomeScreen
+from screens.pages.run import RunScreen
+from screens.shell.context import Session
+from screens.shell.key_actions import actions
+from screens.widgets.node_tree import LiveTree
 from tests.console.test_app import console, redrawn, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import Story, digest, finished

@@ -9,12 +9,17 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from console.operators import Given, PersonAtTerminal
-from runtime.judgement.options import option
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
-from screens.armed_keys import ARM_AFTER
+from console.linear.operators import Given, PersonAtTerminal
+from runtime.judgement.recovery.options import option
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
+from screens.shell.armed_keys import ARM_AFTER
 from tests.screens.stepping import Clock
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from console.output import locale_speaks_utf8, speaks_unicode
-from runtime.work import daemon
-from screens.armed_keys import ARM_AFTER
+from runtime.daemon import daemon
+from screens.shell.armed_keys import ARM_AFTER
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 

@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
-from console.questions import Back, params_for
-from runtime.judgement.options import LABELS, option
-from runtime.record import events as ev
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
-from runtime.work.answer_params import checked
+from console.linear.prompts import Back, params_for
+from runtime.judgement.recovery.options import LABELS, option
+from runtime.operations.answer_params import checked
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
 SEVERAL = {"type": "array", "items": {"enum": ["a", "b", "c"]}}

@@ -14,7 +14,7 @@ from tests.console.program import Program
 QUESTIONS = r"""
 from orbiter import Agent, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 SCHEMAS = {
     "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},

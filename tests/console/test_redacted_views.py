@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from console import output
-from console.questions import params_for
+from console.linear.prompts import params_for
 from orbiter.redaction import MARK
-from runtime.judgement.options import option
-from runtime.work.views import Views
+from runtime.execution.view_redaction import Views
+from runtime.judgement.recovery.options import option
 from tests.console.program import SWARM, Program
 from tests.console.terminal import Terminal
 from tests.console.test_questions import Terminal as Typist
@@ -61,7 +61,7 @@ def test_without_the_setting_verbs_print_what_the_journal_holds(tmp_path: Path) 
 def test_a_file_that_cannot_be_read_shows_no_secret(
     tmp_path: Path, settings: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from console.verbs.frame import outcome
+    from console.verbs.base import outcome
 
     async def body() -> int:
         output.say(f"use {SECRET}")

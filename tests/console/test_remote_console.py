@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.record.state import Summary
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.link.wire import protocol as p
+from runtime.record.state.durable_run import Summary
 from tests.console.program import SWARM, Program
 from tests.console.terminal import IDLE_BYTES, Terminal
 from tests.runtime.link.sshd_bench import REMOTE, Sshd

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.sweeping import ENOUGH, EVERY_S, NEVER, STILL_S, Sweeper
+from console.app.gc_policy import (
+    ENOUGH,
+    EVERY_S,
+    NEVER,
+    STILL_S,
+    Sweeper,
+)
 
 
 class Clock:

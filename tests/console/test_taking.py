@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from console.preferences import Preferences
-from console.terminal import COPY_BYTES
-from runtime.link.client import LinkError
-from screens.help import HelpScreen
-from screens.home import HomeScreen
-from screens.layout import span
-from screens.link import Session
-from screens.widgets.livelist import LiveList
-from screens.widgets.livepage import LivePage
-from screens.widgets.livetree import LiveTree
+from console.app.app import OrbiterApp
+from console.preferences.schema import Preferences
+from console.terminal.escape_sequences import COPY_BYTES
+from runtime.link.client.client import LinkError
+from screens.dialogs.help import HelpScreen
+from screens.pages.inbox import HomeScreen
+from screens.render.layout import span
+from screens.shell.context import Session
+from screens.widgets.node_tree import LiveTree
+from screens.widgets.row_list import LiveList
+from screens.widgets.text_page import LivePage
 from tests.console.test_app import armed, console, redrawn, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import START, Story, digest, finished

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from runtime.work import daemon
+from runtime.daemon import daemon
 from tests.console.program import Program
 from tests.console.terminal import IDLE_BYTES, Terminal
 from tests.console.tour import PAYLOADS, WALKED

@@ -13,12 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.exports import export
-from console.herald import Herald, rules_of
-from console.kept import keep_theme, kept_theme
-from console.preferences import BadPreferences, mouse_by_default, preferences
-from console.terminal import COPY_BYTES, copying, has_title, title, wrapped
-from console.verbs.preferences import read_preferences
+from console.app.export_files import export
+from console.app.notifications import Herald, rules_of
+from console.preferences.loader import read_preferences
+from console.preferences.schema import BadPreferences, mouse_by_default, preferences
+from console.preferences.state_file import keep_theme, kept_theme
+from console.terminal.escape_sequences import (
+    COPY_BYTES,
+    copying,
+    has_title,
+    title,
+    wrapped,
+)
 from tests.screens.desk import Desk
 from tests.screens.stories import DENIED, START, Story
 

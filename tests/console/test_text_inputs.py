@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.text_input import BadText, decode, read_bytes, read_text
-from runtime.work.environment import UnusableEnvironment, read_env_file
+from orbiter.text_input import (
+    BadText,
+    decode,
+    read_bytes,
+    read_text,
+)
+from runtime.config.environment import UnusableEnvironment, read_env_file
 from tests.console.program import PROGRAM, Program, environment
 from tests.workspaces import kept
 from tests.workspaces.kept import Verbs

@@ -32,7 +32,7 @@ import asyncio, atexit, logging, os, subprocess, sys, threading, time, warnings
 from pathlib import Path
 from orbiter import Agent, tool
 from orbiter.ask import ask_operator
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 BAD = "fake\x1b[31m red\x1b]0;title\x07\x1b[2J"
 print(BAD + " at import")

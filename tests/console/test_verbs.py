@@ -144,7 +144,7 @@ def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
 DYING = '''
 import os, signal
 from orbiter import Agent, Swarm, tool
-from orbiter.models.scripted import Call, Reply, Script, script
+from orbiter.models.scripted.provider import Call, Reply, Script, script
 
 script("dying", Script([Reply(calls=[Call("send")]), "sent: ${result}"]))
 
@@ -179,7 +179,7 @@ def test_a_step_in_doubt_is_asked_about_and_not_done_again(program: Program) -> 
 
 BROKEN_STAGE = """
 from orbiter import Agent, Swarm
-from orbiter.models.scripted import Script, script
+from orbiter.models.scripted.provider import Script, script
 
 script("echo", Script(["got: ${input}"], repeat=True))
 
@@ -263,7 +263,7 @@ def test_the_examples_run_as_they_stand(program: Program) -> None:
 def test_what_is_logged_goes_through_the_gate(program: Program) -> None:
     (program.directory / "evil.py").write_text(
         "from orbiter import Agent\n"
-        "from orbiter.models.scripted import script\n"
+        "from orbiter.models.scripted.provider import script\n"
         "@script('evil/model')\n"
         "def said(messages, tools):\n"
         "    raise ValueError('key invalid \\x1b]0;owned\\x07\\x1b[2J bad\\nFORGED')\n"

@@ -15,10 +15,10 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from runtime.record import events as ev
-from screens.link import Session
-from screens.run import RunScreen
+from console.app.app import OrbiterApp
+from runtime.record.state import events as ev
+from screens.pages.run import RunScreen
+from screens.shell.context import Session
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, DENIED, Story

@@ -27,21 +27,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-import orbiter.models.scripted
+import orbiter.models.scripted.provider
 import orbiter.swarm
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events
-from runtime.record.events import Actor, utc_now
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.decisions import Desk
 from runtime.record.journal import Accepted, Journal, Refused
-from runtime.work.conditions import Conditions
-from runtime.work.desk import Desk
-from runtime.work.supervisor import Supervisor
+from runtime.record.state import events
+from runtime.record.state.events import Actor, utc_now
+from runtime.worker.supervisor import Supervisor
 
-assert orbiter.models.scripted is not None
+assert orbiter.models.scripted.provider is not None
 assert orbiter.swarm is not None  # both are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
-LOCAL = "runtime.work.engine:LocalEngine"
+LOCAL = "runtime.worker.engines.local:LocalEngine"
 
 
 def named(reference: str) -> Any:

@@ -18,7 +18,7 @@ from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.agent import AgentError
 from orbiter.errors import GroupError, LoopDetectedError, OutputParseError, SwarmError, ToolError
-from orbiter.models.content import result_text
+from orbiter.models.message_parts import result_text
 from orbiter.models.types import ModelError, ModelResponse
 from orbiter.types import (
     AgentOutput,

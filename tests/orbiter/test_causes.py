@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 from pydantic import TypeAdapter
 
-from orbiter._internal.causes import joined, sole
+from orbiter._internal.error_causes import joined, sole
 from orbiter.errors import (
     AgentError,
     CallRunnerError,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbiter import Agent, Swarm, run, steps, tool
-from orbiter._internal.repeats import Repeats, signature
-from orbiter._internal.tool_step import TOOL_CODEC, ToolInvocation
+from orbiter._internal.loop.loop_detection import Repeats, signature
+from orbiter._internal.loop.tool_step import TOOL_CODEC, ToolInvocation
 from orbiter.models.types import ModelResponse
 from orbiter.types import ToolResult
 from tests.orbiter.engine_fakes import ByAgent, Crash, Journal, Recording, calls, text

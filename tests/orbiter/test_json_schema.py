@@ -255,7 +255,7 @@ def test_a_tool_with_a_foreign_schema_takes_what_the_schema_allows() -> None:
 
 def test_the_libraries_are_loaded_with_the_first_check() -> None:
     code = (
-        "import sys, orbiter, orbiter.json_schema, runtime.judgement.inputs\n"
+        "import sys, orbiter, orbiter.json_schema, runtime.judgement.recovery.input_validation\n"
         "print({'jsonschema', 're2'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ import pytest
 
 from orbiter import Agent, Swarm, run
 from orbiter.errors import ConfigurationError, OrbiterError
-from orbiter.models.script import Call, Fault, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Fault, Reply
 
 
 def agent(name: str, *steps: Any, **more: Any) -> Agent:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orbiter._internal.results import changed, result_of
+from orbiter._internal.loop.run_results import changed, result_of
 from orbiter.types import AgentOutput, RunResult, Usage, UserMessage
 
 FIELDS: dict[str, Any] = {"total_steps": 3, "outputs": {"a": "x"}, "state": "degraded"}

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 import orbiter.runner
 from orbiter import Agent, Swarm, run, tool
-from orbiter._internal.results import StreamNotFinishedError
+from orbiter._internal.loop.run_results import StreamNotFinishedError
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, ConfigurationError, LoopDetectedError, SwarmError
 from orbiter.models.types import ModelError, StreamChunk, ToolCallDelta

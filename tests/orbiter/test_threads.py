@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orbiter._internal.threads import ThreadPool, awaiting_loop
+from orbiter._internal.worker_threads import ThreadPool, awaiting_loop
 from orbiter.errors import PoolExhaustedError
 
 _who: ContextVar[str] = ContextVar("who", default="nobody")
@@ -194,7 +194,7 @@ async def test_where_even_that_ends_the_error_says_what_to_do() -> None:
 def test_a_hung_call_does_not_keep_the_process_alive() -> None:
     code = """
 import asyncio, threading
-from orbiter._internal.threads import run_in_thread
+from orbiter._internal.worker_threads import run_in_thread
 async def main():
     begun = threading.Event()
     task = asyncio.create_task(run_in_thread(lambda: (begun.set(), threading.Event().wait())))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtime.link.client import LinkError, LinkLost
-from runtime.link.log_verbs import shortened
-from runtime.record import events as ev
+from runtime.link.client.client import LinkError, LinkLost
+from runtime.link.verbs.logs import shortened
+from runtime.record.state import events as ev
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 

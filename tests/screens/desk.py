@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.link.client import LinkError, LinkLost, Quality, Status
-from runtime.link.protocol import Inboxed, Role
-from runtime.link.view import StreamedText
-from runtime.record import events as ev
-from runtime.record.state import RunState, Summary
+from runtime.link.client.client import (
+    LinkError,
+    LinkLost,
+    Quality,
+    Status,
+)
+from runtime.link.client.workspace_view import StreamedText
+from runtime.link.wire.protocol import Inboxed, Role
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, Summary
 from tests.screens.stories import START, Story
 
 
 class Desk:
-    """What `screens.link.Link` wants. `said` keeps what was commanded."""
+    """What `screens.shell.context.Link` wants. `said` keeps what was commanded."""
 
     def __init__(self, *stories: Story) -> None:
         self.stories = {story.run_id: story for story in stories}

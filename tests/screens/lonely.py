@@ -10,17 +10,17 @@ from typing import Any
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from console.dressed import DressedApp
-from screens.glyphs import ASCII, UNICODE
-from screens.keynames import in_words
-from screens.link import Session
-from screens.linked import LinkedScreen
-from screens.messages import OpenRun
+from console.app.theming import DressedApp
+from screens.base.runtime_screen import LinkedScreen
+from screens.render.glyphs import ASCII, UNICODE
+from screens.render.key_names import in_words
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
-from themes.shelf import Shelf
+from themes.catalog import Shelf
 
 
 class Lonely(DressedApp):

@@ -10,9 +10,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from screens.glyphs import ASCII, UNICODE
-from screens.link import Session
+from console.app.app import OrbiterApp
+from screens.render.glyphs import ASCII, UNICODE
+from screens.shell.context import Session
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited

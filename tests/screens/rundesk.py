@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.link.client import LinkError
-from runtime.record import events as ev
-from runtime.record.rewind import dropped_by
+from runtime.link.client.client import LinkError
+from runtime.record.state import events as ev
+from runtime.record.state.rewind import dropped_by
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 

@@ -8,10 +8,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orbiter.steps import Place, segment
-from runtime.judgement.options import option
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
+from runtime.judgement.recovery.options import option
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
 
 _GRANT = ("grant", "deny", "skip", "abort")
 _ASK = ("input", "skip", "abort")

@@ -13,11 +13,11 @@ from textual.app import App
 from textual.pilot import Pilot
 
 import screens
-from console.app import OrbiterApp
-from screens.alarm import GRACE, Alarm
-from screens.link import Session
-from screens.widgets.pace import Pace
+from console.app.app import OrbiterApp
+from screens.shell.context import Session
+from screens.shell.timer import GRACE, Alarm
 from screens.widgets.prompt import Prompt
+from screens.widgets.redraw_throttle import Pace
 from tests.screens.desk import Desk
 from tests.screens.lonely import text_of, until
 from tests.screens.stepping import Clock, Owner, delays

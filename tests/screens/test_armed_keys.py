@@ -19,10 +19,15 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 import screens
-from console.app import OrbiterApp
-from screens.armed_keys import ARM_AFTER, HELD, SECOND_KEY, ArmedKeys
-from screens.armed_screen import ArmedScreen
-from screens.link import Session
+from console.app.app import OrbiterApp
+from screens.base.armed_screen import ArmedScreen
+from screens.shell.armed_keys import (
+    ARM_AFTER,
+    HELD,
+    SECOND_KEY,
+    ArmedKeys,
+)
+from screens.shell.context import Session
 from screens.widgets.arming import Arming
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
@@ -106,7 +111,7 @@ def test_the_second_key_takes_longer() -> None:
 
 
 @dataclass(frozen=True)
-class Acting:
+class KeyCase:
     """`steps` lead to where `key` acts: keys, and the word that stands there then. `sends` is the verb that it sends,
     from the function `by`; `screen` is the dialog, none where it is the prompt.
     """
@@ -146,18 +151,18 @@ def several() -> Desk:
 ROOT_NODE = (("home", ""),)
 SENT = ("enter", "takes keys")
 PAY = {"action": {"tool": "pay", "arguments": {"sum": 1}}}
-IN_RUN = "screens.run.RunScreen._answer"
-MANY = "screens.alike.AlikeScreen._answer"
-ACT = "screens.acting.Acting._carry_out"
-BATCH = "screens.runlist.RunListScreen._act.act"
-ORDER = "screens.commands.order.act"
+IN_RUN = "screens.pages.run.RunScreen._answer"
+MANY = "screens.dialogs.bulk_answer.AlikeScreen._answer"
+ACT = "screens.dialogs.confirm_action.KeyCase._carry_out"
+BATCH = "screens.base.run_list_screen.RunListScreen._act.act"
+ORDER = "screens.dialogs.palette_commands.order.act"
 
 PLACES = {
-    "prompt, an option": Acting(several, "r", "answer", IN_RUN, run_id="run-1"),
-    "prompt, a grant": Acting(of(digest()), "g", "answer", IN_RUN, run_id="run-1"),
-    "prompt, abort": Acting(several, "y", "answer", IN_RUN, (("a", "Ends the run"),), run_id="run-1"),
-    "prompt, skip": Acting(several, "y", "answer", IN_RUN, (("s", "is not done"),), run_id="run-1"),
-    "prompt, a lasting grant": Acting(
+    "prompt, an option": KeyCase(several, "r", "answer", IN_RUN, run_id="run-1"),
+    "prompt, a grant": KeyCase(of(digest()), "g", "answer", IN_RUN, run_id="run-1"),
+    "prompt, abort": KeyCase(several, "y", "answer", IN_RUN, (("a", "Ends the run"),), run_id="run-1"),
+    "prompt, skip": KeyCase(several, "y", "answer", IN_RUN, (("s", "is not done"),), run_id="run-1"),
+    "prompt, a lasting grant": KeyCase(
         of(digest()),
         "y",
         "answer",
@@ -165,25 +170,25 @@ PLACES = {
         ((*["pagedown"] * 6, ""), ("G", "until this run ends"), ("s", "would have matched")),
         run_id="run-1",
     ),
-    "prompt, did it happen": Acting(
+    "prompt, did it happen": KeyCase(
         parked(DENIED, in_doubt=True, **PAY), "y", "answer", IN_RUN, (("r", "happens twice"),), run_id="run-2"
     ),
-    "prompt, a text": Acting(of(digest()), "enter", "answer", IN_RUN, (("d", "with a word"),), run_id="run-1"),
-    "many, an answer": Acting(
+    "prompt, a text": KeyCase(of(digest()), "enter", "answer", IN_RUN, (("d", "with a word"),), run_id="run-1"),
+    "many, an answer": KeyCase(
         several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other 1")), screen="AlikeScreen"
     ),
-    "run, freeze": Acting(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", "ActScreen"),
-    "run, abort": Acting(several, "y", "abort", ACT, (("A", "why"), ("enter", "takes keys")), "run-1", "ActScreen"),
-    "run, rewind": Acting(several, "y", "rewind", ACT, (*ROOT_NODE, ("R", "model"), SENT), "run-1", "ActScreen"),
-    "run, fork": Acting(several, "y", "fork", ACT, (*ROOT_NODE, ("K", "model"), SENT), "run-1", "ActScreen"),
-    "run, message": Acting(
+    "run, freeze": KeyCase(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", "ActScreen"),
+    "run, abort": KeyCase(several, "y", "abort", ACT, (("A", "why"), ("enter", "takes keys")), "run-1", "ActScreen"),
+    "run, rewind": KeyCase(several, "y", "rewind", ACT, (*ROOT_NODE, ("R", "model"), SENT), "run-1", "ActScreen"),
+    "run, fork": KeyCase(several, "y", "fork", ACT, (*ROOT_NODE, ("K", "model"), SENT), "run-1", "ActScreen"),
+    "run, message": KeyCase(
         several, "enter", "inject", ACT, (("home", ""), ("down", ""), ("M", "the message")), "run-1",
         "ActScreen",
         "x",
     ),
-    "list, freeze": Acting(several, "y", "freeze", BATCH, (("down", ""), ("p", "Freeze")), screen="BatchScreen"),
-    "list, abort": Acting(several, "y", "abort", BATCH, (("down", ""), ("A", "Abort")), screen="BatchScreen"),
-    "palette": Acting(
+    "list, freeze": KeyCase(several, "y", "freeze", BATCH, (("down", ""), ("p", "Freeze")), screen="BatchScreen"),
+    "list, abort": KeyCase(several, "y", "abort", BATCH, (("down", ""), ("A", "Abort")), screen="BatchScreen"),
+    "palette": KeyCase(
         several,
         "y",
         "freeze",
@@ -191,34 +196,34 @@ PLACES = {
         (("colon", "Commands"), (*"freeze everything", "everything"), ("enter", "Freeze every run")),
         screen="BatchScreen",
     ),
-    "permissions, revoke": Acting(
+    "permissions, revoke": KeyCase(
         filled,
         "y",
         "revoke",
-        "screens.ledger.LedgerScreen.action_revoke.revoke",
+        "screens.pages.grants.LedgerScreen.action_revoke.revoke",
         (("3", "Rules of orbiter.toml"), ("x", "Take back")),
         screen="BatchScreen",
     ),
-    "limits, reset": Acting(
+    "limits, reset": KeyCase(
         filled,
         "y",
         "reset",
-        "screens.limits.LimitsScreen.action_reset.reset",
+        "screens.pages.limits.LimitsScreen.action_reset.reset",
         (("4", "tries again"), ("t", "Close 1 breaker")),
         screen="BatchScreen",
     ),
-    "start": Acting(
+    "start": KeyCase(
         several,
         "ctrl+s",
         "start",
-        "screens.start.StartScreen._start",
+        "screens.dialogs.start_form.StartScreen._start",
         (("2", "swarms"), ("s", "Start a run")),
         screen="StartScreen",
         typed="x.py:y",
     ),
 }  # fmt: skip
 
-NO_KEYS = {"console.away.looked"}
+NO_KEYS = {"console.app.digest.looked"}
 """What sends a command that acts, but not because of a key."""
 
 
@@ -227,7 +232,7 @@ def arming_of(pilot: Pilot[None]) -> Arming:
     return screen.arming if isinstance(screen, ArmedScreen) else screen.query_one(Prompt)._arming
 
 
-async def led_to(pilot: Pilot[None], place: Acting, clock: Clock) -> None:
+async def led_to(pilot: Pilot[None], place: KeyCase, clock: Clock) -> None:
     """Go through the steps, slowly."""
     for *keys, word in place.steps:
         for key in keys:

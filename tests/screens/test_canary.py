@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from screens import canary
-from screens.link import Session
+from console.app.app import OrbiterApp
+from screens.dialogs import bulk_hint
+from screens.shell.context import Session
 from tests.console.test_app import prompt_of, settled, text_of, until
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import limited
@@ -22,7 +22,7 @@ NOT_YET: dict[str, Any] = {"id": "run-1-inc-1", "run_id": "run-1", "option": "re
 @asynccontextmanager
 async def answering(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilot[None], RunDesk]]:
     """The first of three that are the same, on the screen and answered."""
-    monkeypatch.setattr(canary, "FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(bulk_hint, "FIRST_PAUSE_S", 0.0)
     desk = RunDesk(*[limited(number, number) for number in (1, 2, 3)])
     desk.precedent = NOT_YET
     app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.layout import Span, Spans
-from screens.widgets.lineview import changed_cells
+from screens.render.layout import Span, Spans
+from screens.widgets.line_view import changed_cells
 
 WIDTH = 40
 pieces = st.lists(

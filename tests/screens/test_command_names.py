@@ -5,8 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.layout import plain
-from screens.views.commands import SHOWN, Command, command_rows, matching, nearest
+from screens.render.layout import plain
+from screens.views.lists.commands import (
+    SHOWN,
+    Command,
+    command_rows,
+    matching,
+    nearest,
+)
 
 
 def command(name: str, does: str = "", *also: str, why_not: str = "") -> Command:

@@ -11,21 +11,21 @@ import pytest
 from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from runtime.link.client import LinkError
-from runtime.record import events as ev
-from screens.audit import AuditScreen
-from screens.batch import BatchScreen
-from screens.glyphs import ASCII, UNICODE
-from screens.ledger import LedgerScreen
-from screens.limits import LimitsScreen
-from screens.link import Session
-from screens.log import LogScreen
-from screens.run import RunScreen
-from screens.views.ledger import Known, ledger_rows, words_of
-from screens.views.looks import Looks
-from screens.widgets.livepage import LivePage
-from screens.widgets.loglines import LogLines
+from console.app.app import OrbiterApp
+from runtime.link.client.client import LinkError
+from runtime.record.state import events as ev
+from screens.dialogs.batch_action import BatchScreen
+from screens.pages.audit import AuditScreen
+from screens.pages.grants import LedgerScreen
+from screens.pages.limits import LimitsScreen
+from screens.pages.log import LogScreen
+from screens.pages.run import RunScreen
+from screens.render.glyphs import ASCII, UNICODE
+from screens.shell.context import Session
+from screens.views.lists.grants import Known, ledger_rows, words_of
+from screens.views.shared.render_context import Looks
+from screens.widgets.log_list import LogLines
+from screens.widgets.text_page import LivePage
 from tests.screens.answering import AnsweringDesk
 from tests.screens.stories import START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
@@ -506,7 +506,7 @@ async def test_the_log_of_one_run_has_only_its_lines() -> None:
 
 
 async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("screens.log._NEWER", 5)
+    monkeypatch.setattr("screens.pages.log._NEWER", 5)
     story = busy(3)
     desk = AnsweringDesk(story)
     async with app_on(desk).run_test(size=(100, 30)) as pilot:

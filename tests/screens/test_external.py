@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from screens.external import edited
+from screens.shell.external_editor import edited
 
 
 def test_what_no_utf8_can_say_comes_back_from_the_editor(tmp_path: Path) -> None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from screens.governor import CALM, FRAMES, STUCK, WINDOW, Governor
-from screens.widgets.pace import FRAME, Pace
+from screens.shell.frame_rate import (
+    CALM,
+    FRAMES,
+    STUCK,
+    WINDOW,
+    Governor,
+)
+from screens.widgets.redraw_throttle import FRAME, Pace
 from tests.screens.stepping import Owner, delays
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.history import LONGEST, History, Visit
+from screens.shell.navigation_history import LONGEST, History, Visit
 
 INBOX, SWARMS, LOG = Visit("inbox"), Visit("swarms"), Visit("log")
 RUN, OTHER = Visit("", "run-1"), Visit("", "run-2")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from runtime.record.journal import OpenIncident
-from screens.alike import AlikeScreen
-from screens.batch import BatchScreen
-from screens.home import HomeScreen, first_use
-from screens.keynames import KEYS
-from screens.layout import plain
-from screens.views.alike import (
+from screens.dialogs.batch_action import BatchScreen
+from screens.dialogs.bulk_answer import AlikeScreen
+from screens.pages.inbox import HomeScreen, first_use
+from screens.render.key_names import KEYS
+from screens.render.layout import plain
+from screens.views.decisions.bulk_answer import (
     SHOWN,
     before_words,
     head_lines,
@@ -29,12 +29,12 @@ from screens.views.alike import (
     so_far,
     to_look_at,
 )
-from screens.views.attention import blocked, in_order, weight
-from screens.views.groups import alike, members
-from screens.views.inbox import inbox_rows
-from screens.views.looks import Looks
-from screens.views.memory import Memory
-from screens.views.preview import preview_lines
+from screens.views.decisions.incident_groups import alike, members
+from screens.views.decisions.priority import blocked, in_order, weight
+from screens.views.lists.inbox import inbox_rows
+from screens.views.run.preview import preview_lines
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
 from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
 from tests.screens.waiting import drawn

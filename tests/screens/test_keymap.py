@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.binding import Binding
 
-from screens.keymap import LONGER, actions, bound
-from screens.keynames import PLACES, in_words, read_key, together
+from screens.render.key_names import (
+    PLACES,
+    in_words,
+    read_key,
+    together,
+)
+from screens.shell.key_actions import LONGER, actions, bound
 
 
 def test_every_binding_of_ours_is_in_the_map_once() -> None:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from console.app import OrbiterApp
-from console.keymap import keymap
-from console.preferences import Preferences
-from screens.help import help_lines
-from screens.keymap import actions
-from screens.keynames import in_words
-from screens.layout import plain
-from screens.link import Session
-from screens.views.looks import Looks
+from console.app.app import OrbiterApp
+from console.preferences.keymap import keymap
+from console.preferences.schema import Preferences
+from screens.dialogs.help import help_lines
+from screens.render.key_names import in_words
+from screens.render.layout import plain
+from screens.shell.context import Session
+from screens.shell.key_actions import actions
+from screens.views.shared.render_context import Looks
 from screens.widgets.editor import Secret
 from tests.console.test_app import settled, text_of, until
 from tests.screens.desk import Desk

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runtime.link.client import Quality
-from screens.views.looks import Looks
-from screens.views.quality import link_words, took
+from runtime.link.client.client import Quality
+from screens.views.shared.link_quality import link_words, took
+from screens.views.shared.render_context import Looks
 
 LOOKS = Looks(datetime(2026, 1, 1, tzinfo=UTC))
 

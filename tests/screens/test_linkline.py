@@ -6,11 +6,11 @@ from typing import Any
 
 from textual.widgets import Input
 
-from runtime.link.client import Quality, Status
-from screens.acting import ActScreen
-from screens.alike import AlikeScreen
-from screens.batch import BatchScreen
-from screens.start import StartScreen
+from runtime.link.client.client import Quality, Status
+from screens.dialogs.batch_action import BatchScreen
+from screens.dialogs.bulk_answer import AlikeScreen
+from screens.dialogs.confirm_action import ActScreen
+from screens.dialogs.start_form import StartScreen
 from screens.widgets.editor import Editor
 from screens.widgets.prompt import Prompt
 from tests.console.test_app import console, settled, text_of, until

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from screens.home import HomeScreen
-from screens.linked import LinkedScreen
-from screens.swarms import SwarmsScreen
+from screens.base.runtime_screen import LinkedScreen
+from screens.pages.inbox import HomeScreen
+from screens.pages.swarms import SwarmsScreen
 from tests.screens.desk import Desk
 from tests.screens.lonely import Lonely, lonely, text_of, until
 from tests.screens.stories import digest, finished, limited

@@ -9,12 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.glyphs import ASCII, UNICODE
-from screens.layout import Column, Row, plain, span
-from screens.listing import FRESH, Listing, Order, chosen_of
-from screens.views.filter import Filter, filtered
-from screens.views.looks import Looks
-from screens.views.sort import Sort, header_line, sorted_rows
+from screens.render.glyphs import ASCII, UNICODE
+from screens.render.layout import (
+    Column,
+    Row,
+    plain,
+    span,
+)
+from screens.views.shared.list_state import (
+    FRESH,
+    Listing,
+    Order,
+    chosen_of,
+)
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter, filtered
+from screens.views.shared.row_sort import Sort, header_line, sorted_rows
 from tests.screens.stories import START
 
 COLUMNS = (Column("name", 8, grow=1), Column("size", 6, right=True), Column("", 2))

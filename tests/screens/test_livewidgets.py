@@ -13,15 +13,20 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from screens.glyphs import ASCII
-from screens.layout import Column, Row, Spans, span
-from screens.widgets.livelines import LiveLines
-from screens.widgets.livelist import LiveList
-from screens.widgets.livepage import LivePage
-from screens.widgets.livetree import LiveTree
-from screens.widgets.pace import FRAME, Pace
+from screens.render.glyphs import ASCII
+from screens.render.layout import (
+    Column,
+    Row,
+    Spans,
+    span,
+)
+from screens.widgets.line_list import LiveLines
+from screens.widgets.node_tree import LiveTree
+from screens.widgets.redraw_throttle import FRAME, Pace
+from screens.widgets.row_list import LiveList
+from screens.widgets.text_page import LivePage
 from tests.screens.stepping import Owner, delays
-from themes.built_in import built_in
+from themes.builtin_themes import built_in
 
 COLUMNS = (Column("name", 10, grow=1), Column("state", 8))
 

@@ -8,14 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.record import events as ev
-from screens.glyphs import ASCII
-from screens.layout import Span, plain, span
-from screens.views.filter import Filter
-from screens.views.log import _TELLERS, event_lines, event_of, file_lines, says
-from screens.views.logbook import LogBook, LogLine, file_level, marked
-from screens.views.looks import Looks
-from screens.views.paths import names_in, place_words
+from runtime.record.state import events as ev
+from screens.render.glyphs import ASCII
+from screens.render.layout import Span, plain, span
+from screens.views.lists.log import (
+    _TELLERS,
+    event_lines,
+    event_of,
+    file_lines,
+    says,
+)
+from screens.views.lists.log_buffer import (
+    LogBook,
+    LogLine,
+    file_level,
+    marked,
+)
+from screens.views.run.node_names import names_in, place_words
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter
 from tests.screens.stories import START, digest
 
 LOOKS = Looks(START)

@@ -9,16 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lines import Lines
-from runtime.judgement.report import build
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
-from screens.layout import plain
-from screens.lookalikes import mark
-from screens.text import clean_line
-from screens.views import prompt
-from screens.views.looks import Looks
+from console.linear.event_lines import Lines
+from runtime.judgement.reports.incident_report import build
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
+from screens.render.confusables import mark
+from screens.render.layout import plain
+from screens.render.sanitize import clean_line
+from screens.views.decisions import prompt
+from screens.views.shared.render_context import Looks
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,9 @@ def test_every_prompt_of_a_permission_marks_them() -> None:
 
 
 def test_the_tables_are_read_when_they_are_used() -> None:
-    asked = "import sys, console.cli, screens.views.prompt, screens.lookalikes as l; l.mark('plain'); "
+    asked = (
+        "import sys, console.cli, screens.views.decisions.prompt, screens.render.confusables as l; l.mark('plain'); "
+    )
     told = subprocess.run(
         [sys.executable, "-c", f"{asked}print('confusable_homoglyphs' in sys.modules)"],
         capture_output=True, text=True, check=True,

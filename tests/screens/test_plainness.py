@@ -10,11 +10,17 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from runtime.record.state import NodePhase, RunPhase
-from screens.glyphs import ASCII, SETS, Glyphs, state_ink, state_word
-from screens.plainness import AsciiOnly, Colourless
-from screens.widgets.inks import Inks
-from themes.built_in import named
+from runtime.record.state.durable_run import NodePhase, RunPhase
+from screens.render.glyphs import (
+    ASCII,
+    SETS,
+    Glyphs,
+    state_ink,
+    state_word,
+)
+from screens.render.plain_filters import AsciiOnly, Colourless
+from screens.widgets.theme_colors import Inks
+from themes.builtin_themes import named
 
 BLACK = Color.parse("black")
 STATES = sorted({*get_args(RunPhase), *get_args(NodePhase)})

@@ -11,18 +11,23 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from runtime.judgement.audit import entries
-from runtime.judgement.options import option
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.bulk import answer_like
-from runtime.work.desk import BadCommand, Desk
-from screens.armed_keys import ARM_AFTER
-from screens.layout import plain
-from screens.views.looks import Looks
-from screens.views.prompt import LATER, choices, question_lines, title_line
-from screens.widgets.choices import Choices
+from runtime.judgement.recovery.options import option
+from runtime.judgement.reports.audit import entries
+from runtime.operations.bulk_answers import answer_like
+from runtime.operations.decisions import BadCommand, Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from screens.render.layout import plain
+from screens.shell.armed_keys import ARM_AFTER
+from screens.views.decisions.prompt import (
+    LATER,
+    choices,
+    question_lines,
+    title_line,
+)
+from screens.views.shared.render_context import Looks
 from screens.widgets.editor import Editor
+from screens.widgets.option_columns import Choices
 from tests.console.test_app import (
     NEVER,
     answers,

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from runtime.link.client import LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
-from screens.home import HomeScreen
-from screens.link import Session
-from screens.linked import LinkedScreen
-from screens.swarms import SwarmsScreen
+from runtime.link.client.client import LinkClient
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
+from screens.base.runtime_screen import LinkedScreen
+from screens.pages.inbox import HomeScreen
+from screens.pages.swarms import SwarmsScreen
+from screens.shell.context import Session
 from tests.screens.lonely import Lonely, text_of, until
 
 SWARM = '''
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 @tool(failure="fail", idempotent=True)
 def reach(host: str) -> str:

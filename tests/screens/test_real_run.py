@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from runtime.link.client import LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
-from screens.acting import ActScreen
-from screens.link import Session
-from screens.run import RunScreen
+from runtime.link.client.client import LinkClient
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
+from screens.dialogs.confirm_action import ActScreen
+from screens.pages.run import RunScreen
+from screens.shell.context import Session
 from tests.screens.lonely import Lonely, text_of, until
 from tests.screens.test_livewidgets import screen_text
 
@@ -24,7 +24,7 @@ import json, time
 from pathlib import Path
 from orbiter import Agent, tool
 from orbiter.ask import ask_operator
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 HERE = Path(__file__).parent
 

@@ -13,18 +13,18 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from console.app import OrbiterApp
-from runtime.record import events as ev
-from screens import localfile
-from screens.acting import ActScreen
-from screens.link import Session
-from screens.run import RunScreen
+from console.app.app import OrbiterApp
+from runtime.record.state import events as ev
+from screens.dialogs.confirm_action import ActScreen
+from screens.pages.run import RunScreen
+from screens.shell import file_input
+from screens.shell.context import Session
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Form
-from screens.widgets.livepage import LivePage
-from screens.widgets.livetree import LiveTree
+from screens.widgets.node_tree import LiveTree
 from screens.widgets.prompt import Prompt
+from screens.widgets.text_page import LivePage
 from tests.console.test_app import NEVER, prompt_of, settled, text_of, until
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
@@ -397,12 +397,12 @@ async def test_a_file_is_named_by_its_path_and_read_where_the_console_is(tmp_pat
 def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff")
     with (tmp_path / "large").open("wb") as large:
-        large.truncate(localfile.MOST + 1)
+        large.truncate(file_input.MOST + 1)
     for path, said in (("", "needed"), (".", "is a directory"), ("bytes", "not UTF-8"), ("large", "is too large")):
         with pytest.raises(ValueError, match=said):
-            localfile.content(path and str(tmp_path / path), binary=False)
+            file_input.content(path and str(tmp_path / path), binary=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert localfile.content(" ~/bytes ", binary=True) == "/w=="
+    assert file_input.content(" ~/bytes ", binary=True) == "/w=="
 
 
 async def test_ones_own_editor_is_offered_where_there_is_one_and_sends_nothing(

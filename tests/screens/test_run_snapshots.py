@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.app import OrbiterApp
-from runtime.link.view import StreamedText
-from runtime.record import events as ev
-from screens.acting import ActScreen
-from screens.glyphs import ASCII, UNICODE
-from screens.link import Session
+from console.app.app import OrbiterApp
+from runtime.link.client.workspace_view import StreamedText
+from runtime.record.state import events as ev
+from screens.dialogs.confirm_action import ActScreen
+from screens.render.glyphs import ASCII, UNICODE
+from screens.shell.context import Session
 from screens.widgets.prompt import Prompt
 from tests.console.test_app import until
 from tests.screens.rundesk import RunDesk

@@ -12,24 +12,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.blockers import blocked
-from runtime.judgement.report import build
-from runtime.link.view import StreamedText
-from runtime.record import events as ev
-from screens.glyphs import ASCII
-from screens.layout import LINK, Spans, plain, width_of
-from screens.outline import outline
-from screens.runpage import Pages
-from screens.views import timeline
-from screens.views.acts import ACTS, Act
-from screens.views.filter import Filter
-from screens.views.looks import Looks
-from screens.views.node import VALUE, node_lines
-from screens.views.prompt import Choice, asked_for, check, choices, deadline_line, question_lines
-from screens.views.report import advised, linked, report_lines
-from screens.views.status import status_line
-from screens.views.tree import RunTree, narrowed
-from screens.views.waits import waits_lines
+from runtime.judgement.reports.incident_report import build
+from runtime.judgement.reports.wait_graph import blocked
+from runtime.link.client.workspace_view import StreamedText
+from runtime.record.state import events as ev
+from screens.pages.run_detail import Pages
+from screens.render.glyphs import ASCII
+from screens.render.layout import (
+    LINK,
+    Spans,
+    plain,
+    width_of,
+)
+from screens.render.tree_outline import outline
+from screens.views.decisions.prompt import (
+    Choice,
+    asked_for,
+    check,
+    choices,
+    deadline_line,
+    question_lines,
+)
+from screens.views.decisions.run_actions import ACTS, Act
+from screens.views.run import timeline
+from screens.views.run.node import VALUE, node_lines
+from screens.views.run.report import advised, linked, report_lines
+from screens.views.run.status import status_line
+from screens.views.run.tree import RunTree, narrowed
+from screens.views.run.waits import waits_lines
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, RATE_LIMITED, START, Story, digest, finished
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from console.app import OrbiterApp
-from console.preferences import Preferences
+from console.app.app import OrbiterApp
+from console.preferences.schema import Preferences
 from console.workspace import Workspace
-from screens.layout import plain
-from screens.link import Said, Session
-from screens.settings import SettingsScreen
-from screens.views.settings import Setting, settings_rows
-from screens.widgets.livelist import LiveList
+from screens.pages.settings import SettingsScreen
+from screens.render.layout import plain
+from screens.shell.context import Said, Session
+from screens.views.lists.settings import Setting, settings_rows
+from screens.widgets.row_list import LiveList
 from tests.console.test_app import redrawn, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import START, digest
@@ -57,7 +57,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setattr("console.verbs.preferences.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
     file = tmp_path / "orbiter.toml"
     desk = Desk(digest())
     app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
@@ -96,7 +96,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
 async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
-    monkeypatch.setattr("console.verbs.preferences.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
     desk = Desk(digest())
     app = OrbiterApp(Session(desk, clock=lambda: desk.now))
     async with app.run_test(size=(200, 44)) as pilot:

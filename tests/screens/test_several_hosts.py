@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runtime.link.protocol import Inboxed
-from screens.views.inbox import inbox_rows
-from screens.views.looks import Looks
+from runtime.link.wire.protocol import Inboxed
+from screens.views.lists.inbox import inbox_rows
+from screens.views.shared.render_context import Looks
 from tests.screens.stories import digest, finished
 
 

@@ -13,7 +13,7 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
-from console.app import OrbiterApp
+from console.app.app import OrbiterApp
 from console.workspace import Workspace
 from tests.screens.pictures import PICTURES
 from tests.screens.test_livewidgets import screen_text
@@ -31,7 +31,7 @@ def somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     time.tzset()
     elsewhere = Path("/home/op/survey")
-    monkeypatch.setattr("console.settings.workspace", lambda: Workspace(elsewhere, elsewhere / ".orbiter"))
+    monkeypatch.setattr("console.app.settings_source.workspace", lambda: Workspace(elsewhere, elsewhere / ".orbiter"))
 
 
 @pytest.fixture

@@ -12,25 +12,26 @@ from hypothesis import strategies as st
 from textual import events
 from textual.widget import Widget
 
-from console.app import OrbiterApp
-from runtime.link.client import Status
-from runtime.record import events as ev
-from runtime.record.state import Summary
-from screens.glyphs import ASCII, UNICODE
-from screens.home import HomeScreen
-from screens.layout import plain
-from screens.link import Session
-from screens.linked import LinkedScreen
-from screens.listing import Listing
-from screens.run import RunScreen
-from screens.start import StartScreen
-from screens.swarms import SwarmsScreen
-from screens.views.looks import Looks
-from screens.views.memory import Memory
-from screens.views.runs import pace_facts, time_left
-from screens.views.sort import Sort
-from screens.views.start import BadLimits, known_refs, limits_of, suggested
-from screens.views.swarms import (
+from console.app.app import OrbiterApp
+from runtime.link.client.client import Status
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from screens.base.runtime_screen import LinkedScreen
+from screens.dialogs.start_form import StartScreen
+from screens.pages.inbox import HomeScreen
+from screens.pages.run import RunScreen
+from screens.pages.swarms import SwarmsScreen
+from screens.render.glyphs import ASCII, UNICODE
+from screens.render.layout import plain
+from screens.shell.context import Session
+from screens.views.lists.runs import pace_facts, time_left
+from screens.views.lists.start import (
+    BadLimits,
+    known_refs,
+    limits_of,
+    suggested,
+)
+from screens.views.lists.swarms import (
     COLUMNS,
     progress_bar,
     runs_of,
@@ -39,7 +40,16 @@ from screens.views.swarms import (
     swarm_lines,
     swarm_rows,
 )
-from screens.views.trends import BARS, STEP, Trends, sparkline
+from screens.views.run.sparkline import (
+    BARS,
+    STEP,
+    Trends,
+    sparkline,
+)
+from screens.views.shared.list_state import Listing
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
+from screens.views.shared.row_sort import Sort
 from tests.screens.desk import Desk
 from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited

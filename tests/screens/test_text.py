@@ -12,7 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from screens.text import LINE, LINES, MARKS, SIZE, clean, clean_line
+from screens.render.sanitize import (
+    LINE,
+    LINES,
+    MARKS,
+    SIZE,
+    clean,
+    clean_line,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 PAYLOADS: list[dict[str, Any]] = json.loads((DATA / "hostile-text.json").read_text())["payloads"]

@@ -8,19 +8,22 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.report import NO_ANALYSIS, build
-from runtime.record import events as ev
+from runtime.judgement.reports.incident_report import NO_ANALYSIS, build
 from runtime.record.journal import OpenIncident
-from runtime.record.state import RunState, Summary
-from screens.glyphs import ASCII, UNICODE
-from screens.keynames import KEYS
-from screens.layout import Row, Span, Spans, fit, plain, set_line
-from screens.outline import outline
-from screens.views.filter import Filter, filtered
-from screens.views.inbox import inbox_rows
-from screens.views.looks import Looks
-from screens.views.node import node_lines
-from screens.views.prompt import (
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, Summary
+from screens.render.glyphs import ASCII, UNICODE
+from screens.render.key_names import KEYS
+from screens.render.layout import (
+    Row,
+    Span,
+    Spans,
+    fit,
+    plain,
+    set_line,
+)
+from screens.render.tree_outline import outline
+from screens.views.decisions.prompt import (
     LATER,
     action_text,
     answer_params,
@@ -31,13 +34,23 @@ from screens.views.prompt import (
     question_lines,
     title_line,
 )
-from screens.views.report import answer_lines, report_lines, traceback_lines
-from screens.views.runs import COLUMNS as RUN_COLUMNS
-from screens.views.runs import head_line, node_counts, outcome_lines, run_row, title_of
-from screens.views.swarms import COLUMNS as SWARM_COLUMNS
-from screens.views.swarms import swarm_rows
-from screens.views.tree import COLUMNS, RunTree
-from screens.views.trends import Trends
+from screens.views.lists.inbox import inbox_rows
+from screens.views.lists.runs import COLUMNS as RUN_COLUMNS
+from screens.views.lists.runs import (
+    head_line,
+    node_counts,
+    outcome_lines,
+    run_row,
+    title_of,
+)
+from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
+from screens.views.lists.swarms import swarm_rows
+from screens.views.run.node import node_lines
+from screens.views.run.report import answer_lines, report_lines, traceback_lines
+from screens.views.run.sparkline import Trends
+from screens.views.run.tree import COLUMNS, RunTree
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter, filtered
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parent.parent / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]

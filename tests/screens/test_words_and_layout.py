@@ -7,10 +7,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from screens.glyphs import ASCII, SETS, UNICODE
-from screens.layout import Column, Span, cut, cut_before, cut_middle, fit, plain, set_line, sized, span, width_of, wrap
-from screens.text import clean_line
-from screens.words import age, ago, cost, count, duration, elapsed, plural, tokens
+from screens.render.formatting import (
+    age,
+    ago,
+    cost,
+    count,
+    duration,
+    elapsed,
+    plural,
+    tokens,
+)
+from screens.render.glyphs import ASCII, SETS, UNICODE
+from screens.render.layout import (
+    Column,
+    Span,
+    cut,
+    cut_before,
+    cut_middle,
+    fit,
+    plain,
+    set_line,
+    sized,
+    span,
+    width_of,
+    wrap,
+)
+from screens.render.sanitize import clean_line
 from themes.tokens import STATES
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from screens.linked import LinkedScreen
+from screens.base.runtime_screen import LinkedScreen
 
 QUIET_LOOKS = 2
 """How often in a row nothing must be left to draw: what was drawn may have asked for more."""

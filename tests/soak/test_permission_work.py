@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.permissions import OBJECT_CHARS
+from runtime.judgement.permissions.permission import OBJECT_CHARS
 from tests.runtime.judgement import test_permission_commands as suite
 
 CHANCE = random.Random()

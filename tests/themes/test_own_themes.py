@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from themes.built_in import named
+from themes.builtin_themes import named
+from themes.catalog import (
+    SIZE,
+    Place,
+    Shelf,
+    places,
+)
 from themes.choice import BUILT_IN, DEFAULT, ThemeError
 from themes.contrast import weak
 from themes.loader import load, parse
-from themes.shelf import SIZE, Place, Shelf, places
 
 GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
 

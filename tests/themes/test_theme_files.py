@@ -11,10 +11,10 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import Theme
 
-from runtime.record.state import NodePhase, RunPhase
-from runtime.record.taxonomy import Severity
+from runtime.record.state.durable_run import NodePhase, RunPhase
+from runtime.record.state.fault_taxonomy import Severity
 from themes import contrast
-from themes.built_in import built_in, named, text_of
+from themes.builtin_themes import built_in, named, text_of
 from themes.choice import BUILT_IN, DEFAULT
 from themes.contrast import pairs, weak
 from themes.loader import parse

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from runtime.record.events import RunParked
-from runtime.record.summary import RunPhase
+from runtime.record.state.events import RunParked
+from runtime.record.state.summary import RunPhase
 
 
 def decided(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.record import events as ev
-from runtime.record.summary import RUN_TERMINAL
+from runtime.record.state import events as ev
+from runtime.record.state.summary import RUN_TERMINAL
 
 _LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped, ev.IncidentClosed)
 """What may be written to a run that has ended."""

@@ -14,8 +14,8 @@ from typing import Any
 from orbiter import Agent, ParallelGroup, Swarm, SwarmNode, run, tool
 from orbiter.ask import ask_operator
 from orbiter.hooks import HookPoint
-from orbiter.models.script import Call, Fault, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Fault, Reply
 from orbiter.types import UserMessage
 
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, field_validator
 
 from orbiter import Agent, HookPoint, ParallelGroup, tool
 from orbiter.models.provider import ModelProvider
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Reply
 from orbiter.registry import model_registry
 
 

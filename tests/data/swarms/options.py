@@ -8,8 +8,13 @@ from typing import Any
 
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.script import Call, Fault, Reply, Script
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import (
+    Call,
+    Fault,
+    Reply,
+    Script,
+)
 
 NO_KEY = Fault(status=401, code="invalid_api_key", type="invalid_request_error", message="bad key")
 SLOW_DOWN = Fault(status=429, headers={"retry-after": "900"})

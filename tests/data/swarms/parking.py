@@ -7,8 +7,8 @@ from pathlib import Path
 
 from orbiter import Agent, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.script import Call, Fault, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Fault, Reply
 
 
 @tool(idempotent=True)

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from orbiter import Agent, ParallelGroup, Swarm, tool
-from orbiter.models.script import Call, Fault, Reply, Turn
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import (
+    Call,
+    Fault,
+    Reply,
+    Turn,
+)
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from orbiter.types import Message, ToolResult, Usage, UserMessage, content_text
 

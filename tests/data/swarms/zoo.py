@@ -16,8 +16,13 @@ from pydantic import AfterValidator, BaseModel
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
 from orbiter.hooks import HookPoint
-from orbiter.models.script import Call, Fault, Reply, Script
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import (
+    Call,
+    Fault,
+    Reply,
+    Script,
+)
 
 
 def effect(text: str) -> None:

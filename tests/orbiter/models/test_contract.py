@@ -476,7 +476,7 @@ async def test_silence_where_a_whole_reply_was_asked_for(says: Says, server: Loo
 async def test_a_stream_that_stays_open_after_its_end_is_no_failure(
     says: Says, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orbiter.models.exchange._AFTER_THE_END", 0.05)
+    monkeypatch.setattr("orbiter.models.sdk_call._AFTER_THE_END", 0.05)
     server.answers = [Answer(pieces=says.stream("Fine"), then="hang")]
     assert (await ask(provider(says, server), "stream")).content == "Fine"
 

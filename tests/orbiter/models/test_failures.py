@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.models.failures import Call, read_error_body
+from orbiter.models.model_errors import Call, read_error_body
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 QUOTA = {"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}}

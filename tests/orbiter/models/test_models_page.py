@@ -11,8 +11,8 @@ import pytest
 
 from orbiter.models import get_provider, model_registry
 from orbiter.models.endpoints import ALIASES, ENDPOINTS
-from orbiter.models.script import Reply
-from orbiter.models.script_file import parse_scripts
+from orbiter.models.scripted.replies import Reply
+from orbiter.models.scripted.script_file import parse_scripts
 from orbiter.types import UserMessage
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"

@@ -8,8 +8,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.models.script import Call, Fault, Reply, Script
-from orbiter.models.script_file import load_script, parse_scripts
+from orbiter.models.scripted.replies import (
+    Call,
+    Fault,
+    Reply,
+    Script,
+)
+from orbiter.models.scripted.script_file import load_script, parse_scripts
 from orbiter.models.types import ModelError
 from orbiter.types import Usage
 

@@ -7,7 +7,7 @@ import pytest
 
 from orbiter.models import Call, Fault, Reply, Script, StreamAssembly, get_provider, script
 from orbiter.models.provider import ModelProvider
-from orbiter.models.scripted import ScriptedProvider
+from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.types import ModelError, ModelResponse, StreamChunk
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage
 
@@ -276,6 +276,6 @@ async def test_a_reply_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("orbiter.models.scripted.sleep", sleep)
+    monkeypatch.setattr("orbiter.models.scripted.provider.sleep", sleep)
     await ScriptedProvider([Reply("one two three", delay=2.0, pace=0.5)]).complete(HELLO)
     assert waited == [2.0, 0.5, 0.5]

@@ -10,7 +10,7 @@ import pytest
 
 from orbiter.models import Fault, get_provider
 from orbiter.models.provider import ModelProvider
-from orbiter.models.scripted import ScriptedProvider
+from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.types import ModelError
 from orbiter.types import Message, UserMessage
 from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from runtime.record import events as ev
+from runtime.operations.decisions import Desk
 from runtime.record.journal import Journal, OpenIncident
-from runtime.record.state import RUN_TERMINAL, RunState, fold
-from runtime.work.desk import Desk
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL, RunState, fold
 from tests.data import lives as lives_module
 from tests.runtime.chaos.pairs import Pair
 

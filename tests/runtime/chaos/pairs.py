@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.engine import Drive, LocalEngine
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.worker.engines.local import Drive, LocalEngine
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime]) -> SqliteJournal:
@@ -34,7 +34,7 @@ PAIRS = (
     Pair(
         "sqlite+local",
         "tests.runtime.chaos.pairs:sqlite",
-        "runtime.work.engine:LocalEngine",
+        "runtime.worker.engines.local:LocalEngine",
         "tests.runtime.chaos.pairs:narrow",
     ),
 )

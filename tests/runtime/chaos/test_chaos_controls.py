@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.state import fold
-from runtime.work.controls import Controls
+from runtime.operations.run_controls import Controls
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place
 

@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import OpenIncident
-from runtime.record.state import RunState, fold
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
 from tests.runtime.chaos.harness import ME, Place
 
 SWARM = """
 import asyncio, os, time
 from pathlib import Path
 from orbiter import Agent, HookPoint, ParallelGroup, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(__file__).parent
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.record.state import fold
-from runtime.work.returning import LIMITS
+from runtime.execution.failures.reroute import LIMITS
+from runtime.record.state.durable_run import fold
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import Place
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite.journal import SqliteJournal
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place, check, check_effects
 from tests.runtime.work.bench import Bench

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from orbiter.steps import Place, segment
-from runtime.judgement.blockers import blocked
-from runtime.judgement.transcript import transcript
-from runtime.record import events as ev
-from runtime.record.taxonomy import Cause
+from runtime.judgement.reports.transcript import transcript
+from runtime.judgement.reports.wait_graph import blocked
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Cause
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, Story
 
 

@@ -9,9 +9,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.judgement.breaker import Breaker, BreakerPolicy, BreakerState, counts, open_fault
-from runtime.judgement.retry import RetryPolicy, decide
-from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence, Remedy
+from runtime.judgement.recovery.breaker import (
+    Breaker,
+    BreakerPolicy,
+    BreakerState,
+    counts,
+    open_fault,
+)
+from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+    Remedy,
+)
 
 POLICY = BreakerPolicy(threshold=5, cooldown_s=60.0)
 

@@ -10,10 +10,24 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from orbiter.types import Usage
-from runtime.judgement.budget import Budget, Spent, end_state, in_the_way, judge, limit_fault
-from runtime.judgement.fallback import choose, falls_back
-from runtime.judgement.prices import PriceTable, builtin_prices
-from runtime.record.taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence
+from runtime.judgement.recovery.budget import (
+    Budget,
+    Spent,
+    end_state,
+    in_the_way,
+    judge,
+    limit_fault,
+)
+from runtime.judgement.recovery.fallback import choose, falls_back
+from runtime.judgement.reports.prices import PriceTable, builtin_prices
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Limit,
+    Origin,
+    Persistence,
+)
 
 
 def test_a_warning_comes_at_four_fifths() -> None:

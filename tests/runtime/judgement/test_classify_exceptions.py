@@ -22,8 +22,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orbiter import errors
-from runtime.judgement.classify import classify, classify_record
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Limit, Origin, Persistence
+from runtime.judgement.faults.classify import classify, classify_record
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Limit,
+    Origin,
+    Persistence,
+)
 
 NOW = 1_767_225_600.0
 

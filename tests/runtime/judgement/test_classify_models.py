@@ -10,9 +10,14 @@ import pytest
 
 from orbiter.errors import ModelError
 from orbiter.models import get_provider
-from orbiter.models.failures import Call
-from runtime.judgement.classify import classify, classify_record
-from runtime.record.taxonomy import Cause, Effect, Origin, Persistence
+from orbiter.models.model_errors import Call
+from runtime.judgement.faults.classify import classify, classify_record
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Effect,
+    Origin,
+    Persistence,
+)
 
 _LINES = (Path(__file__).parents[2] / "data" / "provider-errors.jsonl").read_text(encoding="utf-8").splitlines()
 _ANSWERS = [row for row in map(json.loads, _LINES) if row["kind"] == "error" and row["status"] and row["message"]]

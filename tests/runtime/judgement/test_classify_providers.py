@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.classify import classify_record
-from runtime.record.taxonomy import Persistence
+from runtime.judgement.faults.classify import classify_record
+from runtime.record.state.fault_taxonomy import Persistence
 
 DATA = Path(__file__).parents[2] / "data"
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z

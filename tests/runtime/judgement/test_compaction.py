@@ -16,7 +16,7 @@ from orbiter.types import (
     ToolResult,
     UserMessage,
 )
-from runtime.judgement.compaction import compact, describe, size
+from runtime.judgement.recovery.compaction import compact, describe, size
 
 
 def _round(number: int, chars: int = 50) -> list[Message]:

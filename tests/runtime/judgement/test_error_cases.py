@@ -14,10 +14,10 @@ import pytest
 
 from orbiter import errors
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.classify import classify, classify_record
-from runtime.judgement.retry import RetryPolicy, decide
-from runtime.judgement.severity import with_severity
-from runtime.record.taxonomy import Classification, Effect, Origin
+from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.faults.severity import with_severity
+from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.record.state.fault_taxonomy import Classification, Effect, Origin
 
 NOW = 1_767_225_600.0
 STEADY = RetryPolicy(jitter=0.0)

@@ -9,10 +9,18 @@ import pytest
 from pydantic import ValidationError
 
 from orbiter import errors
-from runtime.judgement.classify import classify
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.judgement.retry import decide
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence, Remedy
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.faults.classify import classify
+from runtime.judgement.recovery.retry import decide
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+    Remedy,
+)
 
 SEED: dict[str, Any] = {
     "use_error_classification": True,

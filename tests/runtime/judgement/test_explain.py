@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.explain import explain
-from runtime.judgement.rules import parse_rules
+from runtime.judgement.faults.rules.rule import parse_rules
+from runtime.judgement.reports.classification_trace import explain
 
 
 def test_a_rate_limit_is_waited_out() -> None:

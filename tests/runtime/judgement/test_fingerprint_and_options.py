@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.judgement.fingerprint import fingerprint, template
-from runtime.judgement.options import LABELS, Where, options_for, why_no_retry
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.judgement.faults.fingerprint import fingerprint, template
+from runtime.judgement.recovery.options import (
+    LABELS,
+    Where,
+    options_for,
+    why_no_retry,
+)
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 
 def fault(

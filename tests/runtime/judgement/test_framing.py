@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.framing import fenced, held, inert, literal
-from runtime.judgement.report import AttemptLine, Report, SummaryLine
-from runtime.judgement.waits import Waiter
-from runtime.record.events import Option
+from runtime.judgement.reports.framing import (
+    fenced,
+    held,
+    inert,
+    literal,
+)
+from runtime.judgement.reports.incident_report import AttemptLine, Report, SummaryLine
+from runtime.judgement.reports.waiting_nodes import Waiter
+from runtime.record.state.events import Option
 
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 SEAL = "zq"

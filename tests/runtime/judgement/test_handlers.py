@@ -11,6 +11,12 @@ from typing import Any
 import pytest
 
 from orbiter.agent import Agent
+from orbiter.compat.recovery_handlers import (
+    CircuitBreaker,
+    FallbackHandler,
+    RetryHandler,
+    UserRecoveryHandler,
+)
 from orbiter.errors import (
     APIError,
     ExecutionError,
@@ -23,7 +29,6 @@ from orbiter.errors import (
 from orbiter.models.types import ModelResponse
 from orbiter.registry import agent_registry
 from orbiter.types import Message
-from runtime.judgement.handlers import CircuitBreaker, FallbackHandler, RetryHandler, UserRecoveryHandler
 
 
 def failing(*failures: BaseException) -> Callable[..., Awaitable[str]]:

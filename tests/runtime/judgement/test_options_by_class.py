@@ -6,8 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.options import LABELS, STEPS, Where, option, options_for, why_no_retry
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence
+from runtime.judgement.recovery.options import (
+    LABELS,
+    STEPS,
+    Where,
+    option,
+    options_for,
+    why_no_retry,
+)
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
 
 T, N, P, U = Persistence.TRANSIENT, Persistence.NEEDS_CHANGE, Persistence.PERMANENT, Persistence.UNKNOWN
 WHERES: tuple[Where, ...] = ("llm", "tool", "value", "agent", "group", "swarm", "run")

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.canonical import PermissionSyntaxError, canonical, canonical_pattern
-from runtime.judgement.patterns import Kind
-from runtime.judgement.permission_policy import PermissionPolicy
-from runtime.judgement.permissions import (
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.permissions.patterns import Kind
+from runtime.judgement.permissions.permission import (
     Need,
     canonical_arguments,
     covers,
     matches,
     needs_of,
 )
-from runtime.record.events import GrantAdded
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.record.state.events import GrantAdded
 
 
 def granted(verb: str, pattern: str, need: Need, *, root: str = "/srv") -> bool:

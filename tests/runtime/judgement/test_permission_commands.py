@@ -18,9 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Language, Node, Parser
 
-from runtime.judgement.patterns import Glob, Kind
-from runtime.judgement.permission_policy import PermissionPolicy
-from runtime.judgement.permissions import (
+from runtime.judgement.permissions.patterns import Glob, Kind
+from runtime.judgement.permissions.permission import (
     CALL_CHARS,
     CALL_OBJECTS,
     OBJECT_CHARS,
@@ -30,7 +29,8 @@ from runtime.judgement.permissions import (
     matches,
     needs_of,
 )
-from runtime.judgement.shell_commands import Work, script_of
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.judgement.permissions.shell_commands import Work, script_of
 from tests.data.shell_lines import STUBS, Stubs, line
 
 PARSER = Parser(Language(tree_sitter_bash.language()))

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.judgement.canonical import PermissionSyntaxError, canonical, canonical_pattern
-from runtime.judgement.patterns import Kind
-from runtime.judgement.permission_policy import PermissionPolicy
-from runtime.judgement.permissions import (
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.permissions.patterns import Kind
+from runtime.judgement.permissions.permission import (
     Need,
     canonical_arguments,
     matches,
     needs_of,
 )
+from runtime.judgement.permissions.policy import PermissionPolicy
 
 NAMES = ["a", "b", "..", ".", "link", "out", "A", "é", "e\u0301", "\u202e", "a b", "*", "%2e%2e", "…"]
 paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=7).map("/".join)

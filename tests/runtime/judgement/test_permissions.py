@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.canonical import PermissionSyntaxError, canonical
-from runtime.judgement.patterns import Kind
-from runtime.judgement.permissions import Need, covers, matches, needs_of
-from runtime.record.events import GrantAdded
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical
+from runtime.judgement.permissions.patterns import Kind
+from runtime.judgement.permissions.permission import (
+    Need,
+    covers,
+    matches,
+    needs_of,
+)
+from runtime.record.state.events import GrantAdded
 
 
 def grant(pattern: str, verb: str = "fs.write", **more: str) -> GrantAdded:

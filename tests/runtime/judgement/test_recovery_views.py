@@ -12,18 +12,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbiter.redaction import BadPattern, Redactor
-from runtime.judgement import audit, capsule, digest
-from runtime.judgement.ledger import Ledger
-from runtime.judgement.lookback import look_back
-from runtime.judgement.notices import NoticeRules, Outbox, escape_sequences
-from runtime.judgement.options import option
-from runtime.judgement.report import Report, build
-from runtime.judgement.sealed import CannotOpen, KeyPair, seal, unseal
-from runtime.judgement.tracebacks import folded
-from runtime.judgement.waits import waiters
-from runtime.record import events as ev
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Impact, Origin, Persistence
+from runtime.judgement.permissions.grant_ledger import Ledger
+from runtime.judgement.permissions.grant_preview import look_back
+from runtime.judgement.recovery.options import option
+from runtime.judgement.recovery.secret_box import (
+    CannotOpen,
+    KeyPair,
+    seal,
+    unseal,
+)
+from runtime.judgement.reports import audit, digest, export_file
+from runtime.judgement.reports.incident_report import Report, build
+from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
+from runtime.judgement.reports.tracebacks import folded
+from runtime.judgement.reports.waiting_nodes import waiters
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Impact,
+    Origin,
+    Persistence,
+)
 
 T0 = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ADA = ev.Actor(name="ada", channel="console")
@@ -267,8 +278,8 @@ def test_configured_patterns_and_known_secrets_are_masked_and_plain_words_stay()
 
 
 def export(events: list[ev.Record], incident_id: str = "") -> str:
-    header = capsule.Header(orbiter_export=1, run_id="r1", incident_id=incident_id, exported_at=T0)
-    return "\n".join(capsule.lines(events, header, Redactor()))
+    header = export_file.Header(orbiter_export=1, run_id="r1", incident_id=incident_id, exported_at=T0)
+    return "\n".join(export_file.lines(events, header, Redactor()))
 
 
 def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
@@ -285,12 +296,12 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     text = export(events)
     assert key not in text
     assert sealed["sealed"]["body"] not in text
-    read = capsule.read(text)
+    read = export_file.read(text)
     state = read.state()
     assert (state.phase, state.output, state.input) == ("completed", "fine", "use [redacted]")
     assert list(state.incidents) == ["i1"]
     assert state.anomalies == 0
-    about = capsule.read(export(events, "i1"))
+    about = export_file.read(export(events, "i1"))
     assert [type(event).__name__ for event in about.events] == [
         "RunCreated", "NodeOpened", "IncidentOpened", "IncidentAnswered", "RunFinished",
     ]  # fmt: skip
@@ -306,8 +317,8 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     ],
 )
 def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
-    with pytest.raises(capsule.BadCapsule, match=said):
-        capsule.read(text)
+    with pytest.raises(export_file.BadCapsule, match=said):
+        export_file.read(text)
 
 
 # -- sealed ------------------------------------------------------------------------------------------------------------

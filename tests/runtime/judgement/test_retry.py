@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.retry import RetryPolicy, decide
-from runtime.record.taxonomy import Cause, Classification, Effect, Impact, Origin, Persistence, Remedy
+from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+    Remedy,
+)
 
 STEADY = RetryPolicy(jitter=0.0)
 

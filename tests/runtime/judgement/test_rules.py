@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.classify import classify, classify_record
-from runtime.judgement.rules import RuleError, builtin_rules, parse_rules
-from runtime.record.taxonomy import Cause, Persistence
+from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.faults.rules.rule import RuleError, builtin_rules, parse_rules
+from runtime.record.state.fault_taxonomy import Cause, Persistence
 
 
 def test_every_rule_has_an_id_of_its_own_and_a_source() -> None:

@@ -8,9 +8,17 @@ import pytest
 
 from orbiter.errors import ConfigurationError
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.classify import classify
-from runtime.judgement.severity import asked_author, with_severity
-from runtime.record.taxonomy import Cause, Classification, Impact, Origin, Persistence, Remedy, Severity
+from runtime.judgement.faults.classify import classify
+from runtime.judgement.faults.severity import asked_author, with_severity
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Impact,
+    Origin,
+    Persistence,
+    Remedy,
+    Severity,
+)
 
 
 def said(severity: ErrorSeverity, **rest: Any) -> Classification:

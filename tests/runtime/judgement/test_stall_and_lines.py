@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbiter import errors
-from runtime.judgement.classify import classify, classify_record
-from runtime.judgement.log_lines import fault_line, retry_line, success_line
-from runtime.judgement.retry import RetryPolicy, decide
-from runtime.judgement.stall import handoff_cycle, no_progress, repeated_call
-from runtime.record.taxonomy import Cause, Origin
+from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.judgement.recovery.stall_detection import handoff_cycle, no_progress, repeated_call
+from runtime.judgement.reports.fault_log import fault_line, retry_line, success_line
+from runtime.record.state.fault_taxonomy import Cause, Origin
 
 
 def test_three_equal_calls_in_a_row() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orbiter.models.failures import Call
-from runtime.judgement.classify import classify
+from orbiter.models.model_errors import Call
+from runtime.judgement.faults.classify import classify
 
 RENAMED = {
     413: ("Request Entity Too Large", "Content Too Large"),

@@ -7,23 +7,28 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from runtime.link import protocol as p
-from runtime.link.client import LinkClient
-from runtime.link.controls import run_verbs
-from runtime.link.lines import LineReader
-from runtime.link.recovery_verbs import recovery_verbs
-from runtime.link.server import LinkServer
-from runtime.link.streams import Streams
-from runtime.link.transport import UnixTransport
-from runtime.link.verbs import control_verbs, desk_verbs, journal_verbs
-from runtime.record import events as ev
+from runtime.daemon import sockets
+from runtime.link.client.client import LinkClient
+from runtime.link.server.reply_streams import Streams
+from runtime.link.server.server import LinkServer
+from runtime.link.transports.transport import UnixTransport
+from runtime.link.verbs.controls import run_verbs
+from runtime.link.verbs.recovery import recovery_verbs
+from runtime.link.verbs.registry import control_verbs, desk_verbs, journal_verbs
+from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import LineReader
+from runtime.operations.decisions import Desk
+from runtime.operations.run_controls import Controls
 from runtime.record.journal import Lease
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState, fold
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
-from runtime.work import sockets
-from runtime.work.controls import Controls
-from runtime.work.desk import Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 SWARM = "swarm.py:team"
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import CommandRefused, LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
+from runtime.link.client.client import CommandRefused, LinkClient
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
 
 SWARM = """
 from orbiter import Agent
-from orbiter.models.script import Fault
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Fault
+from orbiter.models.scripted.provider import script
 
 script("down", lambda messages, tools: Fault(status=503))
 agent = Agent(name="down", model="scripted:down")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport, Unreachable
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport, Unreachable
 from tests.runtime.link.link_bench import Bench
 
 

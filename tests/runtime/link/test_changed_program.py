@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from runtime.link.client import LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
-from runtime.link.transport import UnixTransport
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.work import daemon, sockets
-from runtime.work.logfile import log_path
+from runtime.daemon import daemon, sockets
+from runtime.daemon.log_file import log_path
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("console", "orbiter", "runtime", "screens", "themes")
@@ -30,7 +30,7 @@ SWARM = '''
 import time
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 @tool
 def send(place: str) -> str:
@@ -60,7 +60,7 @@ class Site:
         info = self.root / f"orbiter_console-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: orbiter-console\nVersion: {version}\n")
-        (info / "RECORD").write_text(f"runtime/link/program.py,sha256={version},1\n")
+        (info / "RECORD").write_text(f"runtime/service/program_version.py,sha256={version},1\n")
 
     def upgrade(self, version: str, change: Callable[[str], str]) -> None:
         """Take the old version away and put a new one in its place, with a changed module."""

@@ -8,19 +8,25 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.budget import Budget
-from runtime.judgement.retry import RetryPolicy
-from runtime.link.breakers import budget_verbs
-from runtime.link.client import CommandRefused, LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.log_verbs import PAGE_BYTES, TEXT, log_verbs, shortened, whole_lines
-from runtime.link.permission_verbs import permission_verbs
-from runtime.link.serve import conditions
-from runtime.link.verbs import Asked, Verb
-from runtime.record import events as ev
-from runtime.work.conditions import Conditions
-from runtime.work.configuration import load
-from runtime.work.spending import Spending
+from runtime.config.loader import load
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.budget import Budget
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.link.client.client import CommandRefused, LinkClient
+from runtime.link.verbs.breakers import budget_verbs
+from runtime.link.verbs.logs import (
+    PAGE_BYTES,
+    TEXT,
+    log_verbs,
+    shortened,
+    whole_lines,
+)
+from runtime.link.verbs.permissions import permission_verbs
+from runtime.link.verbs.registry import Asked, Verb
+from runtime.operations.usage import Spending
+from runtime.record.state import events as ev
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
 from tests.runtime.link.link_bench import Bench
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
@@ -226,8 +232,8 @@ async def test_a_breaker_tells_its_last_error_and_a_console_hears_of_its_change(
     config = "[errors]\nmax_attempts = 2\nbase_retry_delay = 0.01\ncircuit_breaker_threshold = 2\n"
     (tmp_path / "orbiter.toml").write_text(config + '[analysis]\nmodel = "off"\n')
     (tmp_path / "down.py").write_text(
-        "from orbiter import Agent\nfrom orbiter.models.script import Fault\n"
-        "from orbiter.models.scripted import script\n"
+        "from orbiter import Agent\nfrom orbiter.models.scripted.replies import Fault\n"
+        "from orbiter.models.scripted.provider import script\n"
         'script("down", lambda messages, tools: Fault(status=503))\nagent = Agent(name="down", model="scripted:down")\n'
     )
     with Embedded(tmp_path / ".orbiter", conditions(tmp_path, {})) as runtime:

@@ -13,23 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import CommandRefused, LinkClient, LinkLost
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
-from runtime.record import events as ev
-from runtime.record import lock
+from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
+from runtime.record import workspace_lock
 from runtime.record.journal import Displaced
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import Summary
-from runtime.work import host
-from runtime.work.rescue import NOTE, rescued
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
+from runtime.worker import driving_thread
+from runtime.worker.rescue import NOTE, rescued
 from tests.runtime.record.journal_samples import ROOT
 
 SWARM = """
 import time
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 @tool
 def save() -> str:
@@ -158,11 +158,11 @@ async def test_what_is_at_the_path_by_now_is_left_alone(workspace: Path) -> None
 async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = workspace / ".orbiter"
     with Embedded(state, conditions(workspace, {})) as runtime:
-        (state / lock.NAME).unlink()
-        while (holder := lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
+        (state / workspace_lock.NAME).unlink()
+        while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
             await asyncio.sleep(0.01)
         assert holder.pid == os.getpid()
-        with pytest.raises(lock.Locked):
+        with pytest.raises(workspace_lock.Locked):
             Embedded(state, conditions(workspace, {})).start()
         async with _console(runtime) as console:
             assert (await console.command("status"))["driving"]
@@ -183,9 +183,9 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(
             if moved:
                 state.rename(state.with_name("aside"))
             else:
-                (state / lock.NAME).unlink()
+                (state / workspace_lock.NAME).unlink()
             monkeypatch.setenv("HOME", str(tmp_path / "home"))  # as another user, who shares no lock on the path
-            with lock.acquire(state, program="another"):
+            with workspace_lock.acquire(state, program="another"):
                 # The effect that is under way does not end before `go` is there: it is not waited for.
                 await console.until(lambda: console.status.phase == "lost")
     finally:
@@ -199,7 +199,7 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(
 def test_a_second_runtime_is_refused_before_the_first_has_noticed(
     tmp_path: Path, workspace: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "LOOK_S", 3600.0)
+    monkeypatch.setattr(driving_thread, "LOOK_S", 3600.0)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     state, other = workspace / ".orbiter", asyncio.run(_other(tmp_path / "other"))
     first = Embedded(state, conditions(workspace, {}))
@@ -207,16 +207,16 @@ def test_a_second_runtime_is_refused_before_the_first_has_noticed(
     try:
         DAMAGE[how](state, other)
         workspace.mkdir(exist_ok=True)
-        with pytest.raises(lock.Locked, match=rf"in use by .*pid {os.getpid()} "):
+        with pytest.raises(workspace_lock.Locked, match=rf"in use by .*pid {os.getpid()} "):
             Embedded(state, conditions(workspace, {})).start()
-        with lock.acquire(workspace / "beside"):
+        with workspace_lock.acquire(workspace / "beside"):
             pass  # the lock is on the path of the state directory, not on the workspace
     finally:
         with pytest.raises(Displaced):
             first.close()
     with Embedded(state, conditions(workspace, {})):
         pass
-    assert list(lock.path_lock(state).parent.iterdir()) == []
+    assert list(workspace_lock.path_lock(state).parent.iterdir()) == []
 
 
 async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> None:
@@ -227,10 +227,10 @@ async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> N
         async with _console(runtime) as console:
             await _saving(console)
             shutil.rmtree(state)
-            while (holder := lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
+            while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
                 await asyncio.sleep(0.01)
             assert holder.pid == os.getpid()
-            with pytest.raises(lock.Locked):
+            with pytest.raises(workspace_lock.Locked):
                 Embedded(state, conditions(workspace, {})).start()
     finally:
         (workspace / "go").touch()

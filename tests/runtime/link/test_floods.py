@@ -15,16 +15,21 @@ from typing import Any
 
 import pytest
 
-from runtime.link import connection as limits
-from runtime.link import protocol as p
-from runtime.link.client import CommandRefused
-from runtime.link.connection import Connection
-from runtime.link.lane import QUEUE_BYTES, REPLIES, REPLY_BYTES, Lane
-from runtime.link.lines import LINE_BYTES
-from runtime.link.server import CONNECTIONS, LinkServer
-from runtime.link.verbs import Args, Asked, Verb
-from runtime.record import events as ev
-from runtime.work import sockets
+from runtime.daemon import sockets
+from runtime.link.client.client import CommandRefused
+from runtime.link.server import connection as limits
+from runtime.link.server.connection import Connection
+from runtime.link.server.outbox import (
+    QUEUE_BYTES,
+    REPLIES,
+    REPLY_BYTES,
+    Lane,
+)
+from runtime.link.server.server import CONNECTIONS, LinkServer
+from runtime.link.verbs.registry import Args, Asked, Verb
+from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import LINE_BYTES
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import Bench, Raw
 
 ROLES: tuple[sockets.Role, ...] = ("operator", "viewer")
@@ -212,7 +217,7 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert CONNECTIONS >= 500  # a burst of so many dials must work
-    monkeypatch.setattr("runtime.link.server.CONNECTIONS", 20)
+    monkeypatch.setattr("runtime.link.server.server.CONNECTIONS", 20)
     server = await bench.serve()
     held = [await Raw.dial(bench, "viewer") for _ in range(20)]
     for raw in held:

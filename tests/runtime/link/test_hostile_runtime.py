@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from runtime.link import limits
-from runtime.link.client import LinkClient, LinkLost
-from runtime.link.lines import LINE_BYTES
-from runtime.link.transport import UnixTransport
-from runtime.record.state import Summary
-from runtime.work import sockets
+from runtime.daemon import sockets
+from runtime.link.client.client import LinkClient, LinkLost
+from runtime.link.transports.transport import UnixTransport
+from runtime.link.wire import limits
+from runtime.link.wire.framing import LINE_BYTES
+from runtime.record.state.durable_run import Summary
 
 SMALL = 64 * 1024
 HELLO = {"t": "hello", "epoch": "e", "position": 0, "role": "operator", "peer": "me", "program": "evil 6.66"}

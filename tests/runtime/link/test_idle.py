@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
 
 WAKE_UPS = 200
 """Between two pings of a console, which are three seconds apart; about 50 were counted, and 820 where the journal was

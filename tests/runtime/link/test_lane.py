@@ -8,7 +8,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.link.lane import FEW, OLD_S, Lane
+from runtime.link.server.outbox import FEW, OLD_S, Lane
 
 
 def _now(lane: Lane) -> list[bytes]:

@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.link import lines as framing
-from runtime.link.lines import Assembler, FramingError, LineReader, in_parts
-from runtime.link.protocol import BadMessage, FromConsole, Message, from_console, from_runtime
+from runtime.link.wire import framing
+from runtime.link.wire.framing import (
+    Assembler,
+    FramingError,
+    LineReader,
+    in_parts,
+)
+from runtime.link.wire.protocol import (
+    BadMessage,
+    FromConsole,
+    Message,
+    from_console,
+    from_runtime,
+)
 
 
 def _chunks(data: bytes, cuts: list[int]) -> list[bytes]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.link.client import CommandRefused, LinkLost
-from runtime.record import events as ev
-from runtime.work import sockets
+from runtime.daemon import sockets
+from runtime.link.client.client import CommandRefused, LinkLost
+from runtime.link.wire import protocol as p
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import SWARM, Bench, Raw
 
 
@@ -257,8 +257,8 @@ async def test_the_runtime_is_killed_the_console_says_so_and_goes_on_when_it_is_
 
 
 async def test_revive_starts_the_runtime_only_when_asked(bench: Bench) -> None:
-    from runtime.link.client import LinkClient
-    from runtime.link.transport import UnixTransport
+    from runtime.link.client.client import LinkClient
+    from runtime.link.transports.transport import UnixTransport
 
     started: list[str] = []
 
@@ -528,8 +528,8 @@ async def test_a_stale_revision_is_refused(bench: Bench) -> None:
 
 
 async def test_noise_before_hello_is_skipped_and_named_if_nothing_follows(bench: Bench) -> None:
-    from runtime.link.client import LinkClient
-    from runtime.link.transport import PairTransport
+    from runtime.link.client.client import LinkClient
+    from runtime.link.transports.transport import PairTransport
 
     server = await bench.serve()
     said: list[bytes] = [b"Welcome to far.example\nlast login: never\n", b"bash: orbiter: command not found\n"]

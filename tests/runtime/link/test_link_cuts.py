@@ -9,12 +9,12 @@ import socket
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.link.client import LinkClient, LinkLost
-from runtime.link.session import Session
-from runtime.link.transport import PairTransport
-from runtime.record import events as ev
-from runtime.work import sockets
+from runtime.daemon import sockets
+from runtime.link.client.client import LinkClient, LinkLost
+from runtime.link.transports.handshake import Session
+from runtime.link.transports.transport import PairTransport
+from runtime.link.wire import protocol as p
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import SWARM, Bench, Raw
 
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import CommandRefused
-from runtime.link.embedded import Embedded
-from runtime.link.serve import conditions
-from runtime.record import events as ev
+from runtime.link.client.client import CommandRefused
 from runtime.record.journal import Displaced
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.sqlite_content import read_content
-from runtime.record.state import Summary
-from runtime.work.rescue import DAMAGED, NOTE, rescued
+from runtime.record.sqlite.content_check import read_content
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.service.embedded import Embedded
+from runtime.service.serve import conditions
+from runtime.worker.rescue import DAMAGED, NOTE, rescued
 from tests.runtime.link.test_displaced import SWARM, _console, _other, _saving
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import LinkClient
-from runtime.link.transport import UnixTransport
-from runtime.work import sockets
+from runtime.daemon import sockets
+from runtime.link.client.client import LinkClient
+from runtime.link.transports.transport import UnixTransport
 from tests.runtime.link.link_bench import Bench
 
 DIAL = """

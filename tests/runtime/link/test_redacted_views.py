@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from orbiter.redaction import MARK
-from runtime.link.client import LinkClient
-from runtime.link.status import CommandRefused
-from runtime.record import events as ev
-from runtime.work.views import Views
+from runtime.execution.view_redaction import Views
+from runtime.link.client.client import LinkClient
+from runtime.link.wire.link_status import CommandRefused
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import FAULT, Bench, Driver, Raw
 
 KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2

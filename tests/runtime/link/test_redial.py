@@ -7,12 +7,12 @@ import socket
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.link import redial
-from runtime.link.client import LinkClient
-from runtime.link.redial import HELD_S, Redial
-from runtime.link.ssh import BACKOFF_S
-from runtime.link.transport import PairTransport
+from runtime.link.client import reconnect
+from runtime.link.client.client import LinkClient
+from runtime.link.client.reconnect import HELD_S, Redial
+from runtime.link.transports.ssh import BACKOFF_S
+from runtime.link.transports.transport import PairTransport
+from runtime.link.wire import protocol as p
 
 HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
 
@@ -90,4 +90,4 @@ async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_sec
 
     transport = PairTransport(answers_once)
     await redialled(transport, waits)
-    assert max(waits) == redial.ANSWERED_S
+    assert max(waits) == reconnect.ANSWERED_S

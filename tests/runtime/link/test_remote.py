@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.link.client import CommandRefused, LinkClient
-from runtime.link.ssh import BadHost, Host, SshTransport
-from runtime.link.ssh_process import SAID_BYTES
-from runtime.link.transport import Unreachable
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.link.client.client import CommandRefused, LinkClient
+from runtime.link.transports.ssh import BadHost, Host, SshTransport
+from runtime.link.transports.ssh_process import SAID_BYTES
+from runtime.link.transports.transport import Unreachable
 from tests.runtime.link.link_bench import Bench
 
 REMOTE = f"{sys.executable} -m console"
@@ -183,7 +183,7 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
 
 
 def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.link.ssh.PATIENCE_S", 0.05)
+    monkeypatch.setattr("runtime.link.transports.ssh.PATIENCE_S", 0.05)
     silent = tmp_path / "ssh"
     silent.write_text(f"#!/bin/sh\nwhile [ ! -f {tmp_path}/enough ]; do sleep 0.05; done\nexit 69\n")
     silent.chmod(0o755)
@@ -249,7 +249,7 @@ async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, con
 
 
 def test_the_pump_imports_nothing_heavy() -> None:
-    code = "import sys, runtime.link.dial_stdio, console.verbs.dial, console.cli; print(*sys.modules)"
+    code = "import sys, runtime.link.transports.dial_stdio, console.verbs.program.dial_stdio, console.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pydantic", "textual", "rich", "asyncio", "httpx", "anthropic", "openai", "orbiter", "sqlite3"}
     assert not heavy & set(done.stdout.split())

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from orbiter.redaction import Redactor
-from runtime.judgement import capsule
-from runtime.judgement.retry import RetryPolicy
-from runtime.link.client import CommandRefused, LinkClient
-from runtime.link.embedded import Embedded
-from runtime.link.replay import Replay
-from runtime.record import events as ev
-from runtime.work.conditions import Conditions
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.judgement.reports import export_file
+from runtime.link.client.client import CommandRefused, LinkClient
+from runtime.record.state import events as ev
+from runtime.service.embedded import Embedded
+from runtime.service.export_viewer import Replay
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 
@@ -52,7 +52,7 @@ async def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str,
 
 @pytest.mark.parametrize("what", ["run", "incident"])
 async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: dict[str, str], what: str) -> None:
-    read = capsule.read(exported[what])
+    read = export_file.read(exported[what])
     replay = await asyncio.to_thread(Replay(read, "elsewhere.orbiter").__enter__)  # as a console opens one
     directory = replay._directory
     with closing(replay):
@@ -95,7 +95,7 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
                 await client.until(lambda: all(run.state == "completed" for run in client.summaries.values()))
             before = [each for each in await client.command("ledger") if each["grant"]["scope"] == row.run_id]
             text = (await client.command("export", run_id=row.run_id))["text"]
-    replay = await asyncio.to_thread(Replay(capsule.read(text), "elsewhere").__enter__)
+    replay = await asyncio.to_thread(Replay(export_file.read(text), "elsewhere").__enter__)
     with closing(replay):
         async with console(replay) as client:
             ledger = await client.command("ledger")
@@ -108,16 +108,16 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
 
 async def test_an_export_that_was_cut_at_its_beginning_is_refused_and_leaves_nothing(exported: dict[str, str]) -> None:
     head, _, *rest = exported["run"].splitlines()
-    cut = capsule.read("\n".join([head, *rest]))
+    cut = export_file.read("\n".join([head, *rest]))
     replay = Replay(cut, "cut")
-    with pytest.raises(capsule.BadCapsule, match="does not begin with its run"):
+    with pytest.raises(export_file.BadCapsule, match="does not begin with its run"):
         await asyncio.to_thread(replay.__enter__)
     assert not replay._directory.exists()
 
 
 def test_what_an_export_says_goes_into_no_journal_of_the_workspace(tmp_path: Path) -> None:
     created = ev.RunCreated(run_id="r", ref="/etc/passwd:x", input="x", seq=1)
-    header = capsule.Header(orbiter_export=1, run_id="r", exported_at=created.ts)
-    read = capsule.read("\n".join(capsule.lines([created], header, Redactor())))
+    header = export_file.Header(orbiter_export=1, run_id="r", exported_at=created.ts)
+    read = export_file.read("\n".join(export_file.lines([created], header, Redactor())))
     with Replay(read, str(tmp_path)):
         assert list(tmp_path.iterdir()) == []

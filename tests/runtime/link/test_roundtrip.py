@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.link.roundtrip import DEAD_BEATS, MOVED, PING_BEATS, STALLED_BEATS, RoundTrip
+from runtime.link.client.heartbeat import (
+    DEAD_BEATS,
+    MOVED,
+    PING_BEATS,
+    STALLED_BEATS,
+    RoundTrip,
+)
 
 
 class Clock:

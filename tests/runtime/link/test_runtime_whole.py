@@ -15,21 +15,26 @@ from typing import Any
 
 import pytest
 
-from runtime.link.client import CommandRefused, LinkClient, LinkLost
-from runtime.link.embedded import Embedded
-from runtime.link.program import program
-from runtime.link.serve import SWEPT, BadSetting, conditions, serve
-from runtime.link.transport import UnixTransport
-from runtime.record import lock
-from runtime.record.state import RunState
-from runtime.work import daemon, sockets
-from runtime.work.logfile import log_path
+from runtime.daemon import daemon, sockets
+from runtime.daemon.log_file import log_path
+from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
+from runtime.link.transports.transport import UnixTransport
+from runtime.record import workspace_lock
+from runtime.record.state.durable_run import RunState
+from runtime.service.embedded import Embedded
+from runtime.service.program_version import program
+from runtime.service.serve import (
+    SWEPT,
+    BadSetting,
+    conditions,
+    serve,
+)
 
 SWARM = '''
 import time
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.scripted import Call, Reply, script
+from orbiter.models.scripted.provider import Call, Reply, script
 
 @tool
 def look(place: str) -> str:
@@ -160,7 +165,7 @@ async def test_stop_ends_it_and_the_run_is_found_as_it_was(
     assert (told["pid"], told["state_dir"], told["driving"]) == (started.pid, str(state_dir), True)
     assert await asyncio.to_thread(daemon.stop, state_dir) is True
     assert await asyncio.to_thread(daemon.running, state_dir) is None
-    assert lock.holder(state_dir) is None
+    assert workspace_lock.holder(state_dir) is None
     assert not list((state_dir / "run").glob("*.sock"))
     assert "stopping" in log_path(state_dir).read_text()
 
@@ -184,7 +189,10 @@ def test_two_at_once_start_one(state_dir: Path) -> None:
 
 def test_it_says_why_it_does_not_come_up(tmp_path: Path) -> None:
     state = tmp_path / ".orbiter"
-    with lock.acquire(state, program="somebody else"), pytest.raises(daemon.DaemonError, match="somebody else"):
+    with (
+        workspace_lock.acquire(state, program="somebody else"),
+        pytest.raises(daemon.DaemonError, match="somebody else"),
+    ):
         daemon.ensure_runtime(state)
     with pytest.raises(daemon.DaemonError, match="setting nonsense"):
         daemon.ensure_runtime(state, settings={"nonsense": 1})
@@ -238,7 +246,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             state = console.run(run_id)
             assert state is not None
             assert (state.phase, state.output) == ("completed", "seen")
-            with pytest.raises(lock.Locked):
+            with pytest.raises(workspace_lock.Locked):
                 Embedded(state_dir, conditions(workspace, {})).start()
             with pytest.raises(CommandRefused):
                 await console.command("abort", run_id=run_id)
@@ -247,7 +255,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             assert "open the console again" in console.status.reason
         finally:
             await console.close()
-    assert lock.holder(state_dir) is None
+    assert workspace_lock.holder(state_dir) is None
     with pytest.raises(sockets.NoRuntime):
         sockets.dial(state_dir)
 

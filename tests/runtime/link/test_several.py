@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.link.client import CommandRefused, LinkClient, LinkError, LinkLost
-from runtime.link.several import SeveralClients
-from runtime.link.transport import UnixTransport
-from runtime.record import events as ev
+from runtime.link.client.client import (
+    CommandRefused,
+    LinkClient,
+    LinkError,
+    LinkLost,
+)
+from runtime.link.client.multi_client import SeveralClients
+from runtime.link.transports.transport import UnixTransport
+from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from runtime.link import conversation
-from runtime.link import protocol as p
-from runtime.link.client import LinkClient, LinkLost
-from runtime.link.lines import LineReader
-from runtime.link.roundtrip import DEAD_BEATS
-from runtime.link.transport import PairTransport
+from runtime.link.client import receiver
+from runtime.link.client.client import LinkClient, LinkLost
+from runtime.link.client.heartbeat import DEAD_BEATS
+from runtime.link.transports.transport import PairTransport
+from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import LineReader
 
 HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
 
@@ -82,7 +82,7 @@ async def far() -> AsyncIterator[Far]:
 
 @pytest.fixture
 async def console(far: Far, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
-    monkeypatch.setattr(conversation, "BEAT_S", 0.01)
+    monkeypatch.setattr(receiver, "BEAT_S", 0.01)
     transport = PairTransport(far.adopt, where="far")
     transport.patience = 0.1
     made = LinkClient(transport, host="far")

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.link.client import CommandRefused, LinkClient, LinkLost
-from runtime.link.ssh import Host, SshTransport
-from runtime.record.state import RunState
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
+from runtime.link.transports.ssh import Host, SshTransport
+from runtime.link.wire import protocol as p
+from runtime.record.state.durable_run import RunState
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 from tests.runtime.link.sshd_bench import REMOTE, Sshd
 

@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
-from runtime.link import protocol as p
-from runtime.record.events import GrantAdded, IncidentOpened
-from runtime.record.summary import Summary
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.link.wire import protocol as p
+from runtime.record.state.events import GrantAdded, IncidentOpened
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
+from runtime.record.state.summary import Summary
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 OPENED = IncidentOpened(run_id="r", incident_id="i", fault=FAULT, message='"half" an emoji', seq=3)
@@ -74,11 +79,13 @@ def test_what_is_no_json_is_said(line: bytes) -> None:
 def test_an_inbox_of_runs_is_shown_before_pydantic_is_loaded() -> None:
     code = """
 import sys
-import console.app, console.attaching, screens.home, screens.link
+import console.app.app, console.app.startup, screens.pages.inbox, screens.shell.context
 from runtime.link import protocol as p
-from runtime.record.summary import Summary
+from runtime.record.state.summary import Summary
 assert p.from_runtime(p.Snapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
 print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"pydantic", "runtime.record.events", "runtime.judgement.options", "yaml"} & set(done.stdout.split())
+    assert not {"pydantic", "runtime.record.state.events", "runtime.judgement.recovery.options", "yaml"} & set(
+        done.stdout.split()
+    )

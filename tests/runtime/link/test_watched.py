@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.link import protocol as p
-from runtime.link.view import View
-from runtime.link.watched import RECENT, Restoring, WatchedRun
-from runtime.link.watching import WatchedView
-from runtime.record import events as ev
-from runtime.record.state import RunState
+from runtime.link.client.run_view import WatchedView
+from runtime.link.client.workspace_view import View
+from runtime.link.server.run_cache import RECENT, Restoring, WatchedRun
+from runtime.link.wire import protocol as p
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
 from tests.runtime.link.link_bench import FAULT
 
 ME = ev.Actor(name="me", channel="console")

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import Journal
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
 
 
 class Store(Protocol):
@@ -33,7 +33,7 @@ class SqliteStore:
 
     @property
     def opener(self) -> str:
-        return f"__import__('runtime.record.sqlite').record.sqlite.SqliteJournal.open({str(self.path)!r})"
+        return f"__import__('runtime.record.sqlite.journal').record.sqlite.SqliteJournal.open({str(self.path)!r})"
 
 
 class Clock:

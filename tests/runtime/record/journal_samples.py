@@ -8,10 +8,15 @@ import sys
 import textwrap
 from pathlib import Path
 
-from runtime.record import events as ev
 from runtime.record.journal import Journal, Lease
-from runtime.record.state import Summary
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import Accepted, Fenced, Journal, JournalError, Lease, Refused
-from runtime.record.state import Summary, fold
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary, fold
 from tests.runtime.record.journal_samples import (
     answer,
     created,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import Journal, JournalError
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
 from tests.runtime.record.journal_samples import elsewhere, opened, started, state_of, texts, warned
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ async def test_a_writer_that_holds_the_lock_too_long_is_named(
     if not isinstance(journal, SqliteJournal):
         pytest.skip("a matter of SQLite's one write lock")
     lease = await started(journal)
-    monkeypatch.setattr("runtime.record.sqlite_schema.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("runtime.record.sqlite.schema.BUSY_TIMEOUT_MS", 50)
     impatient = await SqliteJournal.open(journal.path)
     other = sqlite3.connect(journal.path, isolation_level=None)
     try:

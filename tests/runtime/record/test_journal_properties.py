@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.record import events as ev
 from runtime.record.journal import Accepted, Fenced, JournalError, Lease
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RUN_TERMINAL
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.runtime.record.journal_samples import answer, created, opened, state_of, summary, warned
 
 if TYPE_CHECKING:

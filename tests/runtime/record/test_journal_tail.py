@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import Journal
+from runtime.record.state import events as ev
 from tests.runtime.record.journal_samples import elsewhere, opened, started, texts, warned
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ async def test_own_and_foreign_writes_come_once_and_in_order(
 
 async def test_a_hint_saves_the_poll(store: Store) -> None:
     """Two journal objects of one process, one told by the other: no poll is needed between them."""
-    from runtime.record.sqlite import SqliteJournal
+    from runtime.record.sqlite.journal import SqliteJournal
 
     path = store.path  # type: ignore[attr-defined]
     async with (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import lock
+from runtime.record import workspace_lock
 from runtime.record.journal import JournalError
 from tests.runtime.record.journal_samples import ROOT
 
@@ -50,8 +50,8 @@ def test_a_second_process_is_kept_out_and_told_by_whom(tmp_path: Path) -> None:
     state = tmp_path / "state"
     process = hold(state)
     try:
-        with pytest.raises(lock.Locked) as caught:
-            lock.acquire(state)
+        with pytest.raises(workspace_lock.Locked) as caught:
+            workspace_lock.acquire(state)
         found = caught.value.holder
         assert (found.pid, found.host, found.program) == (
             process.pid,
@@ -59,17 +59,17 @@ def test_a_second_process_is_kept_out_and_told_by_whom(tmp_path: Path) -> None:
             "orbiter-console 1.2 serve",
         )
         assert f"pid {process.pid}" in str(caught.value)
-        assert lock.holder(state) == found
+        assert workspace_lock.holder(state) == found
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "released\n"
-        assert lock.holder(state) is None
-        with lock.acquire(state) as mine:
+        assert workspace_lock.holder(state) is None
+        with workspace_lock.acquire(state) as mine:
             assert mine.holder.pid == os.getpid()
-            assert lock.holder(state) == mine.holder
-        assert lock.holder(state) is None
+            assert workspace_lock.holder(state) == mine.holder
+        assert workspace_lock.holder(state) is None
     finally:
         end(process)
 
@@ -78,54 +78,54 @@ def test_a_killed_holder_leaves_the_lock_free(tmp_path: Path) -> None:
     process = hold(tmp_path)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert lock.holder(tmp_path) is None
-    lock.acquire(tmp_path).release()
+    assert workspace_lock.holder(tmp_path) is None
+    workspace_lock.acquire(tmp_path).release()
 
 
 def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
-    held = lock.acquire(tmp_path)
+    held = workspace_lock.acquire(tmp_path)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False, text=True)
     try:
         held.release()
         held.release()
-        lock.acquire(tmp_path).release()
+        workspace_lock.acquire(tmp_path).release()
     finally:
         end(child)
 
 
 def test_the_same_process_is_kept_out_too(tmp_path: Path) -> None:
-    with lock.acquire(tmp_path), pytest.raises(lock.Locked):
-        lock.acquire(tmp_path)
+    with workspace_lock.acquire(tmp_path), pytest.raises(workspace_lock.Locked):
+        workspace_lock.acquire(tmp_path)
 
 
 def test_looking_does_not_let_go(tmp_path: Path) -> None:
     """With record locks, closing any descriptor of the file would."""
-    with lock.acquire(tmp_path) as held:
+    with workspace_lock.acquire(tmp_path) as held:
         for _ in range(3):
-            assert lock.holder(tmp_path) == held.holder
-        with pytest.raises(lock.Locked):
-            lock.acquire(tmp_path)
+            assert workspace_lock.holder(tmp_path) == held.holder
+        with pytest.raises(workspace_lock.Locked):
+            workspace_lock.acquire(tmp_path)
 
 
 def test_a_holder_that_has_not_yet_said_who_it_is(tmp_path: Path) -> None:
-    with lock.acquire(tmp_path) as held:
+    with workspace_lock.acquire(tmp_path) as held:
         for content in ("", "{", "[]", '{"pid": "x"}'):
             held.path.write_text(content)
-            assert lock.holder(tmp_path) == lock.Holder()
-            with pytest.raises(lock.Locked, match="in use by another process"):
-                lock.acquire(tmp_path)
+            assert workspace_lock.holder(tmp_path) == workspace_lock.Holder()
+            with pytest.raises(workspace_lock.Locked, match="in use by another process"):
+                workspace_lock.acquire(tmp_path)
 
 
 def test_nobody_and_nowhere(tmp_path: Path) -> None:
-    assert lock.holder(tmp_path / "none") is None
+    assert workspace_lock.holder(tmp_path / "none") is None
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="--state"):
-        lock.acquire(tmp_path / "file")
+        workspace_lock.acquire(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
-    ("program", "way_out"), [("orbiter-console 1.0", "orbiter-console stop"), (lock.RUN, "ctrl\\+c")]
+    ("program", "way_out"), [("orbiter-console 1.0", "orbiter-console stop"), (workspace_lock.RUN, "ctrl\\+c")]
 )
 def test_who_is_kept_out_is_told_the_way_that_works(tmp_path: Path, program: str, way_out: str) -> None:
-    with lock.acquire(tmp_path, program=program), pytest.raises(lock.Locked, match=way_out):
-        lock.acquire(tmp_path)
+    with workspace_lock.acquire(tmp_path, program=program), pytest.raises(workspace_lock.Locked, match=way_out):
+        workspace_lock.acquire(tmp_path)

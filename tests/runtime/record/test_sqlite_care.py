@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.record import events as ev
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import Summary, fold
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary, fold
 from tests.runtime.record.journal_samples import created, opened, started, summary, warned
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from orbiter._internal.encodable import encodable
-from runtime.record import events as ev
-from runtime.record import sqlite_schema
+from orbiter.text_encoding import encodable
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.sqlite_rows import summarised
-from runtime.record.state import Summary
+from runtime.record.rules.rows import summarised
+from runtime.record.sqlite import schema
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
 from tests.runtime.record.journal_samples import created, started, summary, texts, warned
 
 
@@ -147,7 +147,7 @@ async def test_text_that_is_no_text_is_replaced_and_breaks_no_run(journal: Sqlit
 
 
 async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
-    ask(journal.path, f"PRAGMA user_version = {sqlite_schema.SCHEMA_VERSION + 1}")
+    ask(journal.path, f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
     for readonly in (False, True):
         with pytest.raises(JournalError, match="newer program"):
             await SqliteJournal.open(journal.path, readonly=readonly)
@@ -156,16 +156,16 @@ async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
 async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: SqliteJournal) -> None:
     await started(journal)
     steps = {1: ["ALTER TABLE run ADD COLUMN colour TEXT"], 2: ["UPDATE run SET colour = 'red'", "SELECT nonsense"]}
-    connection = await sqlite_schema.connect(journal.path, readonly=False)
+    connection = await schema.connect(journal.path, readonly=False)
     try:
         with pytest.raises(sqlite3.OperationalError):
-            await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+            await schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
         assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(1,)]
         assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
         with pytest.raises(JournalError, match="opening the console brings it up to date"):
-            await sqlite_schema.prepare(connection, journal.path, readonly=True, version=3, migrations=steps)
+            await schema.prepare(connection, journal.path, readonly=True, version=3, migrations=steps)
         steps[2].pop()
-        await sqlite_schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+        await schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
     finally:
         await connection.close()
     assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(3,)]
@@ -173,7 +173,7 @@ async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: Sq
 
 
 async def test_every_schema_has_a_way_forward() -> None:
-    assert sorted(sqlite_schema.MIGRATIONS) == list(range(1, sqlite_schema.SCHEMA_VERSION))
+    assert sorted(schema.MIGRATIONS) == list(range(1, schema.SCHEMA_VERSION))
 
 
 async def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:

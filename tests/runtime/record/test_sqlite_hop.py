@@ -11,8 +11,8 @@ import aiosqlite
 import pytest
 
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.sqlite_hop import Hop
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.sqlite.transaction_thread import Hop
 from tests.runtime.record.journal_samples import started, texts, warned
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.digest import digest
-from runtime.record import events as ev
-from runtime.record import sqlite_loss
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import Summary
-from runtime.work.conditions import Conditions
-from runtime.work.host import Host
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.reports.digest import digest
+from runtime.record.sqlite import wal_loss
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.worker.driving_thread import Host
 
 FRAME = 24 + 4096
 
@@ -132,7 +132,7 @@ async def test_the_mark_is_there_before_the_caller_hears_that_it_is_written(tmp_
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
         for number in range(70):  # more than the mark has slots
             await journal.create(ev.RunCreated(run_id=f"r{number}", ref="x:y"), Summary(id=f"r{number}", ref="x:y"))
-            assert sqlite_loss.marked(journal.path) == await journal.position()
+            assert wal_loss.marked(journal.path) == await journal.position()
 
 
 async def test_several_writers_hide_nothing_from_one_another(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_several_writers_hide_nothing_from_one_another(tmp_path: Path) -> 
             for name, journal in (("a", one), ("b", other))
         )
         await asyncio.gather(*made)
-        assert sqlite_loss.marked(path) == await one.position()
+        assert wal_loss.marked(path) == await one.position()
 
 
 async def test_a_mark_that_cannot_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -157,16 +157,16 @@ async def test_a_mark_that_cannot_be_written_is_told_once(tmp_path: Path, caplog
 
 def test_the_highest_number_of_a_mark_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
-    assert sqlite_loss.marked(path) == 0
+    assert wal_loss.marked(path) == 0
     for position, expected in ((7, 7), (3, 7), (9, 9), (9 + 64, 73)):
-        sqlite_loss.mark(path, position)
-        assert sqlite_loss.marked(path) == expected
-    sqlite_loss.mark_again(path, 2)
-    assert sqlite_loss.marked(path) == 2
+        wal_loss.mark(path, position)
+        assert wal_loss.marked(path) == expected
+    wal_loss.mark_again(path, 2)
+    assert wal_loss.marked(path) == 2
     path.with_name("journal.db-mark").write_bytes(b"%020d\n" % 37)
-    assert sqlite_loss.marked(path) == 37, "as earlier versions wrote it"
+    assert wal_loss.marked(path) == 37, "as earlier versions wrote it"
     path.with_name("journal.db-mark").write_text("no number")
-    assert sqlite_loss.marked(path) == 0
+    assert wal_loss.marked(path) == 0
     with closing(sqlite3.connect(":memory:")) as none:
         assert none.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] == -1
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
-from runtime.record import events as ev
-from runtime.record.sqlite_rows import decode, encode, summarised
-from runtime.record.summary import Summary
+from runtime.record.rules.rows import decode, encode, summarised
+from runtime.record.state import events as ev
+from runtime.record.state.summary import Summary
 from tests.runtime.record.test_summary import SUMMARIES
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -8,8 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runtime.record.sqlite_batch import Written
-from runtime.record.sqlite_watch import FOLLOWER_POLL_S, IDLE_POLL_S, POLL_S, Watch
+from runtime.record.rules.batch import Written
+from runtime.record.sqlite.change_watch import (
+    FOLLOWER_POLL_S,
+    IDLE_POLL_S,
+    POLL_S,
+    Watch,
+)
 from tests.runtime.record.journal_samples import warned
 
 

@@ -9,9 +9,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.record import events as ev
-from runtime.record.state import NODE_TERMINAL, RUN_TERMINAL, RunState, fold
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import (
+    NODE_TERMINAL,
+    RUN_TERMINAL,
+    RunState,
+    fold,
+)
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 FAULT = Classification(origin=Origin.MODEL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
 PATHS = ("a~0", "a~0/b~0", "a~0/b~0/llm~0", "a~0/c~1.0", "a~0/c~1.0/t~0.0")

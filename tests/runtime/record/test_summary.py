@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.record.summary import FOLD_VERSION, RunPhase, Summary
+from runtime.record.state.summary import FOLD_VERSION, RunPhase, Summary
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 COUNT = st.integers(0, 10**9)

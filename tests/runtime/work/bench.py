@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.decisions import Desk
 from runtime.record.journal import Accepted, OpenIncident
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RUN_TERMINAL, RunState
-from runtime.work.conditions import Conditions
-from runtime.work.desk import Desk
-from runtime.work.supervisor import Supervisor
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL, RunState
+from runtime.worker.supervisor import Supervisor
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 PARAMS = ("value", "arguments", "model", "for", "subject", "pattern", "until", "message", "seconds", "amount")

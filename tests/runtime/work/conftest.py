@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite.journal import SqliteJournal
 from tests.runtime.work.bench import Bench
 
 

@@ -11,19 +11,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import Summary
-from runtime.work.conditions import Conditions
-from runtime.work.host import Host
+from runtime.execution.execution_config import Conditions
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.worker.driving_thread import Host
 from tests.runtime.record.journal_samples import ROOT
 
 SWARM = """
 import os, signal
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(__file__).parent
 

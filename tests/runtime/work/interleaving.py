@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from orbiter.errors import OrbiterError
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.decisions import Desk
+from runtime.operations.run_controls import Controls
 from runtime.record.journal import JournalError, Lease
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState, Summary, fold
-from runtime.work.conditions import Conditions
-from runtime.work.controls import Controls
-from runtime.work.desk import Desk
-from runtime.work.drive import Stopping, drive
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, Summary, fold
+from runtime.worker.drive import Stopping, drive
 
 SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "parking.py"
 ME = ev.Actor(name="tester", channel="cli")

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from runtime.record.state import RunState
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.interleaving import ME, World
 
 ROUNDS = 60

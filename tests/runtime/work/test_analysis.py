@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from orbiter.models.script import Fault, Reply
-from orbiter.models.scripted import ScriptedProvider
+from orbiter.models.scripted.provider import ScriptedProvider
+from orbiter.models.scripted.replies import Fault, Reply
 from orbiter.types import Message
-from runtime.judgement.briefing import recommended
-from runtime.judgement.report import EMPTY_ANALYSIS, NO_ANALYSIS, build
-from runtime.record.state import Incident
-from runtime.work.analysis import Analyst, models_to_ask
+from runtime.judgement.reports.analysis_prompt import recommended
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.record.state.durable_run import Incident
+from runtime.worker.duties.analyst import Analyst, models_to_ask
 from tests.runtime.work.bench import Bench
 
 SAID = (

@@ -11,16 +11,21 @@ from typing import Any
 
 import pytest
 
-from orbiter.models.script import Call, Fault, Reply
-from orbiter.models.scripted import ScriptedProvider
+from orbiter.models.scripted.provider import ScriptedProvider
+from orbiter.models.scripted.replies import Call, Fault, Reply
 from orbiter.types import Message
-from runtime.judgement.breaker import BreakerPolicy
-from runtime.judgement.briefing import analysis_text, capabilities, cited, recommended
-from runtime.judgement.prices import Price, builtin_prices
-from runtime.judgement.report import EMPTY_ANALYSIS, NO_ANALYSIS, build
-from runtime.record import events as ev
-from runtime.record.state import Incident, RunState
-from runtime.work.analysis import Analyst
+from runtime.judgement.recovery.breaker import BreakerPolicy
+from runtime.judgement.reports.analysis_prompt import (
+    analysis_text,
+    capabilities,
+    cited,
+    recommended,
+)
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.judgement.reports.prices import Price, builtin_prices
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Incident, RunState
+from runtime.worker.duties.analyst import Analyst
 from tests.runtime.work.bench import Bench
 
 MODEL = "scripted:analyst"

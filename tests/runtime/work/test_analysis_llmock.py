@@ -12,13 +12,13 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Match, Reply
 
-from runtime.judgement.briefing import cited, recommended
-from runtime.judgement.prices import Price, builtin_prices
-from runtime.judgement.report import EMPTY_ANALYSIS, NO_ANALYSIS, build
-from runtime.record import events as ev
-from runtime.record.state import Incident, RunState
-from runtime.work.analysis import Analyst
-from screens.text import clean
+from runtime.judgement.reports.analysis_prompt import cited, recommended
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.judgement.reports.prices import Price, builtin_prices
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Incident, RunState
+from runtime.worker.duties.analyst import Analyst
+from screens.render.sanitize import clean
 from tests.runtime.work.bench import Bench
 
 MODELS = ("openai:gpt-4.1-mini", "anthropic:claude-haiku-4-5")
@@ -222,7 +222,7 @@ async def test_where_a_model_fails_the_next_is_asked_and_one_whose_breaker_is_op
 async def test_where_a_model_is_slow_the_next_is_asked_in_the_time_that_is_left_and_begins_its_text_anew(
     bench: Bench, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtime.work.analysis.FIRST_SHARE", 0.02)
+    monkeypatch.setattr("runtime.worker.duties.analyst.FIRST_SHARE", 0.02)
     llmock.delay(10, provider="anthropic")
     llmock.reply("by the other", provider="openai")
     deltas = Watching()

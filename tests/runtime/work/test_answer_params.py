@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.inputs import is_secret
-from runtime.judgement.options import LABELS, option
-from runtime.record import events as ev
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
-from runtime.work.answer_params import BadCommand, checked, until
+from runtime.judgement.recovery.input_validation import is_secret
+from runtime.judgement.recovery.options import LABELS, option
+from runtime.operations.answer_params import BadCommand, checked, until
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT, technical="refused")

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.budget import Budget
-from runtime.judgement.prices import builtin_prices
-from runtime.record import events as ev
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence
+from runtime.judgement.recovery.budget import Budget
+from runtime.judgement.reports.prices import builtin_prices
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+)
 from tests.runtime.work.bench import Bench
 from tests.runtime.work.test_remedies import started
 

@@ -12,16 +12,22 @@ from typing import Any
 import pytest
 
 from orbiter.redaction import Redactor
-from runtime.judgement.notices import NoticeRules
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.reports.notices import NoticeRules
+from runtime.operations.bulk_answers import answer_like, precedent
+from runtime.operations.decisions import BadCommand
 from runtime.record.journal import OpenIncident
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Classification, Origin, Persistence, Severity
-from runtime.work.bulk import answer_like, precedent
-from runtime.work.conditions import Conditions
-from runtime.work.desk import BadCommand
-from runtime.work.notifier import Notifier
-from runtime.work.supervisor import Supervisor
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Origin,
+    Persistence,
+    Severity,
+)
+from runtime.worker.duties.notifier import Notifier
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.state import RunState
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.bench import ME, Bench
 
 BEFORE = """
 from orbiter import Agent, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 @tool(idempotent=True)
 async def ask(question: str) -> str:

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from runtime.operations.decisions import BadCommand
 from runtime.record.journal import Refused
-from runtime.record.state import RunState
-from runtime.work.desk import BadCommand
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.bench import ME, Bench
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.rules import Rule
-from runtime.work.configuration import BadConfiguration, Configuration, load
-from runtime.work.toml_lines import lines_of
+from runtime.config.loader import BadConfiguration, Configuration, load
+from runtime.config.toml_lines import lines_of
+from runtime.judgement.faults.rules.rule import Rule
 
 
 def written(root: Path, text: str, *, user: str = "") -> Configuration:

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.work.controls import BadControl, Controls, Effects, What
+from runtime.operations.run_controls import (
+    BadControl,
+    Controls,
+    Effects,
+    What,
+)
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.bench import ME, Bench
 
 

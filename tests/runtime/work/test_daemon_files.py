@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.record import lock
-from runtime.work import daemon
-from runtime.work.environment import UnusableEnvironment, interpreter, read_env_file
-from runtime.work.logfile import RotatingDescriptors, last_lines, log_path, open_log, rotate
+from runtime.config.environment import UnusableEnvironment, interpreter, read_env_file
+from runtime.daemon import daemon
+from runtime.daemon.log_file import (
+    RotatingDescriptors,
+    last_lines,
+    log_path,
+    open_log,
+    rotate,
+)
+from runtime.record import workspace_lock
 
 
 def _python(path: Path) -> Path:
@@ -135,7 +141,7 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
 
 
 def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:
-    with lock.acquire(tmp_path, program=lock.RUN), pytest.raises(daemon.DaemonError) as refused:
+    with workspace_lock.acquire(tmp_path, program=workspace_lock.RUN), pytest.raises(daemon.DaemonError) as refused:
         daemon.ensure_runtime(tmp_path)
     said = str(refused.value)
     assert said.startswith(f"{tmp_path} is in use by orbiter-console run (pid {os.getpid()} on ")
@@ -143,16 +149,16 @@ def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_
     assert "\n" not in said
     assert not (tmp_path / "runtime.log").exists(), "none was begun"
     # One that died left its words behind, and holds nothing.
-    (tmp_path / lock.NAME).write_text(json.dumps({"program": lock.RUN}))
+    (tmp_path / workspace_lock.NAME).write_text(json.dumps({"program": workspace_lock.RUN}))
     assert not daemon._held_by_a_run(tmp_path)
 
 
 def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path) -> None:
     log = log_path(tmp_path)
-    log.write_text("2026-11-21 07:00:00,000 INFO runtime.link.serve: stopped, long ago\n")
+    log.write_text("2026-11-21 07:00:00,000 INFO runtime.service.serve: stopped, long ago\n")
     before = log.stat().st_size
     with log.open("a") as more:
-        more.write("2026-11-21 07:40:27,274 ERROR runtime.link.serve: cannot write in journal.db: it is damaged\n")
+        more.write("2026-11-21 07:40:27,274 ERROR runtime.service.serve: cannot write in journal.db: it is damaged\n")
     assert daemon._why(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
     with log.open("a") as more:
         more.write("Traceback (most recent call last):\n")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from runtime.record import events as ev
+from runtime.operations.decisions import BadCommand, Desk
 from runtime.record.journal import Accepted, Refused
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.desk import BadCommand, Desk
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
 
 OTHER = ev.Actor(name="other", channel="console")

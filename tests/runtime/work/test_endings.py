@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.state import RunState, fold
-from runtime.work import drive as driving
-from runtime.work.controls import Controls
+from runtime.operations.run_controls import Controls
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
+from runtime.worker import drive as driving
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = '''
 import asyncio, os
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.budget import Budget
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.judgement.options import LABELS
-from runtime.record import events as ev
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.recovery.budget import Budget
+from runtime.judgement.recovery.options import LABELS
 from runtime.record.journal import Accepted
-from runtime.record.state import RunState
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.bench import ME, Bench
 
 SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "options.py"

@@ -16,13 +16,13 @@ from orbiter.config import ModelConfig
 from orbiter.models.provider import ModelProvider, model_registry
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message, ToolCall, Usage
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.work.conditions import Conditions
-from runtime.work.engine import Drive, LocalEngine
-from runtime.work.gates import GATES
-from runtime.work.supervisor import Supervisor
+from runtime.execution.execution_config import Conditions
+from runtime.execution.gates.chain import GATES
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.worker.engines.local import Drive, LocalEngine
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = '''
@@ -30,8 +30,8 @@ import asyncio, os
 from pathlib import Path
 from orbiter import Agent, ParallelGroup, Swarm, run, tool
 from orbiter.ask import ask_operator
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import lock
-from runtime.work import daemon
+from runtime.daemon import daemon
+from runtime.record import workspace_lock
 
 SWARM = """
 import time
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 from pathlib import Path
 
 @tool
@@ -37,7 +37,7 @@ import asyncio, dataclasses, os, sys
 from pathlib import Path
 from runtime.link import serve
 from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
+from runtime.record.sqlite.journal import SqliteJournal
 from runtime.work import begin, host
 
 host.LEAVE_S = 0.3
@@ -67,11 +67,11 @@ def test_a_runtime_with_a_blocked_loop_is_stopped_and_its_run_goes_on_elsewhere(
         assert daemon.stop(tmp_path, timeout=20)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    assert lock.holder(tmp_path) is None, "the workspace is free for the next runtime"
+    assert workspace_lock.holder(tmp_path) is None, "the workspace is free for the next runtime"
 
 
 def test_a_stop_while_another_lets_go_waits_for_that(tmp_path: Path) -> None:
-    held = lock.acquire(tmp_path, program="orbiter-console 1.0")
+    held = workspace_lock.acquire(tmp_path, program="orbiter-console 1.0")
     releasing = threading.Timer(0.2, held.release)
     releasing.start()
     try:
@@ -81,9 +81,9 @@ def test_a_stop_while_another_lets_go_waits_for_that(tmp_path: Path) -> None:
     assert daemon.stop(tmp_path, timeout=20) is False
 
 
-@pytest.mark.parametrize(("program", "advice"), [("orbiter-console 1.0", "kill -9 {}"), (lock.RUN, "ctrl+c")])
+@pytest.mark.parametrize(("program", "advice"), [("orbiter-console 1.0", "kill -9 {}"), (workspace_lock.RUN, "ctrl+c")])
 def test_a_holder_that_listens_to_nobody_is_named(tmp_path: Path, program: str, advice: str) -> None:
-    with lock.acquire(tmp_path, program=program), pytest.raises(daemon.DaemonError) as raised:
+    with workspace_lock.acquire(tmp_path, program=program), pytest.raises(daemon.DaemonError) as raised:
         daemon.stop(tmp_path, timeout=0.1)
     assert advice.format(os.getpid()) in str(raised.value)
 

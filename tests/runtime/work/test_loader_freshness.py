@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.work import loader
-from runtime.work.controls import Controls
+from runtime.operations.run_controls import Controls
+from runtime.swarms import loader
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = """
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 import {helper}
 from {package}.inner import shout
 

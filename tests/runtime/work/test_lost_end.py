@@ -11,22 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record import sqlite_loss
+from runtime.execution.execution_config import Conditions
+from runtime.operations.run_controls import Controls
+from runtime.operations.run_creation import begin
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.begin import begin
-from runtime.work.conditions import Conditions
-from runtime.work.controls import Controls
-from runtime.work.host import Host
+from runtime.record.sqlite import wal_loss
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.worker.driving_thread import Host
 
 ME = ev.Actor(name="tester", channel="cli")
 SWARM = """
 import asyncio
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 @tool(idempotent=True)
 async def ready() -> str:
@@ -75,7 +75,7 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace of two runs that have saved, copied under their driver's hands; and of the journal's log nothing is
     left from the moment on at which both were about to.
     """
-    monkeypatch.setattr("runtime.work.host.has_died", lambda _owner: True)
+    monkeypatch.setattr("runtime.worker.driving_thread.has_died", lambda _owner: True)
     live, copy = swarm.with_name("live"), swarm.with_name("dead")
     host = _host(live, swarm)
     host.start()
@@ -91,7 +91,7 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             copy.mkdir()
             for name in ("journal.db", "journal.db-wal"):
                 shutil.copy(live / name, copy / name)
-            sqlite_loss.mark(copy / "journal.db", await journal.position())
+            wal_loss.mark(copy / "journal.db", await journal.position())
     finally:
         host.stop()
     os.truncate(copy / "journal.db-wal", kept)
@@ -166,9 +166,9 @@ async def test_what_a_power_cut_may_take_is_no_loss(tmp_path: Path) -> None:
         await begin(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        known = sqlite_loss.marked(journal.path)
+        known = wal_loss.marked(journal.path)
         assert known == await journal.position()
         await journal.append(lease, [ev.Warned(text="not synced")])
-        assert sqlite_loss.marked(journal.path) == known < await journal.position()
+        assert wal_loss.marked(journal.path) == known < await journal.position()
         await journal.append(lease, [ev.RunParked(reason="stop")])
-        assert sqlite_loss.marked(journal.path) == await journal.position()
+        assert wal_loss.marked(journal.path) == await journal.position()

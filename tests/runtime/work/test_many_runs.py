@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.work import begin
-from runtime.work.conditions import Conditions
-from runtime.work.engine import LocalEngine
-from runtime.work.life import Life
-from runtime.work.supervisor import Supervisor
+from runtime.execution.execution_config import Conditions
+from runtime.execution.run_session import Life
+from runtime.operations import run_creation
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.worker.engines.local import LocalEngine
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import Bench
 
 PARKED = 10_000
@@ -60,7 +60,7 @@ async def test_runs_of_one_second_that_draw_the_same_id_are_all_begun(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = iter(["same", "same", "same", "else"])
-    monkeypatch.setattr(begin, "new_id", lambda _length: next(drawn))
+    monkeypatch.setattr(run_creation, "new_id", lambda _length: next(drawn))
     monkeypatch.setattr(ev, "utc_now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
     runs = [await bench.start("echo", text) for text in ("one", "two")]
     assert runs == ["260101-000000-same", "260101-000000-else"]

@@ -13,15 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.fingerprint import fingerprint
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.faults.fingerprint import fingerprint
+from runtime.operations.run_creation import begin
 from runtime.record.journal import JournalError, Unwritable
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Effect, Origin, Persistence
-from runtime.work.begin import begin
-from runtime.work.conditions import Conditions
-from runtime.work.host import Host
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+)
+from runtime.worker.driving_thread import Host
 from tests.runtime.record.journal_samples import ROOT
 from tests.runtime.work.test_lost_end import ME
 
@@ -29,8 +35,8 @@ SWARM = """
 import asyncio
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(__file__).parent
 

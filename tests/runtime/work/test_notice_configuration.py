@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.notices import NoticeRules
-from runtime.record.taxonomy import Severity
-from runtime.work.configuration import BadConfiguration, load
+from runtime.config.loader import BadConfiguration, load
+from runtime.judgement.reports.notices import NoticeRules
+from runtime.record.state.fault_taxonomy import Severity
 
 HOME = {"HOME": "/nonexistent"}
 

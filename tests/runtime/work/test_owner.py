@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from runtime.work.owner import has_died, owner_name
+from runtime.record.lease_owner import has_died, owner_name
 
 
 def test_another_process_of_this_machine_counts_while_it_lives_and_no_longer() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from runtime.judgement.stall import no_progress
-from runtime.record import events as ev
+from runtime.judgement.recovery.stall_detection import no_progress
+from runtime.operations.run_controls import BadControl, Controls
 from runtime.record.journal import Overtaken
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.controls import BadControl, Controls
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
 from tests.runtime.work.interleaving import World
 from tests.runtime.work.lost_runs import lose

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.record import events as ev
-from runtime.work.breakers import fold_breakers
+from runtime.execution.gates.breaker import fold_breakers
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.record.state import events as ev
 from tests.runtime.work.bench import Bench
 from tests.runtime.work.test_remedies import finished, started
 

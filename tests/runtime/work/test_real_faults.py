@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.judgement.prices import builtin_prices
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.judgement.reports.prices import builtin_prices
+from runtime.record.state import events as ev
 from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
 from tests.runtime.work.bench import ME, Bench
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.permission_policy import PermissionPolicy
-from runtime.judgement.report import build
-from runtime.record import events as ev
+from runtime.daemon.log_file import Legible
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.judgement.reports.incident_report import build
+from runtime.operations.decisions import BadCommand
 from runtime.record.journal import Accepted, OpenIncident, Refused
-from runtime.work.desk import BadCommand
-from runtime.work.logfile import Legible
+from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
 
 AT = "swarm(noter...)~0"
@@ -203,14 +203,14 @@ async def test_a_secret_that_comes_back_in_a_result_or_an_error_is_in_no_file(
 async def test_a_run_whose_model_was_told_a_secret_is_known_again_in_a_later_life(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, restarted: bool
 ) -> None:
-    from runtime.work import secrets
+    from runtime.execution import secret_vault
 
     async with bench.driving():
         run = await bench.start("leaks_then_asks")
         await bench.answer(await only(bench, run), "input", value="Tr0ub4dor&3")
         await bench.until(run, lambda s: len(s.incidents) == 2)
     if restarted:
-        monkeypatch.setattr(secrets, "VAULT", secrets.Vault())
+        monkeypatch.setattr(secret_vault, "VAULT", secret_vault.Vault())
     await bench.answer(await only(bench, run), "input", value="no")
     async with bench.driving():
         state = await bench.ended(run)
@@ -233,7 +233,7 @@ async def test_a_secret_that_an_error_quotes_is_in_no_line_of_the_log(
 async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from runtime.work import answers, incidents, secrets
+    from runtime.execution import incidents, resolution, secret_vault
 
     async with bench.driving():
         run = await bench.start("loggingin")
@@ -241,8 +241,8 @@ async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
         more = await only(bench, run)
         assert more.opened.question == "anything else?"
     # Another process: another key.
-    fresh = secrets.Vault()
-    monkeypatch.setattr(answers, "VAULT", fresh)
+    fresh = secret_vault.Vault()
+    monkeypatch.setattr(resolution, "VAULT", fresh)
     monkeypatch.setattr(incidents, "VAULT", fresh)
     await bench.answer(more, "input", value="no")
     async with bench.driving():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.record import events as ev
-from runtime.record.state import RunState, fold
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
 from tests.runtime.work.bench import ME, Bench
 
 REPAIR = Path(__file__).parents[2] / "data" / "swarms" / "repair.py"

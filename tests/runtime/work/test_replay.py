@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.work.controls import Controls
+from runtime.operations.run_controls import Controls
 from tests.runtime.work.bench import ME, Bench
 
 RACE = r'''
@@ -15,8 +15,8 @@ import asyncio, os
 from pathlib import Path
 from orbiter import Agent, ParallelGroup, Swarm, tool
 from orbiter.ask import ask_operator
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
 

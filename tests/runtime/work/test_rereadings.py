@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.judgement.digest import digest
-from runtime.judgement.permission_policy import PermissionPolicy
-from runtime.record import events as ev
-from runtime.work.rereadings import note_rereadings
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.judgement.reports.digest import digest
+from runtime.record.state import events as ev
+from runtime.worker.duties.changed_patterns import note_rereadings
 from tests.runtime.work.bench import Bench
 
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import NODE_TERMINAL, RUN_TERMINAL, RunState
-from runtime.work.controls import BadControl, Controls
-from runtime.work.desk import BadCommand
+from runtime.operations.decisions import BadCommand
+from runtime.operations.run_controls import BadControl, Controls
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import NODE_TERMINAL, RUN_TERMINAL, RunState
 from tests.runtime.work.bench import ME, Bench
 
 RUNS: dict[str, set[str]] = {

@@ -11,15 +11,21 @@ import pytest
 
 from console import logs
 from orbiter.redaction import MARK
-from runtime.judgement import capsule, report
-from runtime.judgement.briefing import briefing
-from runtime.judgement.notices import Notice, escape_sequences
-from runtime.record import events as ev
-from runtime.record.state import fold
-from runtime.record.taxonomy import Cause, Classification, Impact, Origin, Persistence
-from runtime.work.logfile import RotatingDescriptors
-from runtime.work.notifier import webhook_body
-from runtime.work.secrets import redactor
+from runtime.daemon.log_file import RotatingDescriptors
+from runtime.execution.secret_vault import redactor
+from runtime.judgement.reports import export_file, incident_report
+from runtime.judgement.reports.analysis_prompt import briefing
+from runtime.judgement.reports.notices import Notice, escape_sequences
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Impact,
+    Origin,
+    Persistence,
+)
+from runtime.worker.duties.notifier import webhook_body
 
 ENVIRONMENT = "plain-words-of-mine"
 SECRETS = {
@@ -63,12 +69,12 @@ def opened(said: str) -> tuple[ev.RunCreated, ev.IncidentOpened]:
 def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -> None:
     created, incident = opened(said)
     state = fold([created, incident])
-    header = capsule.Header(orbiter_export=1, run_id="r1", exported_at=incident.ts)
+    header = export_file.Header(orbiter_export=1, run_id="r1", exported_at=incident.ts)
     record = logging.LogRecord("x", logging.WARNING, "", 0, "failed: %s", (said,), None)
     handler = RotatingDescriptors(tmp_path / "runtime.log", descriptors=())
     texts = {
-        "analysis": briefing(state, report.build(state, incident), redactor(), [said]),
-        "export": "\n".join(capsule.lines([created, incident], header, redactor())),
+        "analysis": briefing(state, incident_report.build(state, incident), redactor(), [said]),
+        "export": "\n".join(export_file.lines([created, incident], header, redactor())),
         "webhook": json.dumps(redactor().value(webhook_body(Notice("webhook", (incident,))))),
         "terminal": escape_sequences(Notice("terminal", (incident,)), redactor().text),
         "log of the runtime": handler.format(record),
@@ -77,7 +83,7 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
     for place, text in texts.items():
         assert not [each for each in LEFT if each in text], place
         assert MARK in text, place
-    assert len(capsule.read(texts["export"]).events) == 2
+    assert len(export_file.read(texts["export"]).events) == 2
     json.loads(texts["analysis"])
 
 

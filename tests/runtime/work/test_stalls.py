@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.record import events as ev
+from runtime.record.state import events as ev
 from tests.runtime.work.bench import Bench
 from tests.runtime.work.test_remedies import finished, started
 

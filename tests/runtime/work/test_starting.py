@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbiter.errors import AgentError
-from runtime.work.definitions import names_in
-from runtime.work.loader import LoadError
-from runtime.work.starting import check, swarms_in
+from runtime.swarms.definitions import names_in
+from runtime.swarms.discovery import check, swarms_in
+from runtime.swarms.loader import LoadError
 
 SWARM = """
 from orbiter import Agent, Swarm as Team
@@ -60,7 +60,7 @@ def test_no_file_upsets_the_search(tmp_path_factory: pytest.TempPathFactory, tex
 
 async def test_a_reference_is_checked_as_a_run_would_load_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ok.py").write_text(
-        "from orbiter import Agent\nfrom orbiter.models.scripted import script\n"
+        "from orbiter import Agent\nfrom orbiter.models.scripted.provider import script\n"
         "script('start/ok', ['done'])\none = Agent(name='one', model='scripted:start/ok')\n"
     )
     (tmp_path / "typo.py").write_text("from orbiter import Agent\none = Agent(name='one'\n")

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(__file__).parent
 
@@ -83,8 +83,8 @@ import asyncio
 from pathlib import Path
 
 from orbiter import Agent
-from orbiter.models.script import Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(__file__).parent
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.execution.failures.quarantine import RULE
+from runtime.operations.run_controls import Controls
 from runtime.record.journal import Journal, JournalError, Lease, Unrecordable
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.sqlite_rows import decode, encode
-from runtime.record.state import Summary
-from runtime.work import drive as driving
-from runtime.work.conditions import Conditions
-from runtime.work.controls import Controls
-from runtime.work.stranded import RULE
-from runtime.work.supervisor import TRIES, Supervisor
+from runtime.record.rules.rows import decode, encode
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.worker import drive as driving
+from runtime.worker.supervisor import TRIES, Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 ASKED: Counter[str] = Counter()
@@ -28,8 +28,8 @@ ASKED: Counter[str] = Counter()
 
 DEEP = """
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 from tests.runtime.work.test_stranded import ASKED
 
 @tool
@@ -50,8 +50,8 @@ swarm = Agent(name="looker", model="scripted:stranded/deep", tools=[look])
 
 NESTING = """
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 @tool
 def look(value: dict) -> str:

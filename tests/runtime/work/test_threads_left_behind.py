@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.state import RunState
-from runtime.record.taxonomy import Cause, Effect
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.fault_taxonomy import Cause, Effect
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = '''
 import os, time
 from pathlib import Path
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
 

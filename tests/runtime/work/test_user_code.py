@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.work import imports
-from runtime.work.conditions import Conditions
-from runtime.work.host import JOURNAL, Host
-from runtime.work.loader import LoadError
-from runtime.work.starting import check
+from runtime.execution.execution_config import Conditions
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state.durable_run import RunState
+from runtime.swarms import imports
+from runtime.swarms.discovery import check
+from runtime.swarms.loader import LoadError
+from runtime.worker.driving_thread import JOURNAL, Host
 from tests.data.swarms.hostile import EXCEPTIONS, PLACES
 from tests.runtime.work.bench import ME, Bench
 
 HOSTILE = Path(__file__).parents[2] / "data" / "swarms" / "hostile.py"
 GOOD = """
 from orbiter import Agent
-from orbiter.models.scripted import script
+from orbiter.models.scripted.provider import script
 script("user/good", ["all is well"])
 good = Agent(name="good", model="scripted:user/good")
 """

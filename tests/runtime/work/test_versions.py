@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
 from tests.runtime.work.bench import Bench
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from orbiter.redaction import MARK
-from runtime.record import events, state
-from runtime.work import views
-from runtime.work.views import MaskLeft, Views
+from runtime.execution import view_redaction
+from runtime.execution.view_redaction import MaskLeft, Views
+from runtime.record.state import durable_run, events
 
 KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
 MASKED = Views(masked=True)
@@ -33,7 +33,7 @@ JSON = st.recursive(
 def _objects() -> set[str]:
     """The fields of events and states that hold objects of any form."""
     found = set()
-    for each in (*vars(events).values(), *vars(state).values()):
+    for each in (*vars(events).values(), *vars(durable_run).values()):
         if not inspect.isclass(each) or not each.__module__.startswith("runtime."):
             continue
         if issubclass(each, BaseModel):
@@ -48,7 +48,7 @@ def _is_object(annotation: str) -> bool:
 
 
 def test_every_field_that_holds_foreign_objects_is_known_to_be_foreign() -> None:
-    assert _objects() - OURS <= views.FOREIGN
+    assert _objects() - OURS <= view_redaction.FOREIGN
 
 
 @given(JSON)
@@ -78,5 +78,5 @@ def test_numbers_states_and_names_of_ours_stay(tokens: int, name: str) -> None:
 
 
 def test_what_is_foreign_is_masked_whatever_its_members_are_called() -> None:
-    for name in views.FOREIGN:
+    for name in view_redaction.FOREIGN:
         assert KEY not in json.dumps(MASKED.message({name: {"id": KEY, "state": [KEY], KEY: 1}})), name

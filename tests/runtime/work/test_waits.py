@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.config import ErrorHandlingConfig
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
+from runtime.execution.execution_config import Conditions
+from runtime.execution.run_session import SPREAD, spread
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.operations.run_controls import Controls
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import SqliteJournal
-from runtime.record.state import RunState
-from runtime.work.conditions import Conditions
-from runtime.work.controls import Controls
-from runtime.work.life import SPREAD, spread
-from runtime.work.supervisor import Supervisor
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 HOUR = 3600.0

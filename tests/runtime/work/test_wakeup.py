@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.retry import RetryPolicy
-from runtime.record import events as ev
-from runtime.record.sqlite import SqliteJournal
-from runtime.work.conditions import Conditions
-from runtime.work.supervisor import Supervisor
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.record.journal_samples import elsewhere
 from tests.runtime.work.bench import Bench
 
 NEVER_S = 3600.0
 ANSWER = """
-from runtime.work.desk import Desk
+from runtime.operations.decisions import Desk
 from runtime.record import events as ev
 from pathlib import Path
 (found,) = await journal.incidents()
@@ -40,7 +40,9 @@ async def driving(bench: Bench, period_s: float) -> AsyncIterator[Supervisor]:
 
 
 async def _answered_by_another_process(bench: Bench) -> None:
-    opener = f"__import__('runtime.record.sqlite').record.sqlite.SqliteJournal.open({str(bench.journal.path)!r})"
+    opener = (
+        f"__import__('runtime.record.sqlite.journal').record.sqlite.SqliteJournal.open({str(bench.journal.path)!r})"
+    )
     process = elsewhere(opener, ANSWER)
     _, errors = await asyncio.to_thread(process.communicate)
     assert (process.returncode, errors) == (0, "")

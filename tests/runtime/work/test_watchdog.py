@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from runtime.work.watchdog import Watchdog
+from runtime.worker.loop_watchdog import Watchdog
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = """
@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from orbiter import Agent, tool
-from orbiter.models.script import Call, Reply
-from orbiter.models.scripted import script
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
 
 @tool(idempotent=True)
 async def hog(what: str) -> str:

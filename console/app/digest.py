@@ -1,0 +1,84 @@
+"""What happened while the operator was away, as the runtime's digest tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from runtime.link.client.client import LinkError
+from screens.render.formatting import elapsed
+from screens.shell.context import Away, Link
+
+IN_LINE = 4
+"""Sentences of the digest that a line has room for."""
+
+
+log = logging.getLogger(__name__)
+
+
+async def tell_away(link: Link, now: Callable[[], datetime], tell: Callable[[Away], None]) -> None:
+    """Tell what happened since this operator looked the last time, as soon as a host can be asked, and again with more
+    when another one can. Back when all were asked. What went wrong with one is no more than a missing line.
+    """
+    answers: dict[str, Mapping[str, Any]] = {}
+    changed = asyncio.Event()
+    end = link.subscribe(changed.set)
+    try:
+        while True:
+            changed.clear()
+            fresh = [host for host in reached(link) if host not in answers] if link.ready else []
+            for host in fresh:
+                answers[host] = await _digest(link, host)
+            if fresh and (found := away(answers, now())).line:
+                tell(found)
+            if len(answers) >= max(1, len(link.qualities)):
+                return
+            await changed.wait()
+    finally:
+        end()
+
+
+async def _digest(link: Link, host: str) -> Mapping[str, Any]:
+    """Of one host. The look is noted there, so that the next digest begins here."""
+    where = {"where": host} if host else {}
+    try:
+        answer: Mapping[str, Any] = await link.command("digest", away=True, **where)
+        await looked(link, host)
+    except LinkError as exc:
+        log.warning("no digest: %s", exc)
+        return {}
+    return answer
+
+
+def reached(link: Link) -> list[str]:
+    """The hosts that can be asked something now, by the names that `command` knows."""
+    if len(link.qualities) > 1:
+        return [each.host for each in link.qualities if each.phase == "connected"]
+    return [""] if link.status.phase == "connected" else []
+
+
+def away(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> Away:
+    """What the digests of some hosts say together; empty where nothing happened, or nobody looked before."""
+    by_host = {host: answer for host, answer in answers.items() if answer}
+    found = {host: each for host, each in by_host.items() if each["since"] is not None and not each["empty"]}
+    if not found:
+        return Away()
+    since = min(datetime.fromisoformat(each["since"]) for each in found.values())
+    sentences = tuple(
+        f"{host}: {text}" if host else str(text) for host, each in found.items() for text in each["sentences"]
+    )
+    shown = ", ".join(sentences[:IN_LINE])
+    more = ", …" if len(sentences) > IN_LINE else ""
+    return Away(f"Since you looked {elapsed(since, None, now)} ago: {shown}{more}", sentences)
+
+
+async def looked(link: Link, host: str = "") -> None:
+    """Note that the operator has seen what there is, on one host or on all that can be reached. A viewer's look is not
+    noted.
+    """
+    roles = [each.role for each in link.qualities if not host or each.host == host]
+    if link.role == "operator" and reached(link) and "operator" in (roles or ["operator"]):
+        await link.command("looked", **({"where": host} if host else {}))

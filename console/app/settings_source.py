@@ -1,0 +1,100 @@
+"""What the console works with, for the page of settings: each value, and who says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from console.preferences.keymap import PRESETS
+from console.terminal.escape_sequences import has_title
+from console.workspace import workspace
+from runtime.link.client.client import LinkClient
+from runtime.link.client.multi_client import SeveralClients
+from screens.views.lists.settings import Setting
+from themes.choice import BUILT_IN, VARIABLE
+
+if TYPE_CHECKING:
+    from console.app.app import OrbiterApp
+
+
+def settings(app: OrbiterApp) -> list[Setting]:
+    """All of them, by group, as they are now."""
+    return [*_looks(app), *_keys(app), *_terminal(app), *_notices(app), *_runtimes(app), *_files()]
+
+
+def _looks(app: OrbiterApp) -> Iterator[Setting]:
+    why = f"--theme, ${VARIABLE}, orbiter.toml console.theme, or chosen here"
+    looks = app.session.looks()
+    shows = looks.hints((looks.key("list.open", "enter"), "shows it"))
+    for name in app.available_themes:
+        worn = name == app.theme
+        yield Setting("Looks", name, BUILT_IN.get(name, "your own"), why if worn else shows, name, chosen=worn)
+    plain = app.session.glyphs.name == "ascii"
+    yield Setting("Looks", "signs", "ASCII" if plain else "Unicode", "--ascii, $ORBITER_ASCII, or the locale")
+    colours = "none" if app.no_color else str(app.console.color_system)
+    yield Setting("Looks", "colours", colours, "$NO_COLOR, $COLORTERM, $TERM")
+
+
+def _keys(app: OrbiterApp) -> Iterator[Setting]:
+    preferences = app.preferences
+    preset = str(preferences.keys.get("preset", "default"))
+    yield Setting("Keys", "preset", f"{preset} (there are {', '.join(PRESETS)})", preferences.source("keys", "preset"))
+    changed = len(preferences.keymap.changed) if preferences.keymap is not None else 0
+    yield Setting("Keys", "changed", f"{changed} actions", "orbiter-console keys prints the map")
+
+
+def _terminal(app: OrbiterApp) -> Iterator[Setting]:
+    preferences, governor = app.preferences, app.session.governor
+    inside = next((words for name, words in (("TMUX", "tmux"), ("STY", "screen")) if os.environ.get(name)), "")
+    over = "over SSH" if os.environ.get("SSH_CONNECTION") else "here"
+    kind = ", ".join(filter(None, (os.environ.get("TERM", "TERM is not set"), inside, over)))
+    yield Setting("Terminal", "kind", kind, "$TERM, $TMUX, $SSH_CONNECTION")
+    mouse = {True: "taken", False: "left to the terminal", None: "not known"}[app.mouse]
+    yield Setting("Terminal", "mouse", mouse, _said(preferences.source("console", "mouse"), "--mouse, --no-mouse"))
+    copies = "through the terminal (OSC 52)" if preferences.copy == "terminal" else "into files"
+    yield Setting("Terminal", "copy", copies, preferences.source("console", "copy"))
+    title = "ours while we are here" if preferences.title and has_title(os.environ) else "left alone"
+    yield Setting("Terminal", "title", title, preferences.source("console", "title"))
+    link = f"{governor.quality}; drawn at most every {governor.frame:g} s"
+    yield Setting("Terminal", "link", link, "measured: how long writes wait")
+
+
+def _said(source: str, other: str) -> str:
+    return other if source == "default" else source
+
+
+def _notices(app: OrbiterApp) -> Iterator[Setting]:
+    from console.app.notifications import OURS, rules_of
+
+    rules = rules_of(app.preferences.notices)
+    for channel, least in ((name, rules.channels.get(name)) for name in OURS):
+        words = f"from {least.value} on" if least is not None else "silent"
+        yield Setting("Notices", channel, words, app.preferences.source("notices", channel))
+    quiet = app.preferences.source("notices", "quiet_seconds")
+    yield Setting("Notices", "quiet after one", f"{rules.quiet_s:g} s", quiet)
+
+
+def _runtimes(app: OrbiterApp) -> Iterator[Setting]:
+    link = app.session.link
+    clients = link.clients if isinstance(link, SeveralClients) else {"": link} if isinstance(link, LinkClient) else {}
+    for host, client in clients.items():
+        group = f"Runtime on {host}" if host else "Runtime"
+        yield Setting(group, "link", f"{client.status.phase} {client.status.reason}".strip(), "measured")
+        hello = client.hello
+        if hello is not None:
+            yield Setting(group, "program", f"{hello.program}, process {hello.pid}", "the runtime")
+            yield Setting(group, "workspace", hello.workspace, "the runtime")
+            yield Setting(group, "you are", f"{hello.peer}, {hello.role}", "the runtime")
+            keys = ", ".join(hello.keys) or "none: only scripted models can be used"
+            yield Setting(group, "provider keys", keys, "its environment, or runtime.env_file")
+
+
+def _files() -> Iterator[Setting]:
+    place = workspace()
+    yield Setting("Files", "directory", str(place.root), "where the console was opened")
+    yield Setting("Files", "state", str(place.state), "--state, $ORBITER_STATE, or .orbiter")
+    yield Setting("Files", "exports", str(place.state / "exports"), "beside the journal")
+    yield Setting(
+        "Files", "configuration", "orbiter-console config prints it all", "orbiter.toml, yours and this directory's"
+    )

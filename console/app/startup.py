@@ -1,0 +1,34 @@
+"""The first moments of a console: what the runtime tells and what shows it are fetched side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from contextlib import suppress
+from importlib import import_module
+
+from runtime.link.client.client import LinkClient
+from runtime.link.client.multi_client import SeveralClients
+from screens.shell.context import Link
+
+FIRST_S = 0.25
+"""How long the first screen waits for the first picture; then it is shown as it is, and says that it connects."""
+
+
+async def attach(link: Link, screen: str) -> None:
+    """Begin to connect, and load the module of the first screen meanwhile. Back when there is something to show, so
+    that it is drawn once and not twice.
+    """
+    if not isinstance(link, LinkClient | SeveralClients):
+        return
+    told = asyncio.Event()
+    end = link.subscribe(lambda: told.set() if link.ready or link.status.phase == "lost" else None)
+    link.start()
+    try:
+        await asyncio.to_thread(import_module, screen)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(told.wait(), FIRST_S)
+    finally:
+        end()
+        gc.freeze()  # what was loaded stays: no need to look at it again
+        gc.enable()

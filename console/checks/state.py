@@ -1,0 +1,204 @@
+"""The workspace: where its state is kept, its journal, its runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from console.checks.finding import Finding, World
+from runtime.daemon import daemon, sockets
+from runtime.record import workspace_lock
+from runtime.record.journal import JournalError, NewerJournal
+from runtime.record.sqlite import wal_loss
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.sqlite.schema import SCHEMA_VERSION
+from runtime.record.state import events as ev
+from runtime.service.program_version import program as our_program
+from runtime.worker.rescue import rescued
+from screens.render.sanitize import clean_line
+
+_MIB: Final = 1024 * 1024
+_SCARCE: Final = 1024 * _MIB
+_GONE: Final = 64 * _MIB
+_LONG_AGO: Final = timedelta(days=30)
+_DISTANT: Final = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "drvfs", "virtiofs")
+)
+"""File systems on which SQLite's write-ahead log cannot be relied upon: it needs memory that all its users share
+(https://sqlite.org/wal.html, "All processes using a database must be on the same host computer").
+"""
+
+
+def state_directory(world: World) -> Iterator[Finding]:
+    """Whether it is ours, and can be written; and what was kept of one that was taken away."""
+    state = world.place.state
+    yield from _rescued(state)
+    if not state.exists():
+        above = _existing(state)
+        good = os.access(above, os.W_OK | os.X_OK)
+        told = f"{state} does not exist yet: nothing was run here" + ("" if good else f"; {above} cannot be written")
+        advice = "" if good else "name a directory of yours with --state DIR, or ORBITER_STATE"
+        yield Finding("state", "ok" if good else "fail", told, advice)
+        return
+    found = state.stat()
+    mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
+    if not stat.S_ISDIR(found.st_mode):
+        yield Finding("state", "fail", f"{state} is no directory", "move it away, or name another with --state DIR")
+    elif not os.access(state, os.W_OK | os.X_OK):
+        advice = "take it over (chown, chmod u+rwx), or name another with --state DIR"
+        yield Finding("state", "fail", f"{state} cannot be written ({mode}, uid {found.st_uid})", advice)
+    elif found.st_mode & 0o077:
+        told = f"{state} is open to others ({mode}), who could read what models and tools said"
+        yield Finding("state", "warn", told, f"chmod 700 {state}")
+    else:
+        yield Finding("state", "ok", f"{state} ({mode})")
+
+
+def disk(world: World) -> Iterator[Finding]:
+    """Room, and the kind of file system."""
+    place = _existing(world.place.state)
+    free = shutil.disk_usage(place).free
+    kind = _file_system(place)
+    told = f"{free // _MIB:,} MiB free" + (f" on {kind}" if kind else "")
+    if free < _SCARCE:
+        advice = "make room: orbiter-console prune --older-than 30d forgets finished runs"
+        yield Finding("disk", "fail" if free < _GONE else "warn", told, advice)
+    elif kind in _DISTANT or kind.startswith("fuse."):
+        advice = "keep the state on a disk of this machine (--state DIR): the journal needs memory that its users share"
+        yield Finding("disk", "warn", told, advice)
+    else:
+        yield Finding("disk", "ok", told)
+
+
+def runtime(world: World) -> Iterator[Finding]:
+    """Whether one works here, which, and whether its sockets are ours alone. Starts none."""
+    state = world.place.state
+    try:
+        told = daemon.status(state) if state.exists() else None
+    except OSError as exc:  # it does not answer, or its socket must not be trusted: the message says what to do
+        advice = "orbiter-console stop ends it, and opening the console starts another; its runs stay as they are"
+        yield Finding("runtime", "fail", str(exc), advice)
+        return
+    held = workspace_lock.holder(state) if state.exists() else None
+    if told is None and held is not None:
+        yield Finding("runtime", "ok", f"driven by {held}, which serves no other console")
+    elif told is None:
+        yield Finding("runtime", "ok", "none works here now; opening the console, or serve, starts one")
+    else:
+        theirs, paths = str(told.get("program", "")), [sockets.path_of(at, "operator") for at in sockets.places(state)]
+        where = next((f"{path} (mode {stat.S_IMODE(path.stat().st_mode):04o})" for path in paths if path.exists()), "")
+        same = theirs == our_program()
+        advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
+        found = f"{theirs}, pid {told.get('pid') or (held and held.pid)}, at {where}"
+        yield Finding("runtime", "ok" if same else "warn", found, advice)
+        if draining := told.get("draining"):
+            what = f"another program is installed; it goes on as that one when {', '.join(draining)} has been let go of"
+            yield Finding("runtime", "warn", what, "it takes a minute at most; orbiter-console stop cuts it short")
+        for held in told.get("held_up") or ():
+            what = f"run {held['run_id']} cannot be carried on: " if held["run_id"] else ""
+            what += clean_line(str(held["reason"]), limit=300)
+            advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"
+            if not held["times"]:
+                advice = "correct the code; an import gets an incident after [runtime] import_limit_s"
+            yield Finding("held up", "fail", what, advice)
+
+
+def journal(world: World) -> Iterator[Finding]:
+    """Every page, event and value of it."""
+    path = world.place.journal
+    if not path.exists():
+        yield Finding("journal", "ok", f"{path} does not exist yet")
+        return
+    advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
+    try:
+        size = f"{path.stat().st_size // 1024:,} KiB"
+        found, wrong, lost, reread, stuck = asyncio.run(_read(path))
+    except NewerJournal as exc:
+        yield Finding(
+            "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
+        )
+        return
+    except JournalError as exc:
+        yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(path.parent).free) or advice)
+        return
+    yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
+    if stuck:
+        runs = f"{len(stuck)} {'run waits' if len(stuck) == 1 else 'runs wait'} for nothing: {', '.join(stuck[:20])}"
+        again = "a runtime drives them again by itself: open the console, or orbiter-console serve"
+        yield Finding("lost runs", "warn", runs, again)
+    for sentence in lost:
+        look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
+        yield Finding("journal", "warn", sentence, look)
+    for sentence in reread:
+        yield Finding("permissions", "warn", sentence, "grant it again, or change the rule, if it must cover more")
+    for sentence in wrong:
+        yield Finding("integrity", "fail", sentence, advice)
+    if not wrong:
+        yield Finding("integrity", "ok", "every page, event, value and incident is where it should be")
+
+
+def _rescued(state: Path) -> Iterator[Finding]:
+    """What runtimes kept whose state directory was taken away while they worked."""
+    for kept in rescued(state):
+        told = f"{kept} holds what a runtime had recorded whose state directory was removed, moved or replaced"
+        advice = f"orbiter-console --state {kept} runs shows it; move it away or remove it when it is not needed"
+        yield Finding("rescued", "warn", told, advice)
+
+
+def _instead(exc: JournalError, free: int) -> str:
+    """What to do where the file is not to blame that it cannot be read; empty where it may be."""
+    if any(word in str(exc) for word in ("readonly", "unable to open")):
+        return "nothing is wrong with the file: even to read it, its directory must be one that this user may write"
+    if free < _MIB and "no space" in str(exc):
+        return "make room first: to be read it needs a few KiB beside it, and nothing says that it is damaged"
+    return ""
+
+
+async def _read(path: Path) -> tuple[str, list[str], list[str], list[str], list[str]]:
+    """What is in the journal, in words; what is wrong with it; what it has lost; which patterns are read in another way
+    now; ids of runs that wait for nothing.
+    """
+    known = wal_loss.marked(path)  # before the journal is opened: who writes it may be at work
+    async with await SqliteJournal.open(path, readonly=True) as found:
+        runs, waiting = await found.runs(limit=10_000), await found.incidents()
+        last = await found.latest(ev.WORKSPACE, limit=3, marks=('"type":"journal.events_lost"',))
+        found_out = [each.event for each in last if isinstance(each.event, ev.EventsLost)]
+        lost = [
+            f"on {each.ts.astimezone():%Y-%m-%d %H:%M} its newest events were found to be missing: {each.detail}"
+            for each in found_out
+            if ev.utc_now() - each.ts < _LONG_AGO
+        ]
+        if known > (position := await found.position()):
+            lost.append(f"its newest events are missing: it ends at event {position}, and had reached {known} before")
+        last = await found.latest(ev.WORKSPACE, limit=50, marks=('"type":"permission.pattern_reread"',))
+        reread = [
+            f"{each.event.what} became stricter. Before: {each.event.before}. Now: {each.event.now}"
+            for each in last
+            if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
+        ]
+        told = f"{len(runs)} runs, {len(waiting)} open incidents"
+        return told, await found.check(), lost, reread, await found.lost()
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest directory above it that is there."""
+    return next(found for found in (path, *path.parents) if found.exists())
+
+
+def _file_system(path: Path, table: Path = Path("/proc/self/mountinfo")) -> str:
+    """The type of the file system that a path lies on, as Linux tells it; empty elsewhere."""
+    if not table.exists():
+        return ""
+    found, kind = "", ""
+    for line in table.read_text("utf-8", "replace").splitlines():
+        mount, _, described = line.partition(" - ")  # proc_pid_mountinfo(5)
+        at = mount.split()[4].encode().decode("unicode_escape")
+        if len(at) >= len(found) and path.resolve().is_relative_to(at):
+            found, kind = at, described.split()[0]
+    return kind

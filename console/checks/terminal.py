@@ -1,0 +1,105 @@
+"""The terminal: whether there is one, what it can show, and what stands between it and us."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Final, TextIO
+
+from console.checks.finding import Finding, World, answer_of
+from console.output import has_few_signs, locale_speaks_utf8, speaks_unicode
+from themes.choice import depth
+
+_WIDTH: Final = 80
+_HEIGHT: Final = 24
+
+
+def terminal(world: World) -> Iterator[Finding]:
+    """Whether a screen can be opened here, and how large it would be."""
+    term = world.environment.get("TERM", "")
+    ends = [stream for stream in (sys.stdin, sys.stdout, sys.stderr) if _is_terminal(stream)]
+    told = f"TERM {term or 'not set'}"
+    if not ends:
+        yield Finding("terminal", "warn", f"{told}; none here", "what is said of it counts once doctor runs in one")
+        return
+    size = os.get_terminal_size(ends[0].fileno())
+    told = f"{told}, {size.columns} x {size.lines} cells"
+    if term in {"", "dumb"}:
+        yield Finding("terminal", "warn", told, "no screen can be opened here; set TERM, as xterm-256color")
+    elif size.columns < _WIDTH or size.lines < _HEIGHT:
+        advice = f"panes are cut below {_WIDTH} x {_HEIGHT}: make the window larger, or the type smaller"
+        yield Finding("terminal", "warn", told, advice)
+    else:
+        yield Finding("terminal", "ok", told)
+
+
+def colours(world: World) -> Iterator[Finding]:
+    """How many colours are painted."""
+    found = depth(world.environment)
+    if world.environment.get("NO_COLOR"):
+        yield Finding("colours", "ok", "none, because NO_COLOR is set: bold and reverse video stand for them")
+    elif found == "none":
+        yield Finding("colours", "warn", "none, because TERM is not set", "set TERM, as xterm-256color")
+    elif found == "16":
+        advice = "if this terminal can show more, set COLORTERM=truecolor, or TERM to a name that ends in -256color"
+        yield Finding("colours", "warn", "16: the theme is one in the terminal's own colours", advice)
+    else:
+        yield Finding("colours", "ok", "24 bits" if found == "truecolor" else found)
+
+
+def locale(world: World) -> Iterator[Finding]:
+    """Whether signs other than ASCII can be shown."""
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    told = ", ".join(f"{name}={world.environment[name]}" for name in names if world.environment.get(name))
+    told = f"{told or 'no locale is set'}; output is {sys.stdout.encoding}"
+    if speaks_unicode():
+        yield Finding("locale", "ok", told)
+    elif locale_speaks_utf8(world.environment) and world.environment.get("ORBITER_ASCII"):
+        yield Finding("locale", "ok", f"{told}; ASCII, as ORBITER_ASCII or --ascii says")
+    elif locale_speaks_utf8(world.environment) and has_few_signs(world.environment):
+        few = f"{told}; ASCII signs, for a terminal of kind {world.environment['TERM']} has few others"
+        yield Finding("locale", "ok", f"{few} (ORBITER_ASCII=0 shows them all the same)")
+    else:
+        advice = "for other signs set LANG to one in UTF-8, as C.UTF-8"
+        yield Finding("locale", "warn", f"{told}: ASCII signs are used", advice)
+
+
+def multiplexer(world: World) -> Iterator[Finding]:
+    """Tmux or screen, which have to let colours and copied text through."""
+    if world.environment.get("TMUX"):
+        yield from _tmux()
+    elif world.environment.get("STY"):
+        yield Finding(
+            "multiplexer",
+            "warn",
+            "GNU screen, which cuts what is copied to some 700 characters",
+            "copying longer texts goes to a file; in tmux it goes to the clipboard",
+        )
+
+
+def _tmux() -> Iterator[Finding]:
+    told = answer_of("tmux", "-V")
+    if told is None:
+        yield Finding("multiplexer", "warn", "TMUX is set, and there is no tmux that answers", "see: command -v tmux")
+        return
+    options = {"set-clipboard": "-sv", "allow-passthrough": "-wAv", "default-terminal": "-sv"}
+    clipboard, through, kind = (answer_of("tmux", "show-options", how, name) or "?" for name, how in options.items())
+    told = f"{told}: set-clipboard {clipboard}, allow-passthrough {through}, default-terminal {kind}"
+    wanted = []
+    if clipboard != "on" and through not in {"on", "all"}:
+        wanted.append("to copy from here: set -s set-clipboard on")
+    if not kind.endswith("256color"):
+        wanted.append('for more than 16 colours: set -s default-terminal "tmux-256color"')
+    advice = f"in ~/.tmux.conf, {'; '.join(wanted)}" if wanted else ""
+    if answer_of("tmux", "display-message", "-p", "#{client_utf8}") == "0":
+        told = f"{told}, no UTF-8: signs show as _"
+        advice = "; ".join((*([advice] if advice else []), "attach with tmux -u, or set a UTF-8 LANG before"))
+    yield Finding("multiplexer", "warn" if advice else "ok", told, advice)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it is closed
+        return False

@@ -1,0 +1,39 @@
+"""What a standing grant would have matched, as lines, before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.operations.decisions import BadCommand, Desk
+from runtime.operations.queries import lookback_of
+from runtime.record.journal import Journal
+from runtime.record.state.events import Actor, IncidentOpened
+from screens.render.confusables import mark
+
+_SHOWN = 5
+"""Actions of either kind that are listed; the sentence counts them all."""
+
+
+async def preview(
+    desk: Desk, journal: Journal, opened: IncidentOpened, params: Mapping[str, Any], by: Actor
+) -> list[str]:
+    """Who may what for how long, and which past and pending actions these words cover.
+
+    Raises:
+        BadCommand: the incident asks for no permission, or the grant would be none.
+    """
+    if not opened.action.get("permission"):
+        raise BadCommand(f"incident {opened.incident_id} asks for no permission")
+    grant = await desk.proposed(opened.run_id, opened, params, by=by)
+    found = await lookback_of(journal, grant, root=str(desk.workspace), verbs=desk.verbs)
+    until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
+    what = f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb
+    actions = [*found.past[-_SHOWN:], *found.pending[-_SHOWN:]]
+    return [
+        f"{mark(f'{grant.subject} may {what}')}, {grant.lifetime}{until}: {found.sentence()}",
+        *(
+            f"  {'pending' if each.pending else 'past'}: {mark(f'{each.agent} {each.need}')} ({each.run_id})"
+            for each in actions
+        ),
+    ]

@@ -1,0 +1,245 @@
+"""Who answers incidents in the linear mode: the person at the terminal, or a rule that stands in for one.
+
+An operator is asked about one incident at a time. It may be interrupted: somebody else may answer first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import select
+import termios
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Protocol
+
+from console.linear.prompts import Back, Unusable, params_for
+from console.output import answered, note, prompt
+from orbiter.text_input import BadText, decode
+from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence, destroys
+from runtime.judgement.reports import incident_report
+from runtime.record.state.durable_run import RunState
+from runtime.record.state.events import Actor, IncidentOpened, Option
+from screens.render.formatting import plural
+from screens.render.sanitize import clean_line
+from screens.shell import external_editor, streams
+from screens.shell.armed_keys import ArmedKeys
+
+_ABOUT_CHARS = 160
+
+PAUSE_S = 0.5
+"""How long lines must have paused before a question that they pushed up is said again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer on its way to the desk."""
+
+    option: str
+    params: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Operator(Protocol):
+    """Somebody who decides. `by` is what the journal will say of him."""
+
+    @property
+    def by(self) -> Actor: ...
+
+    async def decide(self, state: RunState, opened: IncidentOpened) -> Given | None:
+        """The answer, or None: the incident stays open, and nobody waits for it here any longer."""
+        ...
+
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        """Whether a grant that lasts is to be given, now that `lines` say what it would have matched."""
+        ...
+
+    def remind(self) -> None:
+        """Lines went by while a question stood there."""
+        ...
+
+    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+        """The answer that was decided last cannot be taken as it was said; it is asked for again."""
+        ...
+
+
+def has_person() -> bool:
+    """Whether somebody can be asked: a terminal to read from and one to ask on."""
+    return streams.stdin().isatty() and streams.stderr().isatty()
+
+
+class PersonAtTerminal:
+    """Asks on stderr, reads from stdin. Lines typed before a question are thrown away, and said to be. Is what
+    `console.linear.prompts` asks by, too.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+        """`clock` says how long a question has stood before a line came."""
+        self._clock = clock
+        self._refused: tuple[str, str | None, str] | None = None
+        """Incident, option and reason of an answer that was refused: its question is put again."""
+        self.editor = external_editor.editor()
+        self._reading = threading.Lock()
+        self.by = Actor(name=getpass.getuser(), channel="cli")
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._standing = ""
+        self._reminder: asyncio.TimerHandle | None = None
+        # A daemon: reading from a terminal cannot be called off, and must not keep the process alive.
+        threading.Thread(target=self._read, name="terminal", daemon=True).start()
+
+    def _read(self) -> None:
+        # Past stdin's buffer: its lock, held by a thread that waits, is in the way of the interpreter's end.
+        typed = b""
+        while True:
+            select.select([streams.stdin().fileno()], [], [])
+            with self._reading:  # an editor has the terminal: what was typed there was not meant for us
+                if not select.select([streams.stdin().fileno()], [], [], 0)[0]:
+                    continue
+                piece = os.read(streams.stdin().fileno(), 4096)
+            if not piece:
+                break
+            *lines, typed = (typed + piece).split(b"\n")
+            for line in lines:
+                self._take(line)
+        self._put(None)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            self._put(decode(line, "what was typed").strip())
+        except BadText as exc:
+            note(f"{exc}; type it again")
+
+    def _put(self, line: str | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+    async def decide(self, state: RunState, opened: IncidentOpened) -> Given | None:
+        """Ask until there is an answer; None at the end of input."""
+        numbers = {str(number): option for number, option in enumerate(opened.options, 1)}
+        names = {option.id: option for option in opened.options}
+        # What it is about stands in the question itself: its report may be a screen further up, below another's.
+        about = clean_line(opened.question or opened.message, limit=_ABOUT_CHARS)
+        words = ", ".join(f"{number} {option.id}" for number, option in numbers.items())
+        question = f"{opened.incident_id}: {about} [{words}, ? the whole report, q to leave it]:"
+        while True:
+            refused, self._refused = self._refused, None
+            if refused is None or refused[0] != opened.incident_id:
+                refused = (opened.incident_id, await self._ask(question), "")
+            _, line, why = refused
+            if line is None or line == "q":
+                return None
+            if line == "?":
+                note(incident_report.build(state, opened).text(), framed=True)
+                continue
+            option = numbers.get(line) or names.get(line)
+            if option is None:
+                note(f"that is none of: {', '.join(names)}")
+                continue
+            try:
+                params = await params_for(opened, option, self, why)
+            except Back:
+                note(f"nothing is decided: {opened.incident_id} still waits")
+                continue
+            if option.id in OPTIONAL_TEXT or not destroys(opened, option.id) or await self._confirms(option):
+                return Given(option.id, params)
+            note(f"nothing is decided: {opened.incident_id} still waits")
+
+    async def _confirms(self, option: Option) -> bool:
+        """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""
+        what = consequence(option.id, "orbiter-console rewind")
+        return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
+
+    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+        if given.params:
+            self._refused = (opened.incident_id, given.option, why)
+        else:
+            note(why)
+
+    async def confirm(self, lines: Sequence[str]) -> bool:
+        for line in lines:
+            note(line)
+        return await self._ask("type yes to grant it (anything else: not):") == "yes"
+
+    def remind(self) -> None:
+        """Say the question that stands again, once the lines that pushed it up have paused."""
+        if self._standing and streams.stdout().isatty():
+            if self._reminder is not None:
+                self._reminder.cancel()
+            self._reminder = self._loop.call_later(PAUSE_S, self._again)
+
+    def _again(self) -> None:
+        if self._standing:
+            prompt(self._standing)
+
+    async def edit(self, text: str, suffix: str) -> str:
+        """What the editor makes of a text. Nothing else is done meanwhile here: no line is written into its screen.
+
+        Raises:
+            Unusable: it failed.
+        """
+        before = termios.tcgetattr(streams.stdin().fileno())
+        try:
+            with self._reading:
+                return external_editor.edited(self.editor, text, suffix)
+        except external_editor.EditorFailed as exc:
+            raise Unusable(str(exc)) from exc
+        finally:
+            termios.tcsetattr(streams.stdin().fileno(), termios.TCSADRAIN, before)
+
+    async def __call__(self, question: str, *, secret: bool = False) -> str | None:
+        return await self._ask(question, secret=secret)
+
+    async def _ask(self, question: str, *, secret: bool = False) -> str | None:
+        self._forget_typed()
+        prompt(question)
+        self._standing = question
+        try:
+            with _unseen() if secret else nullcontext():
+                return await self._answer(question)
+        finally:
+            self._standing = ""
+
+    async def _answer(self, question: str) -> str | None:
+        keys = ArmedKeys(clock=self._clock)
+        keys.ask(question)
+        keys.painted(question)
+        while True:
+            line = await self._lines.get()
+            if line is None:
+                self._lines.put_nowait(None)  # the end of input stays the end
+                return None
+            answered()
+            if keys.accept():
+                return line
+            note(f"ignored {plural(keys.ignored, 'line')} that came before the question could be read")
+            prompt(question)
+
+    def _forget_typed(self) -> None:
+        if streams.stdin().isatty():
+            termios.tcflush(streams.stdin().fileno(), termios.TCIFLUSH)
+        ended = False
+        while not self._lines.empty():
+            ended = self._lines.get_nowait() is None or ended
+        if ended:
+            self._lines.put_nowait(None)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """What is typed meanwhile is not shown."""
+    terminal = streams.stdin().fileno()
+    before = termios.tcgetattr(terminal)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        streams.stderr().write("\n")  # the line break that was typed is not shown either
+        streams.stderr().flush()

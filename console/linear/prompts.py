@@ -1,0 +1,310 @@
+"""What an option needs to know, asked for line by line; of a terminal it knows nothing but `Ask`.
+
+In every answer ``.`` goes back and decides nothing, Enter alone is what the question says it is, ``""`` is an empty
+text, ``@path`` is what stands in that file, and ``@`` alone is what the operator's own editor makes of it. An empty
+answer and none are never the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from console.output import masked
+from runtime.judgement.recovery.input_validation import (
+    BadInput,
+    edited,
+    is_secret,
+    json_object,
+    secret_warning,
+    typed,
+)
+from runtime.judgement.recovery.options import OPTIONAL_TEXT
+from runtime.operations.answer_params import BadCommand, checked
+from runtime.record.state.events import IncidentOpened, Option
+from screens.shell import file_input
+
+STANDING = ("run", "swarm", "always")
+"""Lifetimes of a grant that reach further than the call that is asked about."""
+
+EMPTY = '""'
+BACK = "."
+FILE = "@"
+
+
+class Back(Exception):
+    """Whoever was asked thought better of it, or the input has ended."""
+
+
+class Unusable(Exception):
+    """What was typed cannot be used; the text says why."""
+
+
+class Ask(Protocol):
+    """Puts a question; the line that was typed, None at the end of input. A secret one is not shown as it is typed."""
+
+    def __call__(self, question: str, *, secret: bool = False) -> Awaitable[str | None]: ...
+
+    @property
+    def editor(self) -> str:
+        """The command of the operator's editor; empty where there is none."""
+        ...
+
+    def edit(self, text: str, suffix: str) -> Awaitable[str]:
+        """What the operator's editor makes of a text. Raises `Unusable` where it cannot."""
+        ...
+
+
+class _Saying:
+    """Puts questions as `ask` does, the next one behind what was wrong with the answer before."""
+
+    def __init__(self, ask: Ask, why: str) -> None:
+        self._ask = ask
+        self.why = why
+
+    async def __call__(self, question: str, *, secret: bool = False) -> str | None:
+        why, self.why = self.why, ""
+        return await self._ask(f"{why}. {question}" if why else question, secret=secret)
+
+    @property
+    def editor(self) -> str:
+        return self._ask.editor
+
+    def edit(self, text: str, suffix: str) -> Awaitable[str]:
+        return self._ask.edit(text, suffix)
+
+
+Fits = Callable[[dict[str, Any]], object]
+"""Raises `BadCommand` for parameters that the desk would refuse."""
+
+
+async def params_for(opened: IncidentOpened, option: Option, ask: Ask, why: str = "") -> dict[str, Any]:
+    """The parameters of an answer, as the desk takes them. A value that cannot be used is said to be, and the same
+    question is put again. `why`: what was wrong with the answer before.
+
+    Raises:
+        Back: no answer.
+    """
+    saying = _Saying(ask, why)
+
+    def fits(params: dict[str, Any]) -> object:
+        return checked(opened, option.id, params)
+
+    if option.id == "grant":
+        return await _grant(opened, saying, fits)
+    return await _until_fits(saying, lambda: _params(opened, option, saying), fits)
+
+
+async def _until_fits(saying: _Saying, put: Callable[[], Awaitable[dict[str, Any]]], fits: Fits) -> dict[str, Any]:
+    """What `put` asks for, asked again until it can be used."""
+    while True:
+        try:
+            found = await put()
+            fits(found)
+        except (BadCommand, BadInput, Unusable) as exc:
+            saying.why = str(exc).rstrip(".")
+        else:
+            return found
+
+
+async def _params(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
+    if option.id == "input" and is_secret(opened.answer_schema):
+        return {"value": await _secret(ask)}
+    if option.id == "input":
+        return {"value": await _typed(ask, opened.answer_schema)}
+    if option.id == "result":
+        return {"value": await _typed(ask, opened.result_schema, "the result")}
+    if option.id == "edit":
+        return {"arguments": await _arguments(opened, ask)}
+    if option.id == "switch_model":
+        return {"model": await _line(ask, "model, as provider:name (Enter: back):")}
+    if option.id == "wait_retry":
+        return await _maybe(ask, "seconds", "for how many seconds (Enter: as long as the server says, .: back):")
+    if option.id == "extend":
+        return await _maybe(ask, "amount", "by how much (Enter: as much again, .: back):")
+    if option.id in OPTIONAL_TEXT:
+        return await _maybe(ask, *_OPTIONAL[option.id], text=True)
+    return {}
+
+
+_OPTIONAL = {
+    "deny": ("message", "a word to the agent, what to do instead (Enter: none, @path: a file, .: back):"),
+    "skip": ("value", f"what those after it get (Enter: nothing, {EMPTY}: an empty text, @path: a file, .: back):"),
+    "abort": ("value", "the run ends; why (Enter: no reason, .: back):"),
+}
+
+
+async def _said(ask: Ask, question: str, *, secret: bool = False) -> str:
+    line = await ask(question, secret=secret)
+    if line is None or line == BACK:
+        raise Back
+    return line
+
+
+async def _line(ask: Ask, question: str, *, secret: bool = False) -> str:
+    """A line that is not empty."""
+    line = await _said(ask, question, secret=secret)
+    if not line:
+        raise Back
+    return line
+
+
+async def _secret(ask: Ask) -> str:
+    found = await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)
+    if warning := secret_warning(found):
+        await _said(ask, f"it is {warning}. Send it all the same? (Enter: yes, {BACK}: back):")
+    return found
+
+
+async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
+    line = await _said(ask, question)
+    if not line:
+        return {}
+    if text and line == FILE and ask.editor:
+        return {name: await _in_editor(ask, "", ".txt", str)}
+    return {name: _text(line) if text else line}
+
+
+async def _in_editor(ask: Ask, text: str, suffix: str, read: Callable[[str], Any]) -> Any:
+    """What `read` makes of a text from the operator's editor, which begins with `text`. What does not fit is edited on,
+    nothing is lost; what was left as it was decides nothing.
+    """
+    found = await ask.edit(text, suffix)
+    if found == text:
+        raise Back
+    while True:
+        try:
+            return read(found)
+        except (BadInput, Unusable) as exc:
+            await _said(ask, f"{exc}. Your text is kept (Enter: edit it on, {BACK}: back):")
+            found = await ask.edit(found, suffix)
+
+
+def _or_editor(ask: Ask) -> str:
+    return f", {FILE}: in {ask.editor.split()[0]}" if ask.editor else ""
+
+
+async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
+    """What the schema wants, as it was typed: the desk reads it, and says what does not fit."""
+    schema = schema or {}
+    if schema.get("contentEncoding") == "base64":
+        return _text(await _line(ask, "a file, as @path (Enter: back):"), binary=True)
+    items = schema.get("items")
+    if choices := _choices(schema):
+        return _chosen(await _line(ask, f"{_numbered(choices)}; a number or its word (Enter: back):"), choices)
+    if isinstance(items, Mapping) and (choices := _choices(items)):
+        line = await _said(ask, f"{_numbered(choices)}; several with commas (Enter: back, {EMPTY}: none of them):")
+        if not line:
+            raise Back
+        parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY else []
+        return [_chosen(part, choices) for part in parts if part]
+    kind = _KINDS.get(str(schema.get("type")), "")
+    ways = f"Enter: back, {EMPTY}: an empty text, @path: a file{_or_editor(ask)}"
+    line = await _line(ask, f"{what}{kind} ({ways}):")
+    if line == FILE and ask.editor:
+        return await _in_editor(ask, "", ".txt" if kind == "" else ".json", lambda text: _fitting(schema, text))
+    return _text(line)
+
+
+def _fitting(schema: Mapping[str, Any], text: str) -> str:
+    """The text, if it fits. Raises `BadInput`."""
+    typed(schema or None, text)
+    return text
+
+
+_KINDS = {
+    "boolean": ", yes or no",
+    "integer": ", a whole number",
+    "number": ", a number",
+    "object": ", a JSON object",
+    "array": ", several with commas or a JSON list",
+}
+
+
+def _choices(schema: Mapping[str, Any]) -> list[Any]:
+    found = schema.get("enum")
+    return list(found) if isinstance(found, list) else []
+
+
+def _numbered(choices: list[Any]) -> str:
+    return ", ".join(f"[{number}] {_word(choice)}" for number, choice in enumerate(choices, 1))
+
+
+def _word(choice: Any) -> str:
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
+def _chosen(line: str, choices: list[Any]) -> Any:
+    """A choice by its word, else by its number; anything else as it is, for the desk to refuse."""
+    by_word = {_word(choice): choice for choice in choices}
+    if line in by_word:
+        return by_word[line]
+    if line.isascii() and line.isdecimal() and 1 <= int(line) <= len(choices):
+        return choices[int(line) - 1]
+    return line
+
+
+def _text(line: str, *, binary: bool = False) -> str:
+    """A line as the text that it stands for.
+
+    Raises:
+        Unusable: the file that it names cannot be read, or it names none.
+    """
+    if line == EMPTY:
+        return ""
+    if line.startswith("@@"):  # a text that itself begins with the sign
+        return line[1:]
+    if not line.startswith("@"):
+        return line
+    try:
+        return file_input.content(line[1:], binary=binary)
+    except ValueError as exc:
+        raise Unusable(str(exc)) from exc
+
+
+async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
+    now = masked(opened.action.get("arguments"))
+    before = now if isinstance(now, Mapping) else {}
+    shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
+    ways = f"Enter: back, @path: from a file{_or_editor(ask)}"
+    line = await _line(ask, f"the arguments, a JSON object;{shown} ({ways}):")
+    if line != FILE or not ask.editor:
+        try:
+            return json_object(_text(line))
+        except BadInput as exc:
+            raise Unusable(str(exc)) from exc
+
+    def read(text: str) -> dict[str, Any]:
+        found = json_object(text)
+        edited(opened.arguments_schema, found, before)
+        return found
+
+    arguments: dict[str, Any] = await _in_editor(ask, json.dumps(before, ensure_ascii=False, indent=2), ".json", read)
+    return arguments
+
+
+async def _grant(opened: IncidentOpened, ask: _Saying, fits: Fits) -> dict[str, Any]:
+    """For this call alone, or standing: then for whom, what and how long. Enter alone never grants."""
+
+    async def lifetime() -> dict[str, Any]:
+        return {"for": await _line(ask, "for how long? once, run, swarm or always (Enter: not at all):")}
+
+    found = await _until_fits(ask, lifetime, fits)
+    if found["for"] not in STANDING:
+        return found
+    wanted = str(opened.action.get("permission", "")).partition(":")[2]
+    for name, question in (
+        ("subject", "for which agent (Enter: the one that asks, *: every one):"),
+        ("pattern", f"what it covers; * within one folder or name, ** below it (Enter: {wanted or 'all of it'}):"),
+        ("until", "until when, such as 7d or 2027-01-31 (Enter: no end):"),
+    ):
+        found = await _until_fits(ask, partial(_further, ask, found, name, question), fits)
+    return found
+
+
+async def _further(ask: Ask, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
+    """A lasting grant with one thing more said of it, or without."""
+    line = await _said(ask, question)
+    return {**found, name: line} if line else found

@@ -1,0 +1,205 @@
+"""The linear mode: a run followed from its first event to its last, in lines or in JSON, and its incidents answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from console.linear.event_lines import Line, Lines
+from console.linear.grant_preview import preview
+from console.linear.operators import Given, Operator
+from console.linear.prompts import STANDING
+from console.output import emit, note, say, speaks_unicode
+from runtime.judgement.reports import incident_report
+from runtime.operations.decisions import BadCommand, Desk
+from runtime.record.journal import Journal, Refused
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+
+LOOK_S = 0.5
+STUCK_LOOKS = 4
+
+Present = Callable[[ev.Record, RunState], bool]
+"""Shows an event; whether there was anything to show."""
+
+
+def in_lines() -> Present:
+    """Shows events as lines, incidents with report and options."""
+    lines = Lines(ascii_only=not speaks_unicode())
+
+    def show(event: ev.Record, state: RunState) -> bool:
+        found = lines.of(event, state)
+        if isinstance(event, ev.IncidentOpened):
+            found = [*found, *lines.incident(event, incident_report.build(state, event))]
+        for line in found:
+            _say(line)
+        return bool(found)
+
+    return show
+
+
+def in_json() -> Present:
+    """Shows events as they are, one object per line."""
+
+    def show(event: ev.Record, state: RunState) -> bool:
+        emit(event.model_dump(mode="json", by_alias=True))
+        return True
+
+    return show
+
+
+def _say(line: Line) -> None:
+    say(line.text, style=line.style, framed=line.text.startswith(" "))
+
+
+async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, operator: Operator | None) -> RunState:
+    """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
+    state = RunState()
+    desk_clerk = Answering(desk, operator, journal) if operator is not None else None
+    tasks = {
+        asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
+        asyncio.create_task(desk_clerk.work() if desk_clerk is not None else _until_stuck(state)),
+    }
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return state
+
+
+async def _show(journal: Journal, run_id: str, state: RunState, present: Present, desk_clerk: Answering | None) -> None:
+    async for batch in journal.tail(run_id):
+        said = False
+        for event in batch:
+            state.apply(event)
+            said = present(event, state) or said
+        if state.terminal or (desk_clerk is None and _left_waiting(state)):
+            return
+        if desk_clerk is not None:
+            desk_clerk.look_at(state, said=said)
+
+
+def _left_waiting(state: RunState) -> bool:
+    """Whether the run was parked for a person, or for an instant that is still to come."""
+    if state.phase != "waiting":
+        return False
+    return _waits_for_person(state) or (state.wake_at is not None and state.wake_at > ev.utc_now())
+
+
+def _waits_for_person(state: RunState) -> bool:
+    """Whether an open incident waits for an answer. One whose deadline has passed gets its default in a moment."""
+    now = ev.utc_now()
+    return any(each.opened.deadline is None or each.opened.deadline > now for each in state.open_incidents)
+
+
+async def _until_stuck(state: RunState) -> None:
+    """Returns when everything that is open waits for a person, and has for a while; or when the run is frozen.
+
+    Whoever drives the run may keep it in memory for minutes before it is parked; who only follows it need not wait.
+    """
+    looks, seen = 0, 0
+    while looks < STUCK_LOOKS:
+        await asyncio.sleep(LOOK_S)
+        stuck = drained(state) if state.phase == "frozen" else _waits_for_person(state) and all_wait(state)
+        still = state.last_seq == seen and stuck
+        looks, seen = looks + 1 if still else 0, state.last_seq
+
+
+def all_wait(state: RunState) -> bool:
+    """Whether no open node is at work. A node with open children is as they are."""
+    open_nodes = [node for node in state.nodes.values() if not node.terminal]
+    parents = {node.parent_id for node in open_nodes}
+    return all(node.phase == "waiting" for node in open_nodes if node.id not in parents)
+
+
+def drained(state: RunState) -> bool:
+    """Whether nothing of a frozen run is under way any more."""
+    return state.parked is not None or all(node.in_flight is None for node in state.nodes.values())
+
+
+class Answering:
+    """Puts open incidents before an operator, one after the other; takes back what somebody else answered."""
+
+    def __init__(self, desk: Desk, operator: Operator, journal: Journal) -> None:
+        self._desk = desk
+        self._operator = operator
+        self._journal = journal
+        self._state = RunState()
+        self._changed = asyncio.Event()
+        self._handled: set[str] = set()
+
+    def look_at(self, state: RunState, *, said: bool = False) -> None:
+        """The run has changed; `said`: lines told of it, and pushed up what stood there."""
+        self._state = state
+        self._changed.set()
+        if said:
+            self._operator.remind()
+
+    async def work(self) -> None:
+        """Ask until cancelled; returns when the operator leaves."""
+        while True:
+            self._changed.clear()
+            opened = next((each.opened for each in self._state.open_incidents if self._is_open(each.opened)), None)
+            if opened is None:
+                await self._changed.wait()
+                continue
+            asking = asyncio.create_task(self._ask(opened))
+            try:
+                if not await self._answered(asking, opened):
+                    return
+            finally:
+                asking.cancel()
+
+    async def _answered(self, asking: asyncio.Task[bool], opened: ev.IncidentOpened) -> bool:
+        """Wait for the answer, or for the question to be settled elsewhere; False: the operator leaves."""
+        while True:
+            changed = asyncio.create_task(self._changed.wait())
+            await asyncio.wait({asking, changed}, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if asking.done():
+                self._handled.add(opened.incident_id)
+                return asking.result()
+            self._changed.clear()
+            if not self._is_open(opened):
+                note(f"incident {opened.incident_id} was settled elsewhere")
+                return True
+
+    def _is_open(self, opened: ev.IncidentOpened) -> bool:
+        incident = self._state.incidents[opened.incident_id]
+        return incident.open and opened.incident_id not in self._handled
+
+    async def _ask(self, opened: ev.IncidentOpened) -> bool:
+        while True:
+            given = await self._operator.decide(self._state, opened)
+            if given is None:
+                return False
+            try:
+                if not await self._confirmed(opened, given):
+                    note(f"nothing is granted: {opened.incident_id} still waits")
+                    continue
+                outcome = await self._desk.answer(
+                    opened.incident_id,
+                    given.option,
+                    given.params,
+                    revision=opened.revision,
+                    reason=given.reason,
+                    by=self._operator.by,
+                )
+            except BadCommand as exc:
+                self._operator.refused(opened, given, str(exc))
+                continue
+            if isinstance(outcome, Refused):
+                note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
+            return True
+
+    async def _confirmed(self, opened: ev.IncidentOpened, given: Given) -> bool:
+        """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""
+        if given.option != "grant" or given.params.get("for") not in STANDING:
+            return True
+        by = self._operator.by
+        lines = await preview(self._desk, self._journal, opened, given.params, by)
+        return await self._operator.confirm(lines)

@@ -1,0 +1,276 @@
+"""What all verbs have in common: `--json`, `--state`, how they run, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import getpass
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
+from typing import Any, ParamSpec
+
+import click
+
+from console.cli import BAD_INPUT, FAILED
+from console.logs import through_the_gate
+from console.output import mask_views, note
+from console.preferences.loader import read_preferences, redacted_views
+from console.verbs.completion import completed
+from console.workspace import workspace
+from orbiter.errors import ConfigurationError, OrbiterError
+from orbiter.text_input import MOST, BadText, read_stdin
+from runtime.judgement.recovery import input_validation
+from runtime.judgement.recovery.input_validation import BadInput
+from runtime.record.journal import Ambiguous, Journal, JournalError
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state.durable_run import RunState, Summary, fold
+from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
+from runtime.record.workspace_lock import holder
+from screens.render.sanitize import clean_line
+from screens.shell import streams
+
+P = ParamSpec("P")
+
+
+class Refusal(Exception):
+    """What was asked cannot be done; the text says what, where, and what to do instead."""
+
+    def __init__(self, text: str, *, code: int = BAD_INPUT) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def verb(
+    *, json: bool = True, resumes: bool = False
+) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
+    """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`. One that
+    `resumes` what was interrupted has `--resume`.
+    """
+
+    def made(body: Callable[P, Coroutine[Any, Any, int]]) -> click.Command:
+        @wraps(body)
+        def command(*args: P.args, **kwargs: P.kwargs) -> None:
+            state = kwargs.pop("state", None)
+            if isinstance(state, str):
+                os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+            declared = click.get_current_context().command.params
+
+            async def checked() -> int:
+                _refuse_undecodable(kwargs, declared)
+                return await body(*args, **kwargs)
+
+            code = outcome(checked, resumes=resumes)
+            if code != BAD_INPUT:  # who reads all of the files has refused them already
+                _warn_of_settings()
+            sys.exit(code)
+
+        options = [click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")]
+        if json:
+            options.append(click.option("--json", "as_json", is_flag=True, help="JSON, one object per line."))
+        found: Any = command
+        for option in options:
+            found = option(found)
+        return completed(click.command()(found))
+
+    return made
+
+
+def _warn_of_settings() -> None:
+    """What nobody reads in `orbiter.toml`, said once, after the result. A file that cannot be read is another verb's
+    affair.
+    """
+    with suppress(ConfigurationError):
+        for line in read_preferences(workspace().root).unknown:
+            note(line)
+
+
+def _mask_views() -> None:
+    """Mask what is printed where the workspace asks for it, and where its file cannot be read."""
+    try:
+        patterns = redacted_views(workspace().root)
+    except ConfigurationError:
+        patterns = ()
+    if patterns is None:
+        return
+    from orbiter.redaction import BadPattern
+    from runtime.execution.view_redaction import Views
+
+    views = Views(patterns, masked=True)
+    try:
+        views.text("")
+    except BadPattern:
+        views = Views(masked=True)
+    mask_views(views)
+
+
+def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
+    """The exit code of a verb's body; what ends it in an error is said on stderr."""
+    through_the_gate()
+    _mask_views()
+    try:
+        return asyncio.run(body())
+    except Refusal as exc:
+        note(str(exc))
+        return exc.code
+    except BrokenPipeError:
+        # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout().fileno())
+        return 128 + signal.SIGPIPE
+    except JournalError as exc:
+        note(str(exc))
+        return FAILED
+    except OSError as exc:
+        note(_os_error(exc))
+        return BAD_INPUT if exc.errno in _BAD_PATH else FAILED
+    except OrbiterError as exc:
+        note(str(exc))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        note(f"interrupted; what was recorded stays{', and --resume goes on from there' if resumes else ''}")
+        return 130
+
+
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+"""What is wrong with the path itself, which was typed."""
+
+
+def _os_error(exc: OSError) -> str:
+    """What failed, and with which file, in words."""
+    name = f"{clean_line(os.fsdecode(exc.filename), limit=200)}: " if isinstance(exc.filename, str | bytes) else ""
+    return f"{name}{exc.strerror or exc}"
+
+
+def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Parameter]) -> None:
+    """Text is kept and compared as UTF-8. A path may be any bytes.
+
+    Raises:
+        Refusal: an argument is not UTF-8.
+    """
+    for parameter in declared:
+        if parameter.metavar in _PATHS:
+            continue
+        given = params.get(parameter.name or "")
+        for each in given if isinstance(given, tuple) else (given,):
+            if isinstance(each, str) and any("\ud800" <= char <= "\udfff" for char in each):
+                raise Refusal(f"{parameter.get_error_hint(None)} must be UTF-8 text")
+
+
+_PATHS = ("FILE", "DIR", "PATH")
+
+
+def text_of_stdin(*, most: int = MOST) -> str:
+    """All of stdin, for an argument `-`.
+
+    Raises:
+        Refusal: it is closed, is not UTF-8, or has more than `most` bytes.
+    """
+    if sys.stdin is None:
+        raise Refusal("stdin is closed: give the text as an argument, or pipe it in")
+    try:
+        return read_stdin(sys.stdin.buffer, most=most)
+    except BadText as exc:
+        raise Refusal(str(exc)) from exc
+
+
+def operator() -> Actor:
+    """Whoever typed."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name: KeyError before Python 3.13
+        name = f"uid {os.getuid()}"
+    return Actor(name=name, channel="cli")
+
+
+def json_object(text: str | None, option: str) -> dict[str, Any] | None:
+    """The JSON object that an option was given; None where it was not given.
+
+    Raises:
+        Refusal: it is no JSON, or no object.
+    """
+    if text is None:
+        return None
+    try:
+        return input_validation.json_object(text)
+    except BadInput as exc:
+        raise Refusal(f"{option}: {exc}") from exc
+
+
+@asynccontextmanager
+async def reading() -> AsyncIterator[Journal | None]:
+    """The workspace's journal to look at; None where nothing has been run yet."""
+    path = workspace().journal
+    if not path.exists():
+        yield None
+        return
+    async with await SqliteJournal.open(path, readonly=True) as journal:
+        yield journal
+
+
+@asynccontextmanager
+async def writing() -> AsyncIterator[Journal]:
+    """The workspace's journal to write in; made if there is none."""
+    path = workspace().journal
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with await SqliteJournal.open(path) as journal:
+        # Whoever drives the workspace has looked; else what is written now would hide what is missing.
+        if holder(workspace().state) is None:
+            missing = ""
+            with suppress(JournalError):  # damaged elsewhere, too: what is asked for says so, if it cannot be done
+                missing = await journal.look_for_loss()
+            if missing:
+                frozen = await journal.stand_still(missing)
+                # Whoever asked for this did not know; a thaw, above all, is for those who have looked.
+                raise Refusal(
+                    f"the journal has lost its newest events: {missing}. Nothing was done but this: {len(frozen)} runs"
+                    " are frozen, and so is what begins later, for what was done after that may be done again. Look"
+                    " (orbiter-console show RUN), then: orbiter-console thaw RUN, or thaw --all",
+                    code=FAILED,
+                )
+        yield journal
+
+
+async def run_named(journal: Journal | None, name: str) -> Summary:
+    """The run with this id, or whose id is the only one to begin so, or else to end so.
+
+    Raises:
+        Refusal: there is none, or there are several.
+    """
+    if journal is not None:
+        exact = await journal.summary(name)
+        if exact is not None:
+            return exact
+        known = await journal.runs(limit=10_000) if name else []
+        begun = [each for each in known if each.id.startswith(name)]
+        found = begun or [each for each in known if each.id.endswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Refusal(
+                f"{len(found)} runs {'begin' if begun else 'end'} with {name!r}: give more of the id"
+                " (orbiter-console runs)"
+            )
+    raise Refusal(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
+
+
+async def incident_named(journal: Journal | None, name: str) -> tuple[str, IncidentOpened, IncidentAnswered | None]:
+    """The incident with this id, or a unique beginning of it, with its run's id and its answer.
+
+    Raises:
+        Refusal: there is none, or there are several.
+    """
+    try:
+        found = await journal.incident(name) if journal is not None else None
+    except Ambiguous as exc:
+        raise Refusal(str(exc)) from exc
+    if found is None:
+        raise Refusal(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
+    return found
+
+
+async def state_of(journal: Journal, run_id: str) -> RunState:
+    """The run, folded from its events."""
+    return fold(await journal.read(run_id))

@@ -1,0 +1,83 @@
+"""What a shell completes: ids of runs, incidents and grants as the journal has them, and the options of an incident.
+
+click asks for it where the shell was told to (see docs/commands.md). What cannot be read completes nothing: an error
+between two keys of somebody who types would help nobody, and the verb itself says it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+import click
+from click.shell_completion import CompletionItem
+
+from orbiter.errors import OrbiterError
+from screens.render.sanitize import clean_line
+
+MOST = 200
+"""Runs that are offered, the newest."""
+
+
+class Named(click.types.StringParamType):
+    """An argument that names something in the journal: a RUN, an INCIDENT, a GRANT, an OPTION of that incident."""
+
+    def __init__(self, *what: str) -> None:
+        self.what = what
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """All that begin so, each with a word on what it is."""
+        del param
+        asked = [found.params.get("state") for found in (ctx, ctx.parent) if found is not None]
+        state = next(filter(None, asked), None)
+        if state:
+            os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+        try:
+            return asyncio.run(self._found(str(ctx.params.get("incident") or ""), incomplete))
+        except (OrbiterError, OSError):
+            return []
+
+    async def _found(self, incident: str, begun: str) -> list[CompletionItem]:
+        return [
+            CompletionItem(value, help=clean_line(help_text, limit=60))
+            async for value, help_text in self._all(incident)
+            if value.startswith(begun)
+        ]
+
+    async def _all(self, incident: str) -> AsyncIterator[tuple[str, str]]:
+        from console.verbs.base import reading  # which makes commands of this module's types
+
+        async with reading() as journal:
+            if journal is None:
+                return
+            if "run" in self.what:
+                for run in await journal.runs(MOST):
+                    yield run.id, f"{run.shown}: {run.title or run.ref}"
+            if "incident" in self.what:
+                for found in await journal.incidents():
+                    yield found.opened.incident_id, found.opened.message
+            if "option" in self.what and (asked := await journal.incident(incident)) is not None:
+                for option in asked[1].options:
+                    yield option.id, option.label
+            if "grant" in self.what:
+                for grant in await journal.grants():
+                    yield grant.grant_id, f"{grant.subject} {grant.verb} {grant.pattern}"
+
+
+_TYPES: dict[str, Named] = {
+    "run": Named("run"),
+    "incident": Named("incident"),
+    "option": Named("option"),
+    "grant": Named("grant"),
+    "run|incident": Named("run", "incident"),
+}
+
+
+def completed(command: click.Command) -> click.Command:
+    """`command`, with its arguments that name something completed."""
+    for param in command.params:
+        if isinstance(param, click.Argument):
+            named = _TYPES.get((param.metavar or param.name or "").lower())
+            param.type = named or param.type
+    return command

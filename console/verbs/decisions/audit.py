@@ -1,0 +1,105 @@
+"""`audit`, `digest`: who decided what, and what happened while you were away."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import click
+
+from console.output import emit, note, say
+from console.verbs.base import (
+    Refusal,
+    operator,
+    reading,
+    run_named,
+    verb,
+    writing,
+)
+from console.workspace import workspace
+from runtime.judgement.reports.audit import AuditEntry
+from runtime.operations.queries import audit_of, digest_for, looked
+from runtime.record.state.events import utc_now
+from screens.render.formatting import duration
+from screens.render.sanitize import clean_line
+
+_SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def since_of(text: str) -> datetime | None:
+    """A date or time (ISO 8601, local where no zone is given), or a span back from now (30m, 12h, 7d, 2w).
+
+    Raises:
+        Refusal: it is neither.
+    """
+    if not text:
+        return None
+    unit = _SPANS.get(text[-1:])
+    try:
+        if unit is not None and text[:-1].isdecimal():
+            return utc_now() - timedelta(**{unit: int(text[:-1])})
+        return datetime.fromisoformat(text).astimezone()
+    except OverflowError as exc:
+        raise Refusal(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
+    except ValueError as exc:
+        raise Refusal(f"--since {text!r} is no date: give 2026-01-31, 2026-01-31T12:00, or a span such as 7d") from exc
+
+
+@verb()
+@click.option("--run", default="", metavar="RUN", help="Only decisions in this run.")
+@click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d.")
+@click.option("--by", "person", default="", metavar="NAME", help="Only this person's.")
+async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
+    """Say who decided what: person, channel, option, time to answer, reason; oldest first."""
+    async with reading() as journal:
+        run_id = (await run_named(journal, run)).id if run else ""
+        found = (
+            await audit_of(journal, run_id=run_id, since=since_of(since), person=person) if journal is not None else []
+        )
+    if as_json:
+        for each in found:
+            emit(each)
+        return 0
+    for each in found:
+        say(_line(each))
+    if not found:
+        note("nobody has decided anything")
+    return 0
+
+
+def _line(each: AuditEntry) -> str:
+    """One decision; every piece that is not ours passes the gate by itself, so that none forges a line."""
+    told = [
+        each.ts.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+        f"{clean_line(each.person, limit=60) or 'the runtime'} ({each.channel})",
+        f"{each.what} {each.option}".strip(),
+        f"after {duration(each.seconds)}" if each.seconds is not None else "",
+        f"[{each.incident_id or each.run_id}]" if each.incident_id or each.run_id else "",
+        clean_line(json.dumps(each.params, ensure_ascii=False), limit=200) if each.params else "",
+        f"because: {clean_line(each.reason, limit=300)}" if each.reason else "",
+        f"asked: {clean_line(each.asked, limit=300)}" if each.asked else "",
+    ]
+    return "  ".join(part for part in told if part)
+
+
+@verb()
+@click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d; else your last look.")
+@click.option("--keep", is_flag=True, help="Do not count this as a look: the next digest begins where this one does.")
+async def digest(*, since: str, keep: bool, as_json: bool) -> int:
+    """Say what happened since you last looked."""
+    if not workspace().journal.exists():
+        note("nothing has been run here yet")
+        return 0
+    by = operator()
+    async with writing() as journal:
+        found = await digest_for(journal, by.name, since=since_of(since))
+        if not keep and not since:
+            await looked(journal, by)
+    if as_json:
+        emit(found)
+        return 0
+    began = found.since.astimezone().strftime("%Y-%m-%d %H:%M:%S") if found.since is not None else "the beginning"
+    for line in found.sentences():
+        say(line)
+    note(f"since {began}" if not found.empty else f"nothing has happened since {began}")
+    return 0

@@ -1,0 +1,39 @@
+"""The inbox in lines: what waits for a person, one run after the other. For terminals that can only write lines, and
+for those who have their screen read to them (`--linear`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from console.cli import WAITING
+from console.linear.operators import PersonAtTerminal
+from console.linear.run_follower import follow, in_lines
+from console.output import note
+from console.verbs.base import writing
+from console.workspace import workspace
+from runtime.daemon import daemon
+from runtime.operations.decisions import Desk
+from screens.render.formatting import plural
+
+
+async def inbox() -> int:
+    """Show each run that waits, put its incidents to the person here, follow it on; 3 if something still waits.
+
+    The runtime works in the background, and is started if none is there, as for a console.
+    """
+    place = workspace()
+    if not place.journal.exists():
+        note("No runs yet; to start one: orbiter-console run FILE:NAME")
+        return 0
+    await asyncio.to_thread(daemon.ensure_runtime, place.state, workspace=place.root)
+    person, left = PersonAtTerminal(), set[str]()
+    async with writing() as journal:
+        desk = Desk(journal, place.root)
+        while waiting := [each for each in await journal.incidents() if each.run_id not in left]:
+            note(f"{plural(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
+            left.add(waiting[0].run_id)
+            await follow(journal, desk, waiting[0].run_id, in_lines(), person)
+        still = len(await journal.incidents())
+    note(f"{plural(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
+    return WAITING if still else 0

@@ -1,0 +1,106 @@
+"""`classify`: how errors would be judged, for people who debug their rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from console.cli import BAD_INPUT
+from console.output import emit, note, say
+from console.verbs.base import Refusal, verb
+from console.workspace import workspace
+from runtime.config.loader import load
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.reports.classification_trace import explain
+from screens.render.sanitize import clean_line
+
+
+@verb()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE]...")
+async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
+    """Say how each error of a list would be judged.
+
+    Reads JSON lines from the files, or from stdin: `provider, status, type, code, message, where, headers, body`, or
+    `exception` as "ClassName: text"; an `id` is handed on. A line that is no JSON object gets an error that names it;
+    the others are answered all the same, and the exit code is 2.
+    """
+    errors = load(workspace().root).errors
+    wrong = 0
+    for name in files or (Path("-"),):
+        with _opened(name) as source:
+            wrong += await asyncio.to_thread(_all, source, str(name), errors, as_json=as_json)
+    if wrong:
+        note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
+    return BAD_INPUT if wrong else 0
+
+
+@contextmanager
+def _opened(name: Path) -> Iterator[BinaryIO]:
+    if str(name) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        source = name.open("rb")
+    except OSError as exc:
+        raise Refusal(f"cannot read {clean_line(str(name))}: {exc.strerror or exc}") from exc
+    with source:
+        yield source
+
+
+def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: bool) -> int:
+    """Judge every line; returns how many could not be read."""
+    wrong = 0
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        try:
+            record = _record(line)
+        except ValueError as exc:
+            wrong += 1
+            found: dict[str, Any] = {"error": str(exc), "line": number, "file": name}
+        else:
+            found = explain(record, rules=errors.rules, policy=errors.policy_for)
+            if "id" in record:
+                found = {"id": record["id"], **found}
+        if as_json:
+            emit(found)
+        else:
+            say(_in_words(found, number))
+    return wrong
+
+
+def _record(line: bytes) -> Mapping[str, Any]:
+    """The object on a line.
+
+    Raises:
+        ValueError: it is none, saying what it is instead.
+    """
+    try:
+        found = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as exc:
+        raise ValueError(f"not UTF-8: byte {exc.start + 1} of the line") from exc
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno}") from exc
+    except RecursionError as exc:
+        raise ValueError("not JSON that can be read: nested too deeply") from exc
+    if not isinstance(found, dict):
+        raise ValueError(f"a JSON {type(found).__name__}, not an object")  # noqa: TRY004 - of what was read, not a bug
+    return found
+
+
+def _in_words(found: Mapping[str, Any], number: int) -> str:
+    if "error" in found:
+        return f"line {found['line']}: {found['error']}"
+    waits = f" after {found['delay_s']:g} s" if found["delay_s"] is not None else ""
+    head = f"{found.get('id', f'line {number}')}: {found['cause']}, {found['persistence']}, {found['impact']}"
+    return (
+        f"{head}\n  then: {found['remedy']}{waits} ({found['reason']})\n"
+        f"  options: {', '.join(found['options'])}\n  rule: {found['rule_id']}"
+    )

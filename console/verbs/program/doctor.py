@@ -1,0 +1,116 @@
+"""`doctor`: whether this installation, this terminal and this workspace are in order, one line for each thing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final
+
+import click
+
+from console.checks import (
+    installation,
+    settings,
+    state,
+    terminal,
+)
+from console.checks.finding import (
+    Check,
+    Finding,
+    Limited,
+    World,
+)
+from console.cli import FAILED
+from console.output import emit, say, speaks_unicode
+from console.verbs.base import verb
+from console.workspace import workspace
+from runtime.record.journal import JournalError
+from runtime.record.sqlite.journal import SqliteJournal
+from screens.render.glyphs import ASCII, UNICODE
+
+CHECKS: Final[dict[str, Check]] = {
+    "python": installation.python,
+    "program": installation.program,
+    "terminal": terminal.terminal,
+    "colours": terminal.colours,
+    "locale": terminal.locale,
+    "multiplexer": terminal.multiplexer,
+    "state": state.state_directory,
+    "disk": state.disk,
+    "runtime": state.runtime,
+    "journal": state.journal,
+    "settings": settings.settings,
+    "keymap": settings.keymap,
+    "theme": settings.themes,
+    "keys": settings.provider_keys,
+    "ssh": settings.ssh,
+}
+LONG: Final = {"journal": 300.0}
+"""Seconds for those that have work to do; the others only ask."""
+
+
+@verb()
+@click.option("--backup", metavar="FILE", help="Also write a copy of the journal there, while others work on.")
+@click.option("--rebuild", is_flag=True, help="Also make the summaries of all runs anew from their events.")
+async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
+    """Check this installation, this terminal and this workspace, and say what to do.
+
+    Python and packages, colours and locale, the state directory and every page and event of the journal, the runtime,
+    orbiter.toml, keys and themes, the keys of providers (that they are there, not that they are valid), ssh.
+    Starts no runtime and changes nothing, but for what --backup and --rebuild ask. Exits with 1 if a check fails.
+    """
+    tell = emit_finding if as_json else teller()
+    limited = Limited(World(os.environ, workspace()))
+    worst = 0
+    for finding in _all(limited):
+        tell(finding)
+        worst = FAILED if finding.state == "fail" else worst
+    if backup is not None or rebuild:
+        async for finding in _care(backup, rebuild=rebuild):
+            tell(finding)
+            worst = FAILED if finding.state == "fail" else worst
+    if limited.left:
+        sys.stdout.flush()
+        os._exit(worst)  # what does not come back would be waited for
+    return worst
+
+
+def _all(limited: Limited) -> Iterator[Finding]:
+    for name, check in CHECKS.items():
+        yield from limited.findings(name, check, LONG.get(name, 20.0))
+
+
+def emit_finding(finding: Finding) -> None:
+    """As one line of JSON."""
+    emit(finding._asdict())
+
+
+def teller() -> Callable[[Finding], None]:
+    """Prints findings for a reader: sign and word, what was found, and below it what to do."""
+    glyphs = UNICODE if speaks_unicode() else ASCII
+    signs = {"ok": glyphs.state["succeeded"], "warn": glyphs.warning, "fail": glyphs.state["failed"]}
+    styles = {"ok": "", "warn": "yellow", "fail": "red"}
+
+    def tell(finding: Finding) -> None:
+        say(f"{signs[finding.state]} {finding.state:5}{finding.id}: {finding.detail}", style=styles[finding.state])
+        if finding.advice:
+            say(f"       -> {finding.advice}")
+
+    return tell
+
+
+async def _care(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
+    place, name = workspace(), "backup" if backup is not None else "summaries"
+    if not place.journal.exists():
+        yield Finding(name, "fail", f"there is no journal {place.journal}", "nothing was run here yet")
+        return
+    try:
+        async with await SqliteJournal.open(place.journal) as journal:
+            if backup is not None:
+                await journal.backup(backup)
+                yield Finding("backup", "ok", f"written to {backup}")
+            if rebuild:
+                yield Finding("summaries", "ok", f"{await journal.rebuild_summaries()} made anew from their events")
+    except JournalError as exc:
+        yield Finding(name, "fail", str(exc))

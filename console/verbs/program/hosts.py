@@ -1,0 +1,54 @@
+"""Hosts as they are named: on the command line, or in the user's `orbiter.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.output import note
+from orbiter.errors import ConfigurationError
+from runtime.config.loader import Configuration, files_for
+from runtime.config.schema import HostSettings
+from runtime.link.transports.ssh import Host, SshTransport
+
+
+def transports(
+    names: Sequence[str], configuration: Configuration, *, viewer: bool = False
+) -> dict[str, tuple[SshTransport, bool]]:
+    """The way to each host, by its name, and whether its runtime is to be started.
+
+    Args:
+        names: Each a host of the user's `orbiter.toml`, or ``[user@]host[:path]``.
+        configuration: What is configured here.
+        viewer: Look, and act on nothing.
+
+    Raises:
+        BadHost: a name is neither.
+        ConfigurationError: the workspace's file names it, not the user's.
+    """
+    found: dict[str, tuple[SshTransport, bool]] = {}
+    for name in dict.fromkeys(names):
+        given = _named(name, configuration)
+        host = Host.parse(name if given is None else given.address)
+        given = given or HostSettings(address=name)
+        way = SshTransport(host, remote=given.command, viewer=viewer or given.viewer, says=note)
+        found[name] = way, given.start
+    return found
+
+
+def _named(name: str, configuration: Configuration) -> HostSettings | None:
+    """What `orbiter.toml` says of a host.
+
+    Raises:
+        ConfigurationError: the workspace's file names it, not the user's.
+    """
+    found = configuration.settings.hosts.get(name)
+    if found is None:
+        return None
+    users, workspaces = files_for(configuration.workspace)
+    for key, place in configuration.sources.items():
+        if key[:2] == ("hosts", name) and place.startswith(f"{workspaces}:"):
+            raise ConfigurationError(
+                f"{place}: a workspace's file names no hosts, for it must not choose where you log in: put "
+                f"[hosts.{name}] into {users}"
+            )
+    return found

@@ -1,0 +1,139 @@
+"""No verb at all: the console, on the workspace of the current directory or on those of other machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from console.cli import BAD_INPUT, FAILED
+from console.open import open_console
+from console.output import note
+from console.preferences.loader import workspace_preferences
+from console.preferences.schema import Preferences
+from console.preferences.state_file import kept_theme
+from console.workspace import workspace
+from orbiter.errors import ConfigurationError, OrbiterError
+from screens.shell import streams
+from themes.catalog import Shelf, places
+from themes.choice import VARIABLE, ThemeError, UnknownTheme, chosen
+
+if TYPE_CHECKING:
+    from runtime.judgement.reports.export_file import Capsule
+
+
+def has_screen() -> bool:
+    """Whether a screen can be painted: a terminal on both sides, and one that can do more than write lines."""
+    return streams.stdin().isatty() and streams.stdout().isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+
+def open_it(
+    *,
+    hosts: Sequence[str],
+    viewer: bool,
+    start: bool,
+    embedded: bool,
+    mouse: bool | None,
+    theme: str | None,
+    linear: bool = False,
+) -> int:
+    """Open the console, here or on hosts; its exit code. In lines if it is to be so, or where no screen can be painted
+    and yet somebody is there to be asked.
+    """
+    if hosts and embedded:
+        note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
+        return BAD_INPUT
+    if not hosts:
+        if viewer or start:
+            note("--viewer and --start are for --host")
+            return BAD_INPUT
+        if linear or not has_screen():
+            from console.linear.operators import has_person  # what a screen does without, and is there sooner for it
+            from console.verbs.base import outcome
+            from console.verbs.decisions.inbox import inbox
+
+            if linear or has_person():
+                return outcome(inbox)
+        return open_here(embedded=embedded, mouse=mouse, theme=theme)
+    from console.remote import open_hosts  # what a console on this machine does without, and is there sooner for it
+    from console.verbs.program.hosts import transports
+    from runtime.config.loader import load
+    from runtime.link.transports.ssh import BadHost
+
+    try:
+        ways = transports(hosts, load(workspace().root), viewer=viewer)
+    except (BadHost, ConfigurationError) as exc:
+        note(str(exc))
+        return BAD_INPUT
+    return _opened(
+        theme,
+        lambda looks, preferred: open_hosts(ways, start=start, mouse=mouse, theme=looks, preferences=preferred),
+    )
+
+
+def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str = "", theme: str | None = None) -> int:
+    """Open the console, at `run_id` if one is named; its exit code. What keeps it from opening is said on stderr."""
+    return _opened(
+        theme,
+        lambda looks, preferred: open_console(
+            workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks, preferences=preferred
+        ),
+    )
+
+
+def open_export(capsule: Capsule, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
+    """Open the console on an export: its run, and nothing to act on. The exit code."""
+    from console.open import client, show
+    from runtime.service.export_viewer import Replay
+
+    with ExitStack() as stack:
+        return _opened(
+            theme,
+            lambda looks, preferred: show(
+                lambda: client(stack.enter_context(Replay(capsule, path)).transport()),
+                run_id=capsule.header.run_id,
+                mouse=mouse,
+                theme=looks,
+                preferences=preferred,
+                goes_on=False,
+                opening="reading the export",
+            ),
+        )
+
+
+def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> int:
+    try:
+        preferred = workspace_preferences()
+        looks = _theme(theme, preferred)
+    except (ThemeError, ConfigurationError) as exc:
+        note(str(exc))
+        return BAD_INPUT
+    if not has_screen():
+        note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
+        return BAD_INPUT
+    try:
+        return console(looks, preferred)
+    except ThemeError as exc:
+        note(str(exc))
+        return BAD_INPUT
+    except (OrbiterError, OSError, ValueError) as exc:
+        note(str(exc))
+        return FAILED
+
+
+def _theme(asked: str | None, preferred: Preferences) -> str:
+    """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
+    own = Shelf(places(os.environ, workspace().state)).own
+    if asked is not None or os.environ.get(VARIABLE) or os.environ.get("NO_COLOR"):
+        return chosen(os.environ, asked, own)
+    if preferred.theme:
+        try:
+            return chosen(os.environ, preferred.theme, own)
+        except UnknownTheme as exc:
+            place = f"{preferred.source('console', 'theme')}: console.theme"
+            raise UnknownTheme(str(exc).replace("--theme", place, 1)) from exc
+    try:
+        return chosen(os.environ, kept_theme(os.environ) or None, own)
+    except UnknownTheme:  # it was the user's own, and is gone
+        return chosen(os.environ, None, own)

@@ -1,0 +1,121 @@
+"""`serve` and `stop`: the workspace's runtime without a console."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from console.output import copy, emit, note, say
+from console.terminal.output_capture import captured, give_streams_back
+from console.verbs.base import Refusal, verb
+from console.workspace import Workspace, workspace
+from runtime.config.environment import UnusableEnvironment, interpreter, read_env_file
+from runtime.daemon import daemon
+from runtime.service.serve import BadSetting, become, conditions
+from runtime.service.serve import serve as carry_on
+
+
+@verb()
+@click.option("--foreground", is_flag=True, help="Stay here, and say on stderr what happens.")
+@click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
+@click.option("--unit", is_flag=True, help="Print a systemd user unit for this workspace, and start nothing.")
+@click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
+@click.option("--env-file", metavar="FILE", help="A file with variables for the runtime, one NAME=value per line.")
+async def serve(
+    *, foreground: bool, grace: float | None, unit: bool, python: str, env_file: str | None, as_json: bool
+) -> int:
+    """Drive this workspace's runs and serve its consoles until stopped: in the background, as tmux does it.
+
+    A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
+    """
+    place = workspace()
+    file, variables = _variables(place, env_file)
+    if unit:
+        try:
+            copy(_unit(place, python, file))
+        except ValueError as exc:
+            raise Refusal(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
+        return 0
+    given = {} if grace is None else {"grace_s": grace}
+    try:
+        if foreground:
+            what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
+            environ = dict(os.environ)
+            os.environ.update({name: each for name, each in variables.items() if name not in environ})
+            with captured():
+                changed = await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
+            if changed:
+                note("another program is installed: going on as that one")
+                give_streams_back()
+                become(sys.orig_argv[1:], environ)
+            note("stopped")
+            return 0
+        found = await asyncio.to_thread(
+            daemon.ensure_runtime,
+            place.state,
+            workspace=place.root,
+            python=python,
+            env_file=file,
+            settings=given,
+        )
+    except (BadSetting, UnusableEnvironment) as exc:
+        raise Refusal(str(exc)) from exc
+    if as_json:
+        emit({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})
+    else:
+        say(f"{'started' if found.started else 'running already'}: {found.program}, pid {found.pid}")
+    return 0
+
+
+def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dict[str, str]]:
+    """The file that `--env-file` names, and what is in it. It is read before anything begins.
+
+    Raises:
+        Refusal: it cannot be used.
+    """
+    if env_file is None:
+        return None, {}
+    try:
+        file = place.root / Path(env_file).expanduser()
+        return file, read_env_file(file)
+    except (UnusableEnvironment, RuntimeError) as exc:  # RuntimeError: the home directory of ~name is not known
+        raise Refusal(f"--env-file: {exc}") from exc
+
+
+def _unit(place: Workspace, python: str, env_file: Path | None) -> str:
+    """A unit for ``systemctl --user``: it starts with the login, with lingering without one (systemd.service(5))."""
+    chosen = interpreter(place.root, python)
+    command = [str(chosen), "-m", "console", "--state", str(place.state), "serve", "--foreground"]
+    quoted = " ".join(f'"{_escaped(word)}"' for word in command)
+    keys = f'EnvironmentFile="{_escaped(str(env_file.resolve()))}"\n' if env_file else ""
+    return (
+        "# systemctl --user enable --now orbiter-console.service, after saving this as\n"
+        "# ~/.config/systemd/user/orbiter-console.service; loginctl enable-linger keeps it without a login.\n"
+        "[Unit]\n"
+        f"Description=Orbiter Console runtime of {_escaped(str(place.root))}\n\n"
+        "[Service]\n"
+        f"WorkingDirectory={_escaped(str(place.root))}\n{keys}ExecStart={quoted}\n"
+        "Restart=on-failure\nKillSignal=SIGTERM\nTimeoutStopSec=30\n\n"
+        "[Install]\nWantedBy=default.target\n"
+    )
+
+
+def _escaped(text: str) -> str:
+    # A percent sign begins a specifier in a unit, a dollar sign a variable.
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+
+
+@verb()
+async def stop(*, as_json: bool) -> int:
+    """Stop this workspace's runtime; every run stays as it is and goes on with the next one."""
+    place = workspace()
+    stopped = await asyncio.to_thread(daemon.stop, place.state)
+    if as_json:
+        emit({"state": "stopped" if stopped else "absent"})
+    else:
+        say("stopped" if stopped else f"no runtime works on {place.state}")
+    return 0

@@ -1,0 +1,256 @@
+"""`freeze`, `thaw`, `break`, `inject`, `rewind`, `fork`: what an operator does to runs besides answering them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import click
+
+from console.output import emit, note, say
+from console.verbs.base import (
+    Refusal,
+    json_object,
+    operator,
+    run_named,
+    state_of,
+    verb,
+    writing,
+)
+from console.verbs.runs.runs import under_way
+from console.workspace import workspace
+from runtime.config.loader import load
+from runtime.operations.run_controls import Controls, What
+from runtime.record.journal import Journal
+from runtime.record.state.durable_run import Summary
+from runtime.record.workspace_lock import holder
+from runtime.swarms import loader
+from screens.render.glyphs import state_word
+from screens.render.sanitize import clean_line
+
+_LOOK_S = 1.0
+"""How often, in seconds, it is looked whether somebody still drives what is waited for."""
+
+_changes = (
+    click.option("--model", default="", metavar="PROVIDER:NAME", help="Another model, for an agent or its call."),
+    click.option("--input", "text", metavar="TEXT", help="Something else that the user says, for an agent."),
+    click.option("--arguments", metavar="JSON", help="Other arguments, for a tool's call: a JSON object."),
+)
+_many = (
+    click.argument("run", default=""),
+    click.option("--swarm", default="", metavar="REF", help="All runs of this swarm."),
+    click.option("--all", "everything", is_flag=True, help="Every run of this workspace."),
+)
+
+
+def _with(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def given(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return given
+
+
+@verb()
+@_with(
+    *_many,
+    click.option("--reason", default="", help="Why; kept with the run."),
+    click.option("--wait", is_flag=True, help="Return when the steps under way have come to their end."),
+)
+async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
+    """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end.
+
+    That of a swarm, or of all, holds for runs that begin later, too, until it is thawed.
+    """
+    code = await _each(
+        run, swarm, everything, as_json,
+        lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=operator()),
+        lambda journal, run_id: _frozen(journal, run_id, wait=wait),
+        "nothing was there to freeze",
+    )  # fmt: skip
+    if swarm or everything:
+        which, lifted = (f"runs of {swarm}", f"--swarm {swarm}") if swarm else ("runs", "--all")
+        note(f"{which} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
+    return code
+
+
+async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
+    """How far the freeze is; with `wait`, once it is through, or nobody is left who could bring its steps to an end."""
+    state = await state_of(journal, run_id)
+    tail = journal.tail(run_id, state.last_seq)
+    while wait and state.freezing:
+        coming = asyncio.ensure_future(anext(tail))
+        while not (await asyncio.wait({coming}, timeout=_LOOK_S))[0]:
+            if holder(workspace().state) is None:
+                coming.cancel()
+                return under_way(state)
+        for event in coming.result():
+            state.apply(event)
+    return under_way(state) if state.freezing else state_word(state.shown)
+
+
+@verb()
+@_with(*_many)
+async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
+    """Let frozen runs go on."""
+    return await _each(
+        run, swarm, everything, as_json,
+        lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=operator()),
+        _thawed,
+        "nothing was frozen",
+    )  # fmt: skip
+
+
+async def _thawed(_journal: Journal, _run_id: str) -> str:
+    return "thawed"
+
+
+async def _each(  # noqa: PLR0917 - two callers, above
+    run: str,
+    swarm: str,
+    everything: bool,
+    as_json: bool,
+    act: Callable[[Controls, str, str], Awaitable[list[str]]],
+    done: Callable[[Journal, str], Awaitable[str]],
+    nothing: str,
+) -> int:
+    if sum((bool(run), bool(swarm), everything)) != 1:
+        raise Refusal("say which runs: a RUN, --swarm REF, or --all")
+    _must_exist(run)
+    async with writing() as journal:
+        run_id = (await run_named(journal, run)).id if run else ""
+        ref = loader.absolute(swarm, workspace().root) if swarm else ""
+        ids = await act(Controls(journal), run_id, ref)
+        for each in ids:
+            told = await done(journal, each)
+            await _tell(journal, each, f"run {each}: {told}", as_json=as_json)
+    if not ids:
+        note(nothing)
+    return 0
+
+
+@verb()
+@click.argument("run")
+@click.argument("what", metavar="tool:PATTERN|agent:PATTERN")
+@click.option("--clear", is_flag=True, help="Take the breakpoint away.")
+async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int:
+    """Make a run wait before tools or agents whose names match; * and ? stand for any letters and one.
+
+    For example: break RUN 'tool:write_*'
+    """
+    kind, colon, pattern = what.partition(":")
+    if kind not in ("tool", "agent") or not colon or not pattern:
+        raise Refusal(f"{what!r} is no place to stop at: write tool:NAME or agent:NAME, as in tool:send_*")
+    chosen: What = "tool" if kind == "tool" else "agent"
+    _must_exist(run)
+    async with writing() as journal:
+        run_id = (await run_named(journal, run)).id
+        warning = await Controls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=operator())
+        told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
+        await _tell(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
+    if warning and not as_json:
+        note(f"warning: {clean_line(warning, limit=500)}")
+    return 0
+
+
+@verb()
+@click.argument("run")
+@click.argument("agent")
+@click.argument("text")
+async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
+    """Give an agent (its name, or its node's id) a message that it reads at its next turn."""
+    if not text:
+        raise Refusal("the message is empty: say what the agent is to read")
+    _must_exist(run)
+    async with writing() as journal:
+        run_id = (await run_named(journal, run)).id
+        injection_id = await Controls(journal).inject(run_id, agent, text, by=operator())
+        told = f"run {run_id}: {agent} reads it at its next turn"
+        await _tell(journal, run_id, told, as_json=as_json, injection_id=injection_id)
+    return 0
+
+
+@verb()
+@click.argument("run")
+@click.argument("node")
+@_with(
+    *_changes,
+    click.option("--yes", is_flag=True, help="Even if calls with side effects are made again."),
+    click.option("--reason", default="", help="Why; kept with the run."),
+)
+async def rewind(
+    run: str, node: str, *, model: str, text: str | None, arguments: str | None, yes: bool, reason: str, as_json: bool
+) -> int:
+    """Turn a run back to a node (its id, or a unique end of it), which then runs again.
+
+    For example: rewind RUN writer~1 --model openai:gpt-5-mini. The ids stand in: show RUN --json
+    """
+    changes = _asked(model, text, arguments)
+    _must_exist(run)
+    async with writing() as journal:
+        controls = Controls(journal, load(workspace().root).views)
+        run_id = (await run_named(journal, run)).id
+        node_id = await controls.node_named(run_id, node)
+        dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=operator())
+        told = f"run {run_id}: goes on from {node_id}; {len(dropped)} nodes are done again"
+        await _tell(journal, run_id, told, as_json=as_json, node=node_id, dropped=sorted(dropped))
+    return 0
+
+
+@verb()
+@click.argument("run")
+@click.argument("node", default="")
+@_with(*_changes)
+async def fork(run: str, node: str, *, model: str, text: str | None, arguments: str | None, as_json: bool) -> int:
+    """Begin another run with what this one has completed, up to a node if one is named; prints its id."""
+    changes = _asked(model, text, arguments)
+    _must_exist(run)
+    async with writing() as journal:
+        controls = Controls(journal, load(workspace().root).views)
+        run_id = (await run_named(journal, run)).id
+        node_id = await controls.node_named(run_id, node) if node else ""
+        forked = await controls.fork(run_id, node_id, changes=changes, by=operator())
+        if as_json:
+            await _tell(journal, forked, "", as_json=True, forked_from=run_id, node=node_id)
+        else:
+            say(forked)
+            _who_drives()
+    return 0
+
+
+def _asked(model: str, text: str | None, arguments: str | None) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if model:
+        changes["model"] = model
+    if text is not None:
+        changes["input"] = text
+    if (given := json_object(arguments, "--arguments")) is not None:
+        changes["arguments"] = given
+    return changes
+
+
+def _must_exist(run: str) -> None:
+    place = workspace()
+    if not place.journal.exists():
+        raise Refusal(
+            f"there is no run {run!r} in {place.state}; see: orbiter-console runs"
+            if run
+            else "nothing was run here yet"
+        )
+
+
+async def _tell(journal: Journal, run_id: str, told: str, *, as_json: bool, **more: Any) -> None:
+    if as_json:
+        summary = await journal.summary(run_id)
+        assert isinstance(summary, Summary)
+        emit({"id": run_id, "state": summary.shown, **more})
+    else:
+        note(told)
+        _who_drives()
+
+
+def _who_drives() -> None:
+    if holder(workspace().state) is None:
+        note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")

@@ -1,0 +1,103 @@
+"""`demo`: the main job, on the current directory."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import click
+
+from console.cli import BAD_INPUT
+from console.demo.operator import DemoOperator
+from console.demo.swarm import TASK, reference
+from console.demo.tools import calls, report_file
+from console.linear.operators import Operator, PersonAtTerminal, has_person
+from console.output import note, say
+from console.verbs.base import (
+    Refusal,
+    outcome,
+    reading,
+    state_of,
+    verb,
+)
+from console.verbs.program.open_console import has_screen, open_here
+from console.verbs.runs.run_common import begin, carry, exit_code
+from console.workspace import workspace
+from runtime.record.state.durable_run import RunState
+
+TITLE = "demo: survey of this directory"
+
+
+@click.command()
+@click.option("--model", default="", metavar="PROVIDER:NAME", help="Run on a real model instead of the script.")
+@click.option("--resume", is_flag=True, help="Take up an unfinished demo.")
+@click.option("--linear", is_flag=True, help="At a terminal: lines and questions instead of the console.")
+@click.option("--embedded", is_flag=True, help="At a terminal: keep the runtime inside the console's process.")
+@click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, one object per line.")
+@click.pass_context
+def demo(
+    ctx: click.Context, *, model: str, resume: bool, linear: bool, embedded: bool, state: str | None, as_json: bool
+) -> None:
+    """A real swarm over this directory; four faults arise and are decided.
+
+    At a terminal the console opens on it, and you decide; elsewhere the demo's own operator answers, and is recorded
+    as such.
+    """
+    if state is not None:
+        os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+    if has_screen() and not linear and not as_json:
+        ctx.exit(_on_screen(model, resume=resume, embedded=embedded))
+    ctx.invoke(_in_lines, model=model, resume=resume, as_json=as_json, state=state)
+
+
+@verb(resumes=True)
+@click.option("--model", default="")
+@click.option("--resume", is_flag=True)
+async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
+    decider: type[Operator] = PersonAtTerminal if has_person() and not as_json else DemoOperator
+    before = len(calls())
+    state = await carry(_named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider, drill=True)
+    (note if as_json else say)(_conclusion(state, calls()[before:]))
+    return exit_code(state)
+
+
+def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
+    """The run is begun here and driven by the runtime; the console shows it, and what it came to is said afterwards."""
+    before = len(calls())
+    ids: list[str] = []
+
+    async def begin_one() -> int:
+        ids.append(await begin(_named(model), TASK, title=TITLE, resume=resume, drill=True))
+        return 0
+
+    async def conclude() -> int:
+        async with reading() as journal:
+            assert journal is not None
+            state = await state_of(journal, ids[0])
+        say(_conclusion(state, calls()[before:]))
+        return exit_code(state)
+
+    if code := outcome(begin_one):
+        return code
+    return open_here(embedded=embedded, run_id=ids[0]) or outcome(conclude)
+
+
+def _named(model: str) -> str:
+    if model and ":" not in model:
+        raise Refusal(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
+    return reference(model)
+
+
+def _conclusion(state: RunState, carried_out: list[dict[str, Any]]) -> str:
+    counted = Counter(str(call["tool"]) for call in carried_out)
+    told = ", ".join(f"{name} {number}" for name, number in sorted(counted.items())) or "none"
+    answered = sum(each.answer is not None for each in state.incidents.values())
+    path = report_file()
+    written = any(node.name == "write_report" and node.phase == "succeeded" for node in state.nodes.values())
+    report = f"the report to {path}" if written else "no report"
+    return (
+        f"tool calls carried out just now: {told}; incidents answered: {answered}\n"
+        f"written: {report}, the journal of run {state.id} to {workspace().journal}"
+    )

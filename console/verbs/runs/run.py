@@ -1,0 +1,51 @@
+"""`run`: a user's own swarm."""
+
+from __future__ import annotations
+
+import click
+
+from console.linear.operators import PersonAtTerminal, has_person
+from console.verbs.base import Refusal, text_of_stdin, verb
+from console.verbs.runs.run_common import carry, exit_code
+
+MOST_INPUT = 1_000_000
+
+
+@verb(resumes=True)
+@click.argument("ref")
+@click.argument("task", metavar="[INPUT]", default="", required=False)
+@click.option("--resume", is_flag=True, help="Take up the newest unfinished run of this swarm on this input.")
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A limit of this run, such as max_steps=20 or max_total_cost_usd=0.5; may be repeated.",
+)
+async def run(ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], as_json: bool) -> int:
+    """Run a swarm: path/to/file.py:name or package.module:name. INPUT `-` is read from stdin.
+
+    Without a terminal it ends with exit code 3 when everything waits for a person.
+    """
+    if task == "-":
+        task = text_of_stdin(most=4 * MOST_INPUT)
+        if len(task) > MOST_INPUT:
+            raise Refusal(f"the input is longer than {MOST_INPUT} characters: give a path to it instead")
+    person = PersonAtTerminal if has_person() and not as_json else None
+    return exit_code(await carry(ref, task, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets)))
+
+
+def _limits(budgets: tuple[str, ...]) -> dict[str, float]:
+    """The limits by name.
+
+    Raises:
+        Refusal: one is not written as a name and a number.
+    """
+    found: dict[str, float] = {}
+    for each in budgets:
+        name, _, number = each.partition("=")
+        try:
+            found[name.strip()] = float(number) if "." in number else int(number)
+        except ValueError as exc:
+            raise Refusal(f"--budget {each:.60}: write NAME=NUMBER, such as max_steps=20") from exc
+    return found

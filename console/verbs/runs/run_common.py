@@ -1,0 +1,191 @@
+"""What `demo` and `run` have in common: a run is begun or taken up again, carried here, and followed to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from console.cli import FAILED, WAITING
+from console.embedded import Driving
+from console.linear.operators import Operator
+from console.linear.run_follower import follow, in_json, in_lines
+from console.logs import TOLD_ELSEWHERE, through_the_gate
+from console.output import note
+from console.terminal.output_capture import captured
+from console.verbs.base import Refusal, operator, writing
+from console.workspace import Workspace, workspace
+from runtime.config.loader import Configuration, load, take_env_file
+from runtime.operations.decisions import Desk
+from runtime.record.journal import Journal
+from runtime.record.state.durable_run import RUN_TERMINAL, RunState, Summary
+from runtime.record.workspace_lock import holder
+from runtime.swarms import imports
+from runtime.swarms.discovery import check
+
+LONG_S = 60.0
+"""How long a run in which everything waits stays in memory while somebody may answer at once."""
+
+
+async def carry(
+    ref: str,
+    task: str,
+    *,
+    title: str = "",
+    resume: bool,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+    budget: Mapping[str, float] | None = None,
+    drill: bool = False,
+) -> RunState:
+    """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
+
+    Raises:
+        LoadError: the reference does not lead to a swarm; nothing was begun.
+        AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
+    """
+    with captured():  # from the first import of user code on
+        return await _begun_and_carried(
+            ref, task, title=title, resume=resume, as_json=as_json, decider=decider, budget=budget, drill=drill
+        )
+
+
+async def _begun_and_carried(
+    ref: str,
+    task: str,
+    *,
+    title: str,
+    resume: bool,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+    budget: Mapping[str, float] | None,
+    drill: bool,
+) -> RunState:
+    place = workspace()
+    configured = load(place.root)  # a mistake in the configuration is said before anything begins
+    take_env_file(configured)
+    ref = await _checked(ref, place, configured)
+    async with writing() as journal:
+        desk = Desk(journal, place.root)
+        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
+        return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
+
+
+async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
+    """Ask for a run of `ref` on `task`, or find its newest unfinished one, for a runtime to drive; its id.
+    A `drill`'s failures are invented: they open no breaker.
+
+    Raises:
+        LoadError, AgentError: as `carry`.
+    """
+    place = workspace()
+    with captured():
+        ref = await _checked(ref, place, load(place.root))
+    async with writing() as journal:
+        return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
+
+
+async def _checked(ref: str, place: Workspace, configured: Configuration) -> str:
+    """`check`, which imports the file; an import that hangs is said while it hangs."""
+    telling = asyncio.create_task(_tell_what_hangs())
+    try:
+        return await check(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
+    finally:
+        telling.cancel()
+
+
+async def _tell_what_hangs() -> None:
+    told: set[str] = set()
+    while True:
+        await asyncio.sleep(imports.SLOW_S)
+        for each in imports.hanging():
+            if each.ref not in told:
+                told.add(each.ref)
+                note(str(each))
+
+
+async def _begun(
+    journal: Journal,
+    desk: Desk,
+    ref: str,
+    task: str,
+    *,
+    title: str,
+    resume: bool,
+    budget: Mapping[str, float] | None = None,
+    drill: bool = False,
+) -> str:
+    found = await _unfinished(journal, ref, task) if resume else None
+    if resume and found is None:
+        note("nothing of this is unfinished: a new run begins")
+    if found is not None and found.state == "running":
+        driver = holder(workspace().state)
+        whose = f"is driven by {driver.program or 'another process'}, pid {driver.pid}" if driver is not None else ""
+        note(f"run {found.id} {whose or 'had a driver that is gone: it goes on here, at once'}")
+    if found is not None:
+        return found.id
+    options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
+    if drill:
+        options["breakers"] = False
+    return await desk.start(ref, task, title=title, options=options, by=operator())
+
+
+async def _carried(
+    place: Workspace,
+    journal: Journal,
+    desk: Desk,
+    run_id: str,
+    *,
+    as_json: bool,
+    decider: Callable[[], Operator] | None,
+) -> RunState:
+    through_the_gate().muted = TOLD_ELSEWHERE
+    async with Driving(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
+        following = asyncio.create_task(
+            follow(journal, desk, run_id, in_json() if as_json else in_lines(), decider() if decider else None)
+        )
+        signals: list[signal.Signals] = []
+
+        def stop(number: signal.Signals) -> None:
+            signals.append(number)
+            following.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+        failed = asyncio.create_task(driving.failed())
+        try:
+            await asyncio.wait({following, failed}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                await failed  # raises why nothing is driven any more
+            if signals:
+                text = f"stopped by {signals[0].name}; what is recorded stays, and the same with --resume goes on"
+                raise Refusal(text, code=128 + signals[0])
+            return await following
+        except BrokenPipeError:
+            note("whoever read the output has gone; what is recorded stays, and the same with --resume goes on")
+            raise
+        finally:
+            following.cancel()
+            failed.cancel()
+            await asyncio.gather(following, failed, return_exceptions=True)
+
+
+async def _unfinished(journal: Journal, ref: str, task: str) -> Summary | None:
+    def fits(found: Summary) -> bool:
+        return found.ref == ref and found.state not in RUN_TERMINAL and (not task or found.input == task[:200])
+
+    return next((found for found in await journal.runs(limit=1_000) if fits(found)), None)
+
+
+def exit_code(state: RunState) -> int:
+    """0 done, 1 failed, 3 waiting for a person."""
+    if state.phase in ("completed", "degraded"):
+        return 0
+    if state.phase == "frozen":
+        note(f"run {state.id} is frozen: orbiter-console thaw {state.id}")
+        return WAITING
+    if not state.terminal:
+        note(f"run {state.id} waits: orbiter-console incidents, orbiter-console answer INCIDENT OPTION")
+        return WAITING
+    return FAILED

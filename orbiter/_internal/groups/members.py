@@ -1,0 +1,209 @@
+"""Running whatever stands in a swarm or group: an agent, a group, a nested swarm, or something that quacks like one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.call_runner import run_agent
+from orbiter._internal.loop.run_results import changed, total
+from orbiter._internal.loop.tool_calls import Peers
+from orbiter._internal.loop.tool_step import as_text
+from orbiter.agent import Agent
+from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope
+from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
+
+logger = logging.getLogger("orbiter")
+
+_NOTHING: Mapping[str, Any] = {}
+StandIns = Mapping[str, tuple[Any, ...]]
+"""Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
+NOBODY: StandIns = {}
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all members of one swarm run came to together."""
+
+    used: list[Usage] = field(default_factory=list)
+    steps: int = 0
+    outputs: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    degraded: bool = False
+
+    def add(self, name: str, result: RunResult) -> None:
+        """Book a member's result."""
+        self.used.append(result.total_usage if result.total_usage is not None else result.usage)
+        self.steps += result.total_steps or result.steps
+        self.outputs[name] = result.output
+        if result.warnings:
+            self.warnings.extend(result.warnings)
+        if result.state == "degraded":
+            self.degraded = True
+
+    @property
+    def usage(self) -> Usage:
+        """The sum."""
+        return total(self.used)
+
+    def on(self, result: RunResult) -> RunResult:
+        """The last member's result with the swarm's totals in their own fields."""
+        return changed(
+            result,
+            {
+                "total_usage": self.usage,
+                "total_steps": self.steps,
+                "outputs": dict(self.outputs),
+                "warnings": list(self.warnings),
+                "state": "degraded" if self.degraded else "completed",
+            },
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class RunSettings:
+    """What `run` was told, for every member alike. `provider` None: each member's own model decides."""
+
+    provider: Any = None
+    max_retries: int = 3
+    loop_threshold: int = 3
+
+
+def is_container(member: Any) -> bool:
+    """Whether a member's own `run` takes care of its agents: a group, a nested swarm, a swarm."""
+    return (
+        getattr(member, "is_group", False) is True
+        or getattr(member, "is_swarm", False) is True
+        or isinstance(getattr(member, "flow_order", None), list | tuple)
+    )
+
+
+def run_member(
+    member: Any,
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    delegates: Mapping[str, Any] = _NOTHING,
+    peers: Peers | None = None,
+    stand_ins: StandIns = NOBODY,
+) -> Coroutine[Any, Any, RunResult]:
+    """Run one member where its container placed it. To be awaited at once."""
+    if stand_ins and member.name in stand_ins:
+        return run_in_turn(
+            [member, *stand_ins[member.name]],
+            input,
+            scope,
+            place,
+            settings,
+            messages=messages,
+            delegates=delegates,
+            peers=peers,
+        )
+    if isinstance(member, Agent) or not is_container(member):
+        running = run_agent(
+            member,
+            input,
+            messages=messages,
+            provider=settings.provider,
+            max_retries=settings.max_retries,
+            loop_threshold=settings.loop_threshold,
+            delegates=delegates,
+            peers=peers,
+            resolve=_provider_for,
+        )
+    else:
+        running = run_container(member, input, settings, messages)
+    return running if scope is DIRECT else _placed(scope, place, running)
+
+
+async def run_in_turn(
+    members: Sequence[Any],
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    delegates: Mapping[str, Any] = _NOTHING,
+    peers: Peers | None = None,
+) -> RunResult:
+    """Run the first member that does not fail (seed 003, `FallbackHandler`). What the last one raises, passes."""
+    names = [member.name for member in members]
+    with steps.at(scope, place):
+        async with steps.opening(
+            "group", names[0], {"task": as_text(input), "members": names, "in_turn": True}
+        ) as mine:
+            for number, member in enumerate(members):
+                try:
+                    result = await run_member(
+                        member,
+                        input,
+                        mine,
+                        Place(number),
+                        settings,
+                        messages=messages,
+                        delegates=delegates,
+                        peers=peers,
+                    )
+                except Exception as exc:
+                    if number == len(members) - 1 or not _next_in_turn(exc, mine):
+                        raise
+                    warning = f"'{names[number]}' failed, '{names[number + 1]}' stands in: {exc}"
+                    logger.warning("%s", warning)
+                    mine.warn(warning)
+                    continue
+                mine.outcome(result.output, state="degraded" if result.state == "degraded" else "succeeded")
+                return result
+    raise AssertionError("a chain has at least one member")
+
+
+def _next_in_turn(exc: Exception, scope: Scope) -> bool:
+    """Whether a failure goes to the next in turn: not what a person ended, nor what is for somebody else."""
+    if isinstance(exc, HandedBack):
+        return exc.remedy == "stand_in" and exc.scope == scope.node_id
+    return not isinstance(exc, Aborted)
+
+
+async def _placed(scope: Scope, place: Place, running: Coroutine[Any, Any, RunResult]) -> RunResult:
+    with steps.at(scope, place):
+        return await running
+
+
+async def run_container(
+    member: Any, input: str, settings: RunSettings, messages: list[Message] | None = None
+) -> RunResult:
+    """Run a group or swarm. `loop_threshold` is for ours alone: others need not know it."""
+    extra = {"loop_threshold": settings.loop_threshold} if getattr(type(member), "takes_loop_threshold", False) else {}
+    result = await member.run(
+        input, messages=messages, provider=settings.provider, max_retries=settings.max_retries, **extra
+    )
+    return as_result(result, member.name)
+
+
+def _provider_for(member: Any) -> Any:
+    from orbiter import runner
+
+    return runner.provider_for(member)
+
+
+def as_result(value: Any, name: str) -> RunResult:
+    """What a member that is not ours returned, as a `RunResult`."""
+    if isinstance(value, RunResult):
+        return value
+    if isinstance(value, AgentOutput):
+        return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
+    text = value if isinstance(value, str) else getattr(value, "output", None)
+    if text is None:
+        text = value.text
+    return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
+
+
+def conversation(result: RunResult) -> list[Message]:
+    """What was said, without anybody's instructions: history for the next agent."""
+    return [message for message in result.messages if not isinstance(message, SystemMessage)]

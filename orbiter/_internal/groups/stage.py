@@ -1,0 +1,162 @@
+"""Members side by side: what parallel groups and the parallel stages of a flow share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orbiter._internal.concurrency import stop
+from orbiter._internal.groups.members import (
+    NOBODY,
+    RunSettings,
+    StandIns,
+    Totals,
+    run_member,
+)
+from orbiter._internal.loop.tool_calls import Peers
+from orbiter._internal.loop.value_step import record_value
+from orbiter.errors import ExecutionError
+from orbiter.policy import JoinPolicy
+from orbiter.steps import DIRECT, Place, Scope
+from orbiter.types import Message, RunResult, SystemMessage
+
+ALL_REQUIRED = JoinPolicy()
+
+
+@dataclass(slots=True)
+class Joined:
+    """What came of members side by side, by name in the order of declaration; `failed` has the errors themselves."""
+
+    results: dict[str, RunResult] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    degraded: bool = False
+
+
+async def run_stage(
+    members: Sequence[Any],
+    input: str,
+    scope: Scope,
+    places: Sequence[Place],
+    settings: RunSettings,
+    *,
+    messages: list[Message] | None = None,
+    join: JoinPolicy = ALL_REQUIRED,
+    peers: Peers | None = None,
+    came: Joined | None = None,
+    stand_ins: StandIns = NOBODY,
+) -> Joined:
+    """Run the members at the same time, each on the same input, until the join policy is met.
+
+    `came` is filled in and returned; a caller that brings it can see what was finished when this raises.
+
+    Raises:
+        JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
+    """
+    joined = came if came is not None else Joined()
+    racing = join.kind in ("first_success", "quorum")
+    order = [member.name for member in members]
+    known = scope.recorded("verdict", _after(places)) if racing else None
+    if isinstance(known, dict):
+        # Decided in an earlier life of the run. Who lost then, and might be faster now, is not begun again.
+        joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
+        members, places = _chosen(members, places, known["succeeded"])
+    tasks = {
+        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, stand_ins)): member.name
+        for member, place in zip(members, places, strict=True)
+    }
+    done: dict[str, RunResult] = {}
+    pending = set(tasks)
+    try:
+        while pending:
+            finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(finished, key=lambda each: order.index(tasks[each])):
+                _settle(task, tasks[task], done, joined.failed)
+            verdict = join.verdict(order, done.keys(), joined.failed.keys())
+            if verdict == "violated" or (verdict == "met" and racing and known is None):
+                break
+    finally:
+        await stop(list(tasks))
+    joined.results = {name: done[name] for name in order if name in done}
+    verdict = join.verdict(order, done.keys(), joined.failed.keys())
+    if verdict == "violated":
+        _raise(join, order, joined)
+    if racing and scope is not DIRECT:
+        failed = {name: str(error) for name, error in joined.failed.items()}
+        arguments = {"_succeeded": list(joined.results), "_failed": failed}
+        await record_value(scope, "verdict", _after(places), _verdict, arguments)
+    joined.degraded = bool(joined.failed)
+    return joined
+
+
+async def _verdict(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"succeeded": arguments["_succeeded"], "failed": arguments["_failed"]}
+
+
+def _after(places: Sequence[Place]) -> Place:
+    """Where the verdict stands: later than the members, so that a rewind to one of them drops it."""
+    return Place(places[0].seq + 1)
+
+
+def _chosen(
+    members: Sequence[Any], places: Sequence[Place], names: Sequence[str]
+) -> tuple[Sequence[Any], Sequence[Place]]:
+    kept = [(member, place) for member, place in zip(members, places, strict=True) if member.name in names]
+    return [member for member, _ in kept], [place for _, place in kept]
+
+
+def _settle(task: asyncio.Task[RunResult], name: str, done: dict[str, RunResult], failed: dict[str, Exception]) -> None:
+    error = task.exception()
+    if error is None:
+        done[name] = task.result()
+    elif isinstance(error, Exception):
+        failed[name] = error
+    else:
+        raise error
+
+
+def _raise(join: JoinPolicy, order: list[str], joined: Joined) -> None:
+    failed = {name: joined.failed[name] for name in order if name in joined.failed}
+    first = next(iter(failed.values()))
+    if join.kind == "all_required":
+        for name, other in failed.items():
+            if other is not first:
+                first.add_note(f"At the same time '{name}' failed: {other}")
+        raise first
+    texts = {name: str(error) for name, error in failed.items()}
+    raise join.violation("Parallel members", joined.results, texts) from first
+
+
+async def _member(  # noqa: PLR0917 - a coroutine to make a task of
+    member: Any,
+    input: str,
+    scope: Scope,
+    place: Place,
+    settings: RunSettings,
+    messages: list[Message] | None,
+    peers: Peers | None,
+    stand_ins: StandIns,
+) -> RunResult:
+    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, stand_ins=stand_ins)
+
+
+def merged(name: str, output: str, joined: Joined) -> RunResult:
+    """Several results as one: the given output, the members' conversations in turn, sums of usage and steps."""
+    totals = Totals()
+    messages: list[Message] = []
+    for member, result in joined.results.items():
+        totals.add(member, result)
+        messages.extend(message for message in result.messages if not isinstance(message, SystemMessage))
+    degraded = joined.degraded or totals.degraded
+    return RunResult(
+        output=output,
+        messages=messages,
+        usage=totals.usage,
+        steps=totals.steps,
+        agent=name,
+        stop_reason="stop",
+        state="degraded" if degraded else "completed",
+        warnings=[*totals.warnings, *(f"'{member}' failed: {error}" for member, error in joined.failed.items())],
+        outputs=totals.outputs,
+    )

@@ -1,0 +1,353 @@
+"""One run of one agent: the tool loop of seed 001, said to the seam.
+
+Everything that changes while an agent runs stands here and nothing of it in the agent, so that one agent can be run a
+thousand times at once. The body is deterministic: done again, it says the same steps under the same places.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from functools import partial
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from orbiter import steps
+from orbiter._internal.loop.corrections import Corrections
+from orbiter._internal.loop.model_calls import ModelCalls
+from orbiter._internal.loop.tool_calls import Peers, ToolCalls, where
+from orbiter._internal.loop.tool_step import ToolInvocation, as_text
+from orbiter._internal.loop.value_step import hook_once, record_value
+from orbiter._internal.message_builder import build_messages
+from orbiter._internal.schema.structured_output import format_instructions
+from orbiter.errors import AgentError
+from orbiter.hooks import HookPoint
+from orbiter.steps import DIRECT, HandedBack, Place, Scope, Skipped
+from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage
+
+if TYPE_CHECKING:
+    from orbiter._internal.loop.loop_detection import Repeats
+    from orbiter._internal.loop.model_step import ModelCall, Reply
+    from orbiter._internal.state import RunNode
+    from orbiter.agent import Agent
+
+logger = logging.getLogger("orbiter")
+
+_NO_TOOLS: Mapping[str, Any] = {}
+
+
+class AgentRun:
+    """What one run of an agent needs and collects.
+
+    Args:
+        agent: Who runs.
+        history: The conversation before.
+        provider: Who answers.
+        max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
+        repeats: Counts equal tool calls in a row; None: nobody looks.
+        delegates: Tools of this run alone, by name: a team's delegate tools.
+        peers: What to say to a model that calls another agent as if it were a tool.
+        node: The run's node in a `RunState`, to which each model call is added as a child.
+        resolve: Builds a provider from the agent's model where none was given; inside the agent's node, so that a
+            missing key is a fault of this agent that can be healed.
+    """
+
+    __slots__ = (
+        "agent",
+        "corrections",
+        "degraded",
+        "exhausted",
+        "fresh",
+        "history",
+        "max_steps",
+        "messages",
+        "models",
+        "node",
+        "provider",
+        "reply",
+        "resolve",
+        "schemas",
+        "scope",
+        "spent",
+        "tools",
+        "tries",
+        "turn",
+        "usage",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        history: list[Message] | None,
+        provider: Any,
+        max_retries: int,
+        repeats: Repeats | None = None,
+        delegates: Mapping[str, Any] = _NO_TOOLS,
+        peers: Peers | None = None,
+        node: RunNode | None = None,
+        resolve: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.agent = agent
+        self.history = history
+        self.provider = provider
+        self.resolve = resolve
+        self.node = node
+        self.max_steps = agent.max_steps
+        self.tries = max_retries if max_retries > 0 else 1
+        self.corrections = Corrections(agent, self.tries, repeats)
+        self.warnings: list[str] = []
+        self.tools = ToolCalls(agent, delegates, peers)
+        self.models = ModelCalls(agent, self.tries, self.warnings)
+        self.scope: Scope = DIRECT
+        self.reply: Reply | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.messages: list[Message] = []
+        self.schemas: list[dict[str, Any]] | None = None
+        self.usage: list[Usage] = []
+        self.degraded = ""
+        self.exhausted = False
+        self.turn = 0
+        self.spent = 0
+        self.fresh = 0
+
+    def restart(self) -> None:
+        """Back to the beginning, if the body was begun before: done again it counts anew."""
+        if not self.messages:
+            return
+        self._reset()
+        self.warnings.clear()
+        self.corrections.restart()
+        if self.node is not None:
+            self.node.children.clear()
+
+    async def run(self, input: str) -> AgentOutput:
+        """The agent's last reply.
+
+        Raises:
+            AgentError: No provider, attempts spent, or the conversation is too long.
+            OutputParseError: The model spoiled arguments or structured output `max_retries` times in a row.
+            LoopDetectedError: The same tool calls too often in a row, where somebody counts.
+        """
+        if not steps.inside():
+            return await self._attempts(input)
+        agent = self.agent
+        info = {"task": as_text(input), "model": agent.model, "tools": list(agent.tools)}
+        async with steps.opening("agent", agent.name, info) as scope:
+            self.scope = scope
+            output = await self._attempts(input)
+            scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
+            return output
+
+    async def _attempts(self, input: str) -> AgentOutput:
+        while True:
+            try:
+                try:
+                    return await self._body(input)
+                except Exception as exc:
+                    if self._does_without(exc):
+                        return self._without_model(exc)
+                    input = await self._failed(exc, input)
+            except Skipped as skipped:  # a step of it or, as the answer to its own fault, the whole of it
+                return AgentOutput(text=as_text(skipped.value))
+
+    def _does_without(self, exc: Exception) -> bool:
+        """Whether this is the model's failure for good, and the policy for it ``degrade``."""
+        if isinstance(exc, HandedBack):
+            return exc.remedy == "degrade" and exc.scope == self.scope.node_id
+        return exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade"
+
+    def _without_model(self, exc: Exception) -> AgentOutput:
+        """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""
+        logger.warning("Agent '%s' goes on without its model: %s", self.agent.name, exc)
+        self.degraded = str(exc)
+        self.warnings.append(str(exc))
+        texts = [message.content for message in self.messages if isinstance(message, AssistantMessage)]
+        return AgentOutput(text=next((as_text(text) for text in reversed(texts) if text), ""))
+
+    async def _failed(self, exc: Exception, input: str) -> str:
+        """The input with which to do the body again; raises what is not to be healed."""
+        try:
+            answer = await self.scope.fault(exc)
+            if answer.option == "input":
+                return as_text(answer.value)
+            if answer.option != "retry":
+                raise exc
+        except Exception as final:
+            await self.report_error(final)
+            raise
+        return input
+
+    async def report_error(self, exc: Exception) -> None:
+        """Fire ERROR hooks. One that raises itself must not hide what it was told of."""
+        hooks = self.agent.hook_manager
+        if not hooks.has_hooks(HookPoint.ERROR):
+            return
+        try:
+            around = {} if self.scope is DIRECT else where(self.scope, self.turn)
+            await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc, **around)
+        except Exception as second:
+            logger.warning("An ERROR hook of agent '%s' failed", self.agent.name, exc_info=second)
+            exc.add_note(f"An ERROR hook failed too: {type(second).__name__}: {second}")
+
+    async def _body(self, input: str) -> AgentOutput:
+        self.restart()
+        await self.begin(input)
+        while True:
+            await self.scope.turn(self.turn, self.messages)
+            output = await self.ask()
+            self.keep(output)
+            if output.tool_calls:
+                final = await self._use_tools(output)
+            else:
+                final = await self.corrections.settle(self.scope, self.turn - 1, output, self.messages)
+            if final is not None:
+                return await self.finish(final)
+
+    # --- beginning and end --------------------------------------------------------------------------------------------
+
+    async def begin(self, input: str) -> None:
+        """Hooks, instructions, messages and tools, before the first question."""
+        agent = self.agent
+        if self.provider is None and self.resolve is not None:
+            self.provider = self.resolve(agent)
+        if self.provider is None:
+            raise self.no_provider()
+        if agent.hook_manager.has_hooks(HookPoint.START):
+            await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
+        instructions = agent.instructions
+        if not isinstance(instructions, str):
+            instructions = await record_value(
+                self.scope, "instructions", Place(0), _instructions, {"_agent": agent}, agent=agent.name
+            )
+        if agent.output_type is not None and not getattr(type(self.provider), "structured", False):
+            instructions = format_instructions(instructions, agent.output_type)
+        self.messages = build_messages(instructions, self._history_without(instructions))
+        self.messages.append(UserMessage(content=input))
+        delegates = self.tools.delegates
+        schemas = agent.get_tool_schemas()
+        if delegates:
+            schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
+        self.schemas = schemas or None
+
+    def no_provider(self) -> AgentError:
+        """The error for a run without a provider."""
+        return AgentError(
+            f"Agent '{self.agent.name}' requires a provider for run()",
+            suggestion="Use run(agent, …), which builds one from the model string, or pass provider=.",
+        )
+
+    def _history_without(self, instructions: str) -> list[Message]:
+        """The history, less this agent's own instructions from an earlier run: they would stand there twice."""
+        history = self.history
+        if not history:
+            return []
+        return [m for m in history if not (isinstance(m, SystemMessage) and m.content == instructions)]
+
+    async def finish(self, output: AgentOutput) -> AgentOutput:
+        """FINISHED hooks, after the last reply."""
+        if self.agent.hook_manager.has_hooks(HookPoint.FINISHED):
+            await self._fire(HookPoint.FINISHED, "finished", self.turn, {}, output=output.text)
+        return output
+
+    async def _fire(self, point: HookPoint, name: str, seq: int, recorded: dict[str, Any], **data: Any) -> None:
+        fire = partial(self.agent.hook_manager.run, point, agent=self.agent, **data)
+        if self.scope is DIRECT:
+            await fire()
+        else:
+            fire = partial(fire, **where(self.scope, seq))
+            await hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
+
+    # --- one turn -----------------------------------------------------------------------------------------------------
+
+    def question(self) -> ModelCall:
+        """What to ask the model in this turn."""
+        if self.node is not None:
+            self.node.new_child().start()
+        return self.models.question(self.provider, self.messages, self.schemas, self.fresh)
+
+    async def ask(self) -> AgentOutput:
+        """One question to the model, and its answer."""
+        try:
+            return self.take(await self.models.ask(self.scope, self.turn, self.question()))
+        except Exception as exc:
+            if self.node is not None:
+                self.node.children[-1].fail(str(exc))
+            raise
+
+    def take(self, reply: Reply) -> AgentOutput:
+        """Book a reply."""
+        self.reply = reply
+        self.turn += 1
+        output = reply.output
+        self.usage.append(output.usage)
+        if self.node is not None:
+            child = self.node.children[-1]
+            child.tool_calls = list(output.tool_calls)
+            child.metadata["model"] = reply.model or self.agent.model
+            child.succeed(output.usage)
+        return output
+
+    def keep(self, output: AgentOutput) -> None:
+        """The reply as a message of the conversation."""
+        data = self.reply.provider_data if self.reply is not None else None
+        if data is None:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
+        else:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
+        self.messages.append(message)
+        self.fresh = len(self.messages)
+
+    async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
+        invocations = self.prepare(output)
+        instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
+        results = await self.tools.make(self.scope, self.turn - 1, invocations)
+        return self.after_tools(output, invocations, results, instead)
+
+    def prepare(self, output: AgentOutput) -> list[ToolInvocation]:
+        """The calls of a reply, ready to be made or to be refused."""
+        return [self.tools.prepare(call) for call in output.tool_calls]
+
+    def after_tools(
+        self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], instead: str | None
+    ) -> AgentOutput | None:
+        """Book the results. Returns the agent's output if its steps are spent."""
+        self.messages.extend(results)
+        for invocation, result in zip(invocations, results, strict=True):
+            if result.error is not None and self.tools.policy(invocation) == "degrade":
+                self.degraded = f"Tool '{invocation.tool_name}' failed: {result.error}"
+                self.warnings.append(self.degraded)
+        if instead is not None:
+            self.messages.append(UserMessage(content=instead))
+        # A reply that was only spoiled is corrected, which costs none of the agent's steps.
+        if not self.corrections.spoiled:
+            self.spent += 1
+            if self.spent >= self.max_steps:
+                return self._exhaust(output)
+        return None
+
+    def _exhaust(self, output: AgentOutput) -> AgentOutput:
+        """`max_steps` are spent: the last output stands as it is (seed 001), but somebody should know."""
+        text = f"Agent '{self.agent.name}' stopped after max_steps={self.max_steps} without a final answer"
+        self.exhausted = True
+        self.warnings.append(text)
+        self.scope.warn(text)
+        logger.warning(text)
+        return output
+
+
+async def _instructions(arguments: dict[str, Any]) -> str:
+    """Callable instructions get the agent's name (seed 001); async ones are awaited."""
+    agent = arguments["_agent"]
+    value = agent.instructions(agent.name)
+    if isawaitable(value):
+        value = await value
+    return "" if value is None else str(value)
+
+
+prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
+"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset where there is none."""

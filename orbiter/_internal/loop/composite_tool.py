@@ -1,0 +1,74 @@
+"""Calls of tools that only run agents: a node, not a step.
+
+Such a call is never in doubt and has no time-out of its own; what happens in it is recorded by the agents inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from orbiter import steps
+from orbiter._internal.loop.tool_step import (
+    TOOL_CODEC,
+    ToolInvocation,
+    as_text,
+    error_of,
+    invoke,
+    result_of,
+)
+from orbiter._internal.loop.value_step import hook_once
+from orbiter.steps import HandedBack, Place, Scope, Skipped
+from orbiter.types import ToolResult, content_text
+
+Before = Callable[[ToolInvocation], Awaitable[None]]
+After = Callable[[ToolInvocation, ToolResult], Awaitable[None]]
+
+
+async def call_composite(
+    parent: Scope, place: Place, invocation: ToolInvocation, before: Before | None, after: After | None
+) -> ToolResult:
+    """Run the tool inside a node of kind ``tool``. A failing worker is an error for the model that asked for it."""
+    info = {"task": as_text(invocation.arguments.get("task", invocation.arguments)), "id": invocation.tool_call_id}
+    with steps.at(parent, place):
+        async with steps.opening("tool", invocation.tool_name, info) as scope:
+            if before is not None:
+                await _hook(scope, "before", 0, invocation, partial(before, invocation))
+            result = await _execute(scope, invocation)
+            if after is not None:
+                await _hook(scope, "after", 1, invocation, partial(after, invocation, result))
+            if result.error is None:
+                scope.outcome(content_text(result.content))
+            else:
+                scope.outcome(result.error, state="degraded")
+            return result
+
+
+async def _hook(
+    scope: Scope, name: str, seq: int, invocation: ToolInvocation, fire: Callable[[], Awaitable[None]]
+) -> None:
+    if scope is steps.DIRECT:
+        await fire()
+    else:
+        await hook_once(scope, name, Place(seq), fire, {"tool": invocation.tool_name}, agent=_agent_name(invocation))
+
+
+def _agent_name(invocation: ToolInvocation) -> str:
+    return getattr(invocation.agent, "name", "")
+
+
+async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
+    try:
+        with steps.at(scope, Place(0)):
+            return await invoke(invocation)
+    except Skipped as skipped:
+        return result_of(invocation, skipped.value)
+    except HandedBack as back:
+        if back.remedy not in ("replan", "reroute"):
+            raise
+        return error_of(invocation, back.reason)  # whoever delegated plans, or routes, anew
+    except Exception as exc:
+        absorbed = TOOL_CODEC.absorb(invocation, exc)
+        if absorbed is None:
+            raise
+        return absorbed

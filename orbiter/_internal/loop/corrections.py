@@ -1,0 +1,105 @@
+"""What a model does wrong: circles, malformed arguments, output that does not fit; how it is told, and how often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orbiter._internal.loop.tool_step import ToolInvocation, as_text
+from orbiter._internal.output_parser import OutputParseError, parse_structured_output
+from orbiter.types import AgentOutput, Message, UserMessage
+
+if TYPE_CHECKING:
+    from orbiter._internal.loop.loop_detection import Repeats
+    from orbiter.agent import Agent
+    from orbiter.steps import Scope
+
+
+class Corrections:
+    """Watches the replies of one run.
+
+    Args:
+        agent: Whose output type counts.
+        tries: How many replies in a row a model may spoil before the run fails.
+        repeats: Counts equal tool calls in a row; None: nobody looks.
+    """
+
+    __slots__ = ("agent", "repeats", "spoiled", "tries")
+
+    def __init__(self, agent: Agent, tries: int, repeats: Repeats | None) -> None:
+        self.agent = agent
+        self.tries = tries
+        self.repeats = repeats
+        self.spoiled = 0
+
+    def restart(self) -> None:
+        """The body is done again: the same replies will be counted again."""
+        self.spoiled = 0
+        if self.repeats is not None:
+            self.repeats.rewind()
+
+    async def check_calls(
+        self, scope: Scope, turn: int, output: AgentOutput, invocations: list[ToolInvocation]
+    ) -> str | None:
+        """Look at the calls of a reply before they are made. Returns what an operator says to the model.
+
+        Raises:
+            LoopDetectedError: The same calls too often in a row.
+            OutputParseError: Malformed arguments in too many replies in a row.
+        """
+        said: str | None = None
+        if self.repeats is not None:
+            loop = self.repeats.add(invocations)
+            if loop is not None:
+                said = await _fault(scope, loop, turn)
+                self.repeats.start_anew()
+        bad = next((each for each in invocations if each.malformed), None)
+        if bad is None:
+            self.spoiled = 0
+            return said
+        self.spoiled += 1
+        if self.spoiled >= self.tries:
+            said = await _fault(scope, OutputParseError(bad.problem or "", raw=output.text), turn) or said
+            self.spoiled = 0
+        return said
+
+    async def settle(self, scope: Scope, turn: int, output: AgentOutput, messages: list[Message]) -> AgentOutput | None:
+        """An answer, validated; None if it does not fit and the model has been told so.
+
+        Raises:
+            OutputParseError: Too many answers in a row do not fit.
+        """
+        expected = self.agent.output_type
+        if expected is None:
+            return output
+        try:
+            return output.model_copy(update={"parsed": parse_structured_output(output.text, expected)})
+        except OutputParseError as exc:
+            error = exc
+        self.spoiled += 1
+        if self.spoiled < self.tries:
+            messages.append(UserMessage(content=_correction(error)))
+            return None
+        answer = await scope.fault(error, at=turn)
+        self.spoiled = 0
+        if answer.option == "result":
+            text = as_text(answer.value)
+            return AgentOutput(text=text, usage=output.usage, parsed=parse_structured_output(text, expected))
+        if answer.option not in ("input", "retry"):
+            raise error
+        said = as_text(answer.value) if answer.option == "input" else _correction(error)
+        messages.append(UserMessage(content=said))
+        return None
+
+
+async def _fault(scope: Scope, exc: Exception, turn: int) -> str | None:
+    """Fault at a turn. Returns an operator's words for the model, None to simply go on."""
+    answer = await scope.fault(exc, at=turn)
+    if answer.option == "input":
+        return as_text(answer.value)
+    if answer.option != "retry":
+        raise exc
+    return None
+
+
+def _correction(error: OutputParseError) -> str:
+    return f"{error}\nReply again with only the corrected JSON."

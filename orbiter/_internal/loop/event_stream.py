@@ -1,0 +1,109 @@
+"""What `run.stream` hands out: the events, the way to stop, and the result at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from types import TracebackType
+
+from orbiter._internal.loop.event_sink import Sink, sink
+from orbiter._internal.loop.run_results import StreamNotFinishedError
+from orbiter._internal.loop.stream_run import failure_events
+from orbiter.types import RunResult, StreamEvent
+
+
+class EventStream(AsyncGenerator[StreamEvent, None]):
+    """The events of a run, as an asynchronous generator. `result` is the run's `RunResult` once it has ended."""
+
+    def __init__(self, events: AsyncGenerator[StreamEvent, None], result: Callable[[], RunResult]) -> None:
+        self._events = events
+        self._result = result
+
+    @property
+    def result(self) -> RunResult:
+        """What the run came to.
+
+        Raises:
+            StreamNotFinishedError: It has not come to its end, or failed.
+        """
+        return self._result()
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        # The generator itself, so that a loop over the stream costs nothing more.
+        return self._events
+
+    async def asend(self, value: None) -> StreamEvent:
+        """As of any asynchronous generator."""
+        return await self._events.asend(value)
+
+    async def athrow(
+        self,
+        typ: type[BaseException] | BaseException,
+        val: BaseException | object = None,
+        tb: TracebackType | None = None,
+    ) -> StreamEvent:
+        """As of any asynchronous generator."""
+        error = typ() if isinstance(typ, type) else typ
+        return await self._events.athrow(error)
+
+    async def aclose(self) -> None:
+        """Stop: the model's request and running tools are ended before this returns."""
+        await self._events.aclose()
+
+
+class ContainerStream:
+    """The events of agents that run in tasks of their own, in the order in which they happen.
+
+    Args:
+        name: Who fails, where the failure names nobody.
+        wanted: The event types to show.
+        detailed: Whether to show who works for another agent, too.
+        max_steps: In place of the agents' own.
+        work: Carries the run out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        wanted: frozenset[str],
+        *,
+        detailed: bool,
+        max_steps: int | None,
+        work: Callable[[], Awaitable[RunResult]],
+    ) -> None:
+        self._name = name
+        self._wanted = wanted
+        self._queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+        self._sink = Sink(self._queue.put_nowait, wanted, detailed, max_steps)
+        self._work = work
+        self._result: RunResult | None = None
+
+    def result(self) -> RunResult:
+        """What the run came to; see `EventStream.result`."""
+        if self._result is None:
+            raise StreamNotFinishedError("The stream has no result: it did not come to its end")
+        return self._result
+
+    async def events(self) -> AsyncGenerator[StreamEvent, None]:
+        """The events. Closing the generator cancels the run and waits until it has ended."""
+        task = asyncio.create_task(self._carry_out())
+        try:
+            while (event := await self._queue.get()) is not None:
+                yield event
+            self._result = await task
+        except Exception as exc:
+            for event in failure_events(exc, self._name, 0, self._wanted):
+                yield event
+            raise
+        finally:
+            task.cancel()
+            # Also takes note of an error that came while the stream was closed: nobody is left to be told.
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _carry_out(self) -> RunResult:
+        # In the task's own context: the generator's belongs to its caller.
+        sink.set(self._sink)
+        try:
+            return await self._work()
+        finally:
+            self._queue.put_nowait(None)

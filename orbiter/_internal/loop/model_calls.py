@@ -1,0 +1,173 @@
+"""Asking an agent's model: hooks around the question, the failure in seed 000's words, models that stand in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orbiter import steps
+from orbiter._internal.loop.error_wrapping import is_context_length_error, is_hopeless
+from orbiter._internal.loop.model_step import (
+    LLM_CODEC,
+    ModelCall,
+    Reply,
+    complete,
+    stream,
+)
+from orbiter._internal.loop.tool_calls import where
+from orbiter._internal.run_warnings import only_under_a_runtime
+from orbiter.errors import AgentError, OrbiterError
+from orbiter.hooks import HookPoint
+from orbiter.steps import Place, Scope, Step
+
+if TYPE_CHECKING:
+    from orbiter.agent import Agent
+    from orbiter.types import Message
+
+logger = logging.getLogger("orbiter")
+
+
+class ModelCalls:
+    """How one agent asks its model in one run.
+
+    Args:
+        agent: Whose model, hooks and settings.
+        tries: Attempts for each call under plain `run`.
+    """
+
+    __slots__ = ("agent", "failure", "hook_error", "tries", "warnings", "where")
+
+    def __init__(self, agent: Agent, tries: int, warnings: list[str]) -> None:
+        self.agent = agent
+        self.tries = tries
+        self.hook_error: BaseException | None = None
+        self.failure: AgentError | None = None
+        self.warnings = warnings
+        self.where: Mapping[str, Any] = {}
+
+    def question(
+        self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, fresh: int
+    ) -> ModelCall:
+        """What to ask."""
+        agent = self.agent
+        expected = agent.output_type
+        return ModelCall(
+            provider,
+            agent.model,
+            messages,
+            schemas,
+            agent.temperature,
+            agent.max_tokens,
+            expected,
+            # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
+            None if expected is None or not getattr(type(provider), "structured", False) else {"output_type": expected},
+            fresh,
+            0,
+            agent.name,
+        )
+
+    async def ask(self, scope: Scope, turn: int, call: ModelCall) -> Reply:
+        """One LLM step.
+
+        Raises:
+            AgentError: The model failed, after attempts and fallbacks.
+            Exception: A hook's own.
+        """
+        agent = self.agent
+        hooks = agent.hook_manager
+        if scope is not steps.DIRECT:
+            self.where = where(scope, turn)
+        step = Step(
+            "llm",
+            agent.model,
+            agent.name,
+            Place(turn),
+            call,
+            complete,
+            LLM_CODEC,
+            agent.traits,
+            self.before if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
+            self.after if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
+            stream if getattr(type(call.provider), "streams", False) is True else None,
+            self.tries,
+            is_hopeless,
+        )
+        try:
+            return await scope.step(step)
+        except steps.Aborted:
+            raise
+        except Exception as exc:
+            if exc is self.hook_error:
+                raise
+            failure = self.failed(exc, call.attempts)
+            # A runtime tries the fallbacks by itself, each with its own breaker.
+            if scope is steps.DIRECT and agent.fallbacks and not is_context_length_error(exc):
+                return await self._stand_in(step, failure, exc)
+            raise failure from exc
+
+    async def _stand_in(self, step: Step[ModelCall, Reply], failure: AgentError, cause: Exception) -> Reply:
+        """Ask the fallback models in turn; the first answer counts. PRE hooks have run already."""
+        step.before = None
+        for model in self.agent.fallbacks:
+            call = self.other_model(step.arguments, model, failure)
+            if call is None:
+                continue
+            step.arguments = call
+            try:
+                return await steps.DIRECT.step(step)
+            except Exception as exc:
+                if exc is self.hook_error:
+                    raise
+                failure.add_note(f"Fallback model '{model}' failed too: {exc}")
+        raise failure from cause
+
+    def other_model(self, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
+        """The question for a fallback model; None, and a note on the failure, if it has no provider."""
+        try:
+            changed = LLM_CODEC.replace(call, {"model": model})
+        except OrbiterError as exc:
+            failure.add_note(f"Fallback model '{model}' cannot be asked: {exc}")
+            return None
+        warning = f"Agent '{self.agent.name}' asks '{model}' instead of '{call.model}': {failure}"
+        logger.warning(warning)
+        self.warnings.append(warning)
+        changed.attempts = 0
+        return changed
+
+    def failed(self, exc: Exception, attempts: int) -> AgentError:
+        """A model call's failure in the words of seed 000, remembered as the one that this run may end with."""
+        name = self.agent.name
+        traits = self.agent.traits
+        if not self.where and (traits.classify_error is not None or traits.retry_policy is not None):
+            only_under_a_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
+        if is_context_length_error(exc):
+            self.failure = AgentError(f"Context length exceeded on agent '{name}': {exc}")
+        else:
+            self.failure = AgentError(f"Agent '{name}' failed after {max(1, attempts)} retries: {exc}")
+        return self.failure
+
+    async def before(self, call: ModelCall) -> None:
+        """PRE_LLM_CALL hooks get the live list and may edit it."""
+        try:
+            await self.agent.hook_manager.run(
+                HookPoint.PRE_LLM_CALL, agent=self.agent, messages=call.messages, **self.where
+            )
+        except Exception as exc:
+            self.hook_error = exc
+            raise
+
+    async def after(self, call: ModelCall, reply: Reply) -> None:
+        """POST_LLM_CALL hooks get what the provider returned."""
+        response = reply.output if reply.raw is None else reply.raw
+        try:
+            await self.agent.hook_manager.run(
+                HookPoint.POST_LLM_CALL, agent=self.agent, response=response, **self.where
+            )
+        except Exception as exc:
+            self.hook_error = exc
+            raise
+
+    def has_hooks(self, point: HookPoint) -> bool:
+        """Whether any hook stands at `point`."""
+        return self.agent.hook_manager.has_hooks(point)

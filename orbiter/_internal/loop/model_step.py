@@ -1,0 +1,231 @@
+"""The step that asks a model: its arguments, its reply, how both are written down, and the one call to the provider.
+
+Everything here takes its arguments and closes over nothing, so that a decision may replace model or messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from orbiter._internal.output_parser import parse_response
+from orbiter.errors import AgentError
+from orbiter.steps import Codec, Emit
+from orbiter.text_encoding import all_encodable, encodable
+from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(slots=True, eq=False)
+class ModelCall:
+    """What one question to a model consists of.
+
+    `messages` is the agent's live list (the provider gets a copy), `fresh` the index from which it is new since this
+    agent's previous question. `attempts` counts the calls made, so that a failure can say how many there were.
+    """
+
+    provider: Any
+    model: str
+    messages: list[Message]
+    tools: list[dict[str, Any]] | None
+    temperature: float
+    max_tokens: int | None
+    output_type: type[BaseModel] | None = None
+    extras: Mapping[str, Any] | None = None
+    fresh: int = 0
+    attempts: int = 0
+    agent_name: str = ""
+
+
+@dataclass(slots=True)
+class Reply:
+    """A model's reply: what the agent works with, and what the provider said besides. `raw` is for hooks."""
+
+    output: AgentOutput
+    raw: Any = None
+    model: str = ""
+    finish_reason: str = ""
+    reasoning: str = ""
+    provider_data: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class ModelName:
+    """What a provider is resolved from: stands in for an agent when a decision names another model."""
+
+    name: str
+    model: str
+
+    @property
+    def provider_name(self) -> str:
+        """The part before the first colon; ``openai`` where there is none."""
+        head, colon, _ = self.model.partition(":")
+        return head if colon else "openai"
+
+    @property
+    def model_name(self) -> str:
+        """The part after the first colon."""
+        head, colon, rest = self.model.partition(":")
+        return rest if colon else head
+
+
+async def complete(call: ModelCall) -> Reply:
+    """Ask the provider once. Its exceptions pass as they are."""
+    call.attempts += 1
+    response = await call.provider.complete(
+        list(call.messages),
+        tools=call.tools,
+        temperature=call.temperature,
+        max_tokens=call.max_tokens,
+        **(call.extras or {}),
+    )
+    return reply_of(response)
+
+
+async def stream(call: ModelCall, emit: Emit) -> Reply:
+    """Ask the provider once and hand out the pieces on the way; the assembled reply is the result."""
+    from orbiter.models.reply_assembly import StreamAssembly
+
+    call.attempts += 1
+    assembly = StreamAssembly()
+    async for chunk in call.provider.stream(
+        list(call.messages),
+        tools=call.tools,
+        temperature=call.temperature,
+        max_tokens=call.max_tokens,
+        **(call.extras or {}),
+    ):
+        assembly.add(chunk)
+        reasoning = getattr(chunk, "reasoning_content", "")
+        if reasoning:
+            emit("reasoning", encodable(reasoning))
+        if chunk.delta:
+            emit("text", encodable(chunk.delta))
+    return reply_of(assembly.response())
+
+
+def reply_of(response: Any) -> Reply:
+    """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
+    output = parse_response(
+        content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
+    )
+    data = getattr(response, "provider_data", None)
+    return Reply(
+        output,
+        response,
+        _text(response, "model"),
+        _text(response, "finish_reason"),
+        _text(response, "reasoning_content"),
+        all_encodable(data) if isinstance(data, dict) else None,
+    )
+
+
+def _text(response: Any, name: str) -> str:
+    value = getattr(response, name, "")
+    if not value or not isinstance(value, str):
+        return ""
+    return value if value.isascii() else encodable(value)
+
+
+class ModelCodec(Codec[ModelCall, Reply]):
+    """Requests are recorded by model, tools and a digest of what is new; replies in full."""
+
+    def describe(self, arguments: ModelCall) -> dict[str, Any]:
+        """Model, tool names, number of messages, and 16 hex digits of SHA-256 over the messages that are new.
+
+        The first question of an agent carries its messages in full; later ones can be put together from it, the
+        replies and the results.
+        """
+        return self._described(arguments, _dump_messages(arguments.messages[arguments.fresh :]))
+
+    def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
+        return self._described(arguments, mask(_dump_messages(arguments.messages[arguments.fresh :])))
+
+    def _described(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
+        import hashlib
+
+        canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+        described: dict[str, Any] = {
+            "model": arguments.model,
+            "tools": [_tool_name(schema) for schema in arguments.tools or ()],
+            "count": len(arguments.messages),
+            "digest": hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        }
+        if arguments.fresh == 0:
+            described["messages"] = new
+        return described
+
+    def dump(self, result: Reply) -> Any:
+        output = result.output
+        dumped: dict[str, Any] = {
+            "text": output.text,
+            "tool_calls": [call.model_dump() for call in output.tool_calls],
+            "usage": output.usage.model_dump(),
+            "finish_reason": result.finish_reason,
+            "model": result.model,
+            "reasoning": result.reasoning,
+        }
+        if result.provider_data:
+            dumped["provider_data"] = result.provider_data
+        return dumped
+
+    def load(self, value: Any) -> Reply:
+        output = {name: value[name] for name in ("text", "tool_calls", "usage") if name in value}
+        return Reply(
+            AgentOutput.model_validate(output),
+            None,
+            value.get("model", ""),
+            value.get("finish_reason", ""),
+            value.get("reasoning", ""),
+            value.get("provider_data"),
+        )
+
+    def editable(self, arguments: ModelCall) -> dict[str, Any] | None:
+        """The messages: a PRE_LLM_CALL hook may edit the live list."""
+        return {"messages": _dump_messages(arguments.messages)}
+
+    def replace(self, arguments: ModelCall, changes: Mapping[str, Any]) -> ModelCall:
+        """Another model (its provider is resolved anew) or other messages (put into the agent's live list)."""
+        unknown = set(changes) - {"model", "messages"}
+        if unknown:
+            raise ValueError(f"An LLM step takes 'model' and 'messages', not {', '.join(map(repr, sorted(unknown)))}")
+        if "messages" in changes:
+            arguments.messages[:] = AgentInput(query="", messages=list(changes["messages"])).messages
+        if "model" in changes and changes["model"] != arguments.model:
+            return replace(arguments, model=changes["model"], provider=_provider_for(arguments, changes["model"]))
+        return arguments
+
+    def by_hand(self, arguments: ModelCall, value: Any) -> Reply:
+        """An operator's text in place of the model's reply."""
+        return Reply(AgentOutput(text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+
+    def usage(self, result: Reply) -> Usage | None:
+        return result.output.usage
+
+
+def _dump_messages(messages: list[Message]) -> list[Any]:
+    return [message.model_dump(mode="json") for message in messages]
+
+
+def _tool_name(schema: Mapping[str, Any]) -> str:
+    function = schema.get("function")
+    return str(function.get("name", "")) if isinstance(function, Mapping) else str(schema.get("name", ""))
+
+
+def _provider_for(call: ModelCall, model: str) -> Any:
+    from orbiter import runner
+
+    provider = runner._resolve_provider(ModelName(call.agent_name, model))
+    if provider is None:
+        raise AgentError(
+            f"No provider can be built for model '{model}'",
+            suggestion="Name a model as 'provider:model', with its key set.",
+        ) from runner.why_no_provider(ModelName(call.agent_name, model))
+    return provider
+
+
+LLM_CODEC = ModelCodec()

@@ -1,0 +1,160 @@
+"""The tool calls of one agent run: from what a model wrote to results that it can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from orbiter._internal.concurrency import side_by_side
+from orbiter._internal.loop.composite_tool import call_composite
+from orbiter._internal.loop.tool_step import (
+    REFUSED_TRAITS,
+    TOOL_CODEC,
+    ToolInvocation,
+    invoke,
+    traits_of,
+)
+from orbiter._internal.output_parser import OutputParseError, parse_tool_call, too_deep
+from orbiter._internal.run_warnings import only_under_a_runtime
+from orbiter.hooks import HookPoint
+from orbiter.steps import DIRECT, Place, Scope, Step, Traits
+from orbiter.types import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from orbiter.agent import Agent
+
+Peers = Callable[[str], str | None]
+"""For another agent's name: what the model should do to reach it. None for strangers."""
+
+
+class ToolCalls:
+    """What an agent may call in one run, and how it is called.
+
+    Args:
+        agent: Whose tools and hooks.
+        delegates: Tools of this run alone, by name: a team's delegate tools.
+        peers: See `Peers`.
+    """
+
+    __slots__ = ("agent", "delegates", "peers", "where")
+
+    def __init__(self, agent: Agent, delegates: Mapping[str, Any], peers: Peers | None) -> None:
+        self.agent = agent
+        self.delegates = delegates
+        self.peers = peers
+        self.where: Mapping[str, Any] = {}
+
+    def prepare(self, call: ToolCall) -> ToolInvocation:
+        """A call, ready to be made or to be refused."""
+        name = call.name
+        tool = self.delegates.get(name) or self.agent.tools.get(name)
+        problem, hint = (None, "") if tool is not None else self._unknown(name)
+        try:
+            arguments = from_json(call.arguments)
+        except ValueError:
+            arguments = None
+        if type(arguments) is not dict or too_deep(call.arguments, arguments):
+            # Slower, and with the words of seed 000 for what is wrong.
+            try:
+                arguments = parse_tool_call(call).arguments
+            except OutputParseError as exc:
+                return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), hint, problem is None)
+        return ToolInvocation(tool, name, arguments, call.id, self.agent, problem, hint)
+
+    def _unknown(self, name: str) -> tuple[str, str]:
+        """What to say to a model that calls what is not there: the error, and below it what there is. An agent's name
+        gets what to do instead (seed 003).
+        """
+        text = f"Unknown tool '{name}'"
+        pattern = self.peers(name) if self.peers is not None else None
+        if pattern is None and name in self.agent.handoffs:
+            pattern = handoff_pattern(name)
+        if pattern is not None:
+            return f"{text}: '{name}' is an agent, not a tool. {pattern}", ""
+        known = ", ".join([*self.agent.tools, *self.delegates])
+        return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
+
+    async def make(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
+        """Make the calls of one reply, side by side if there are several."""
+        if len(invocations) == 1:
+            return [await self.call(scope, Place(turn, 0), invocations[0])]
+        return await side_by_side([self.call(scope, Place(turn, at), each) for at, each in enumerate(invocations)])
+
+    def call(self, scope: Scope, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
+        """One call: a step, or a node of its own if the tool only runs agents."""
+        tool = invocation.tool
+        hooks = self.agent.hook_manager
+        before = after = None
+        if not invocation.malformed:
+            if scope is not DIRECT:
+                self.where = where(scope, place.seq)
+            if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
+                before = self._before
+            if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
+                after = self._after
+        if invocation.problem is None and getattr(tool, "composite", False) is True:
+            return call_composite(scope, place, invocation, before, after)
+        traits = self._traits(tool) if invocation.problem is None else REFUSED_TRAITS
+        if scope is DIRECT and (traits.permissions or traits.timeout is not None or traits.retry_policy is not None):
+            only_under_a_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
+        return scope.step(
+            Step(
+                "tool",
+                invocation.tool_name,
+                self.agent.name,
+                place,
+                invocation,
+                invoke,
+                TOOL_CODEC,
+                traits,
+                before,
+                after,
+            )
+        )
+
+    def policy(self, invocation: ToolInvocation) -> str:
+        """What this call's failure means: as the tool declares, else as the agent does."""
+        return traits_of(invocation.tool).failure or self.agent.failure.tool
+
+    def _traits(self, tool: Any) -> Traits:
+        traits = traits_of(tool)
+        policy = self.agent.failure.tool
+        return replace(traits, failure=policy) if policy != "continue" and not traits.failure else traits
+
+    async def _before(self, invocation: ToolInvocation) -> None:
+        await self.agent.hook_manager.run(
+            HookPoint.PRE_TOOL_CALL,
+            agent=self.agent,
+            tool_name=invocation.tool_name,
+            arguments=invocation.arguments,
+            tool_call_id=invocation.tool_call_id,
+            **self.where,
+        )
+
+    async def _after(self, invocation: ToolInvocation, result: ToolResult) -> None:
+        await self.agent.hook_manager.run(
+            HookPoint.POST_TOOL_CALL,
+            agent=self.agent,
+            tool_name=invocation.tool_name,
+            result=result,
+            tool_call_id=invocation.tool_call_id,
+            **self.where,
+        )
+
+
+def where(scope: Scope, turn: int) -> dict[str, Any]:
+    """What a hook may want to know of the place at which it fires, under a runtime."""
+    return {"run_id": scope.run_id, "node_id": scope.node_id, "step": turn}
+
+
+def handoff_pattern(name: str) -> str:
+    """How a model hands over in handoff mode, in words for it."""
+    return f"To hand the conversation over to it, reply with exactly its name, without a tool call: {name}"
+
+
+def delegate_pattern(name: str) -> str:
+    """How a lead reaches a worker in team mode, in words for it."""
+    return f"""Call the tool 'delegate_to_{name}' instead, with arguments {{"task": "what {name} should do"}}."""

@@ -1,0 +1,170 @@
+"""The step that calls a tool: its arguments, its result, how both are written down, and the one call.
+
+A failure is a result: `ToolResult(error=…)` goes to the model, which is often better at recovering than we are
+(seed 000, "Tool Errors Are Captured, Not Propagated"). The exception is a tool that was declared ``failure="fail"``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from orbiter import steps
+from orbiter.errors import ToolCallError, ToolExecutionError
+from orbiter.steps import NO_TRAITS, Codec, Traits
+from orbiter.text_encoding import encodable
+from orbiter.tool import Tool, ToolContext, _context, result_content
+from orbiter.types import ToolResult, content_text
+
+# A call that is refused before it runs touches nothing, so it may be refused again.
+REFUSED_TRAITS = Traits(idempotent=True)
+_EMPTY: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True, eq=False)
+class ToolInvocation:
+    """One call of a tool. `problem` says, for the model, why it cannot be made; then `tool` is not run."""
+
+    tool: Any
+    tool_name: str
+    arguments: dict[str, Any]
+    tool_call_id: str
+    agent: Any = None
+    problem: str | None = None
+    hint: str = ""
+    """What the model can do about the problem, below the error."""
+    malformed: bool = False
+    """The arguments are not a JSON object: the model's mistake, counted against `max_retries`."""
+
+    def context(self) -> ToolContext:
+        """What the tool may know of this call."""
+        scope = steps.current()
+        return ToolContext(
+            getattr(self.agent, "name", ""),
+            self.tool_name,
+            self.tool_call_id,
+            scope.run_id,
+            scope.node_id,
+            scope=scope,
+            metadata=_metadata(self.agent),
+        )
+
+
+def traits_of(tool: Any) -> Traits:
+    """What the tool's author declared; nothing for a tool that knows no traits."""
+    traits = getattr(tool, "traits", None)
+    return traits if isinstance(traits, Traits) else NO_TRAITS
+
+
+def as_text(value: Any) -> str:
+    """A value that somebody gave in place of text: text as it is, everything else as `result_content` writes it."""
+    if isinstance(value, str):
+        return value
+    return content_text(result_content(value))
+
+
+def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
+    """What a tool returned as the message that the model gets."""
+    content = result_content(value)
+    if isinstance(content, str):
+        content = encodable(content)
+    return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=content)
+
+
+def error_of(invocation: ToolInvocation, error: str, hint: str = "") -> ToolResult:
+    """What went wrong, and what to do about it, as the message that the model gets."""
+    return ToolResult(
+        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=hint, error=encodable(error)
+    )
+
+
+async def invoke(invocation: ToolInvocation) -> ToolResult:
+    """Validate the arguments and run the tool once; a tool that is not ours is simply executed.
+
+    What the tool raises passes; `TOOL_CODEC.absorb` makes a result of it.
+    """
+    if invocation.problem is not None:
+        return error_of(invocation, invocation.problem, invocation.hint)
+    tool = invocation.tool
+    if not isinstance(tool, Tool):
+        return result_of(invocation, await _uncancelled(invocation, tool.execute(**invocation.arguments)))
+    token = _context.set(invocation.context)
+    try:
+        value = await _uncancelled(invocation, tool.invoke(invocation.arguments))
+    finally:
+        _context.reset(token)
+    return result_of(invocation, value)
+
+
+async def _uncancelled(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
+    """What a tool returns. A cancellation that nobody asked for (something that the tool awaited was cancelled) is the
+    tool's failure; the agent's own passes.
+    """
+    try:
+        return await running
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        name = invocation.tool_name
+        said = "something that it waited for was cancelled"
+        raise ToolExecutionError(f"Tool '{name}' failed: {said}", tool_name=name, execution_error=said) from exc
+
+
+def _metadata(agent: Any) -> Mapping[str, Any]:
+    context = getattr(agent, "context", None)
+    if isinstance(context, Mapping):
+        return context
+    return _EMPTY if context is None else {"context": context}
+
+
+def _policy_of(agent: Any) -> str:
+    return getattr(getattr(agent, "failure", None), "tool", "")
+
+
+class ToolCodec(Codec[ToolInvocation, ToolResult]):
+    """Arguments are recorded with the call's id, results as content or error."""
+
+    def describe(self, arguments: ToolInvocation) -> dict[str, Any]:
+        return {"id": arguments.tool_call_id, "arguments": deepcopy(arguments.arguments)}
+
+    def dump(self, result: ToolResult) -> Any:
+        return result.model_dump(mode="json")
+
+    def load(self, value: Any) -> ToolResult:
+        return ToolResult.model_validate(value)
+
+    def editable(self, arguments: ToolInvocation) -> dict[str, Any] | None:
+        """The arguments as they are now: a PRE_TOOL_CALL hook may edit the dict."""
+        return {"arguments": deepcopy(arguments.arguments)}
+
+    def replace(self, arguments: ToolInvocation, changes: Mapping[str, Any]) -> ToolInvocation:
+        """Other arguments, put in place; they heal a call that could not be made, if the tool exists."""
+        unknown = set(changes) - {"arguments", "id"}
+        if unknown:
+            raise ValueError(f"A tool step takes 'arguments', not {', '.join(map(repr, sorted(unknown)))}")
+        if "arguments" not in changes:
+            return arguments
+        given = dict(changes["arguments"])
+        arguments.arguments.clear()
+        arguments.arguments.update(given)
+        if arguments.tool is not None:
+            arguments.problem = None
+            arguments.malformed = False
+        return arguments
+
+    def absorb(self, arguments: ToolInvocation, exc: Exception) -> ToolResult | None:
+        """The error for the model; None where the tool's author wants its failure to fail the agent."""
+        policy = traits_of(arguments.tool).failure or _policy_of(arguments.agent)
+        if policy == "fail" and not isinstance(exc, ToolCallError):
+            return None
+        return error_of(arguments, str(exc) or type(exc).__name__)
+
+    def by_hand(self, arguments: ToolInvocation, value: Any) -> ToolResult:
+        return result_of(arguments, value)
+
+
+TOOL_CODEC = ToolCodec()

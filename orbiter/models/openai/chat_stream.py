@@ -1,0 +1,100 @@
+"""A streamed chat completion as chunks, with what servers botch in it put right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from orbiter.models.model_errors import Call
+from orbiter.models.openai.chat_wire import (
+    WantedBack,
+    finish_from_wire,
+    reasoning_of,
+    refused_inside,
+    usage_from_wire,
+)
+from orbiter.models.types import FinishReason, StreamChunk, ToolCallDelta
+from orbiter.types import Usage
+
+
+@dataclass(slots=True)
+class ChatReader:
+    """Reads the stream's chunks; gives calls numbers and ids of its own where a server botches them."""
+
+    call: Call
+    finished: bool = False
+    _slots: dict[Any, int] = field(default_factory=dict)
+    """Our number of the call that is open under a server's index."""
+    _ids: list[str] = field(default_factory=list)
+    _made: set[int] = field(default_factory=set)
+    """Calls whose id is of our making."""
+    _back: WantedBack | None = None
+    _refused: bool = False
+
+    def read(self, event: Any) -> StreamChunk | None:
+        """The chunk in an event."""
+        error = getattr(event, "error", None)
+        if error:
+            raise refused_inside(error, self.call)
+        usage = usage_from_wire(event.usage) if getattr(event, "usage", None) else Usage()
+        choice = event.choices[0] if event.choices else None
+        if choice is None:
+            return StreamChunk(usage=usage, id=event.id or "", model=event.model or "") if usage != Usage() else None
+        delta = choice.delta
+        refusal = getattr(delta, "refusal", None)
+        self._refused = self._refused or bool(refusal)
+        back = self._back = self._back or WantedBack(self.call.provider)
+        if delta is not None:
+            back.note(delta)
+        return StreamChunk(
+            delta=getattr(delta, "content", None) or refusal or "",
+            tool_call_deltas=[self._tool(each) for each in getattr(delta, "tool_calls", None) or ()],
+            reasoning_content=reasoning_of(delta),
+            usage=usage,
+            finish_reason=self._finish(choice),
+            provider_data=back.data(calls=bool(self._ids)) if choice.finish_reason else None,
+            id=event.id or "",
+            model=event.model or "",
+        )
+
+    def _finish(self, choice: Any) -> FinishReason | None:
+        reason = choice.finish_reason
+        if not reason:
+            return None
+        if reason == "error":
+            error = getattr(choice, "error", None) or {"message": "The model stopped with an error"}
+            raise refused_inside(error, self.call)
+        self.finished = True
+        return "content_filter" if self._refused else finish_from_wire(reason, calls=bool(self._ids))
+
+    def _tool(self, piece: Any) -> ToolCallDelta:
+        index = getattr(piece, "index", None)
+        function = piece.function
+        name = getattr(function, "name", None) or None
+        slot = self._slots.get(index)
+        if slot is None and index is None and self._ids:
+            slot = len(self._ids) - 1
+        opens = self._opens(slot, index, piece.id, name)
+        if opens or slot is None:
+            slot = self._slots[index] = len(self._ids)
+            self._ids.append(piece.id or f"call_{uuid4().hex[:24]}")
+            if not piece.id:
+                self._made.add(slot)
+        if self._back is not None:
+            self._back.note_call(self._ids[slot], piece)
+        return ToolCallDelta(
+            index=slot,
+            id=self._ids[slot] if opens else None,
+            name=name if opens else None,
+            arguments=getattr(function, "arguments", None) or "",
+        )
+
+    def _opens(self, slot: int | None, index: Any, call_id: str | None, name: str | None) -> bool:
+        """Whether a piece begins another call. Servers exist that number every call 0, or not at all, or give no id."""
+        if slot is None:
+            return True
+        if call_id:
+            # An id that comes late belongs to the call that has none yet; with a name it is another call's.
+            return call_id != self._ids[slot] and not (slot in self._made and not name)
+        return index is None and name is not None

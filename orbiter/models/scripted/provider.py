@@ -1,0 +1,212 @@
+"""`scripted:`, a provider that says what a script says: deterministic, offline, failing as the real ones do.
+
+``scripted:name`` is a script registered with `@script("name")` or `script("name", Script(…))`;
+``scripted:path/to/file.yaml`` is a file (``file.yaml#name`` for one of several scripts in it).
+"""
+
+from __future__ import annotations
+
+from asyncio import sleep
+from collections.abc import AsyncGenerator, Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ClassVar, overload
+
+from orbiter.config import ModelConfig
+from orbiter.models import model_errors
+from orbiter.models.provider import ModelProvider
+from orbiter.models.reply_assembly import StreamAssembly
+from orbiter.models.scripted.replies import (
+    Call,
+    Fault,
+    Position,
+    Reply,
+    Script,
+    Speaker,
+    Turn,
+    calls_of,
+    pieces,
+    usage_of,
+)
+from orbiter.models.timeouts import Deadlines
+from orbiter.models.types import ModelError, ModelResponse, StreamChunk, ToolCallDelta
+from orbiter.types import Message
+
+__all__ = ["Call", "Fault", "Reply", "Script", "ScriptedProvider", "Turn", "script"]
+
+_registered: dict[str, Script] = {}
+
+
+@overload
+def script(name: str) -> Callable[[Speaker], Speaker]: ...
+@overload
+def script(name: str, what: Script | list[Turn] | Speaker) -> Script: ...
+def script(name: str, what: Script | list[Turn] | Speaker | None = None) -> Script | Callable[[Speaker], Speaker]:
+    """Register a script, so that ``scripted:<name>`` finds it: as a decorator of a callable, or directly.
+
+    A name that is taken is given anew: a file of examples may be loaded twice.
+    """
+    if what is None:
+
+        def registered(speaker: Speaker) -> Speaker:
+            script(name, speaker)
+            return speaker
+
+        return registered
+    made = what if isinstance(what, Script) else Script(what, name=name)
+    made.name = made.name or name
+    _registered[name] = made
+    return made
+
+
+def find_script(name: str) -> Script:
+    """The script that a model string names.
+
+    Raises:
+        ModelError: No such name or file (code `model_not_found`, with the nearest names), or a mistake in the file.
+    """
+    found = _registered.get(name)
+    if found is not None:
+        return found
+    path, _, part = name.partition("#")
+    if Path(path).suffix.lower() in {".yaml", ".yml", ".json"}:
+        from orbiter.models.scripted.script_file import load_script
+
+        return load_script(path, part)
+    near = get_close_matches(name, _registered, n=3)
+    known = ", ".join(repr(each) for each in near or sorted(_registered)) or "none"
+    raise ModelError(
+        f"No script named '{name}'. {'Nearest' if near else 'Registered'}: {known}",
+        provider="scripted",
+        model=name,
+        code="model_not_found",
+        type="not_found_error",
+        status=404,
+        where="client",
+        hint='Register one with @script("name"), or name a file: scripted:path/to/script.yaml.',
+    )
+
+
+class ScriptedProvider(ModelProvider):
+    """Says what a script says. Build it from a model string, or straight from a script: ``ScriptedProvider(turns)``.
+
+    Args:
+        config: The configuration whose model name is the script's; or a `Script`, a list of turns or a callable.
+        **options: Deadlines, as for every provider.
+    """
+
+    streams: ClassVar[bool] = True
+    structured: ClassVar[bool] = True
+
+    def __init__(self, config: ModelConfig | Script | list[Turn] | Speaker, **options: Any) -> None:
+        own: Script | None = None
+        if not isinstance(config, ModelConfig):
+            own = config if isinstance(config, Script) else Script(config, name="inline")
+            config = ModelConfig(provider="scripted", model_name=own.name or "inline")
+        super().__init__(config)
+        self._script = own
+        self._deadlines = Deadlines.of(config, options)
+        if options:
+            raise TypeError(
+                f"The scripted provider has no option {', '.join(sorted(options))}; it takes deadlines only"
+            )
+        self._call = model_errors.Call(config.provider, config.model_name)
+
+    def check(self) -> None:
+        """Find the script.
+
+        Raises:
+            ModelError: There is none, or its file has a mistake.
+        """
+        self._found()
+
+    def _found(self) -> Script:
+        # Looked up at each call, not kept: a file that was edited, a name registered anew, take effect.
+        return self._script or find_script(self.config.model_name)
+
+    async def complete(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        **_settings: Any,
+    ) -> ModelResponse:
+        """The reply at this position of the conversation; its faults as a `ModelError`."""
+        assembly = StreamAssembly()
+        async for chunk in self.stream(messages, tools=tools):
+            assembly.add(chunk)
+        return assembly.response()
+
+    async def stream(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        **_settings: Any,
+    ) -> AsyncGenerator[StreamChunk, None]:
+        """The reply at this position of the conversation, word by word."""
+        schemas = tools or []
+        position, said = await self._found().say(messages, schemas)
+        if isinstance(said, Fault):
+            async for chunk in self._fail(said):
+                yield chunk
+            return
+        if said.delay:
+            await sleep(said.delay)
+        first = True
+        for chunk in self._chunks(said, position):
+            if said.pace and not first:
+                await sleep(said.pace)
+            first = False
+            yield chunk
+        yield StreamChunk(
+            finish_reason=said.finish_reason or ("tool_calls" if said.calls else "stop"),
+            usage=usage_of(said, messages, schemas),
+            id=f"scripted-{position.digest[:12]}",
+            model=self.config.model_name,
+        )
+
+    @staticmethod
+    def _chunks(reply: Reply, position: Position) -> list[StreamChunk]:
+        found = [StreamChunk(reasoning_content=piece) for piece in pieces(reply.reasoning)]
+        found += [StreamChunk(delta=piece) for piece in pieces(reply.text)]
+        for index, (call_id, name, arguments) in enumerate(calls_of(reply, position)):
+            deltas = [ToolCallDelta(index=index, id=call_id, name=name)]
+            deltas += [ToolCallDelta(index=index, arguments=piece) for piece in pieces(arguments)]
+            found += [StreamChunk(tool_call_deltas=[delta]) for delta in deltas]
+        return found
+
+    async def _fail(self, fault: Fault) -> AsyncGenerator[StreamChunk, None]:
+        """Hand out what came before the failure, then raise it through the path that real failures take."""
+        body = fault.body_text()
+        if fault.kind == "refused":
+            refused = ConnectionRefusedError("All connection attempts failed")
+            raise self._call.unreachable(refused, where="connect", kind="httpx2.ConnectError") from refused
+        if fault.kind == "response":
+            if 200 <= fault.status < 300:
+                raise self._call.not_a_reply(
+                    "The answer is no event stream", status=fault.status, headers=fault.headers, body=body
+                )
+            raise self._call.refused(fault.status, fault.headers, body)
+        got = pieces(fault.text)[: fault.after]
+        for piece in got:
+            yield StreamChunk(delta=piece)
+        if fault.kind == "stream":
+            raise self._call.refused(200, fault.headers, body, where="stream")
+        if fault.kind == "truncated":
+            raise self._call.truncated(headers=fault.headers, got=len("".join(got)))
+        if fault.kind == "disconnect":
+            broken = ConnectionResetError("peer closed connection without sending complete message body")
+            raise self._call.unreachable(
+                broken, where="stream", headers=fault.headers, kind="httpx2.RemoteProtocolError"
+            ) from broken
+        seconds = fault.seconds
+        if seconds is None:
+            seconds = self._deadlines.silence if got else self._deadlines.first_token
+        await sleep(seconds)
+        raise self._call.silent(
+            "content" if got else "first token",
+            seconds,
+            where="stream" if got else "first_token",
+            headers=fault.headers,
+        )

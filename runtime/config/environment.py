@@ -1,0 +1,111 @@
+"""What a background runtime works with: which interpreter, and which variables.
+
+Standard library only: it is needed before it is known whether the rest can be imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from orbiter.text_input import BadText, read_text
+
+_MOST = 1024 * 1024
+"""Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
+_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
+
+
+class UnusableEnvironment(ValueError):
+    """An interpreter or an `env_file` that cannot be used; the message names it and says what to do."""
+
+
+FILE = "orbiter.toml"
+
+
+def files_for(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+    """The user's configuration file and the workspace's, whether or not they are there."""
+    env = os.environ if environ is None else environ
+    home = env.get("XDG_CONFIG_HOME")
+    base = Path(home) if home and Path(home).is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
+    return base / "orbiter" / FILE, workspace / FILE
+
+
+def configured_python(workspace: Path, environ: Mapping[str, str] | None = None) -> str:
+    """The interpreter that is configured; empty where none is. A file that cannot be read is passed over: whoever reads
+    all of it says so.
+    """
+    found = ""
+    for path in files_for(workspace, environ):
+        try:
+            section = tomllib.loads(read_text(path)).get("runtime")
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(section, dict) and isinstance(section.get("python"), str):
+            found = section["python"] or found
+    return found
+
+
+def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
+    """The Python that runs the workspace's swarms: the setting, `$VIRTUAL_ENV`, the workspace's `.venv`, else our own.
+
+    Raises:
+        UnusableEnvironment: the one that was chosen is not there.
+    """
+    env = os.environ if environ is None else environ
+    setting = setting or configured_python(workspace, env)
+    if setting:
+        chosen = Path(setting).expanduser()
+        return _there(chosen if chosen.is_absolute() else workspace / chosen, "the setting 'python'")
+    if active := env.get("VIRTUAL_ENV"):
+        return _there(Path(active) / "bin" / "python", "$VIRTUAL_ENV")
+    local = workspace / ".venv" / "bin" / "python"
+    return local if local.exists() else Path(sys.executable)
+
+
+def _there(path: Path, source: str) -> Path:
+    if not os.access(path, os.X_OK):
+        raise UnusableEnvironment(f"{source} names {path}, which is no program that can be run: correct or unset it")
+    return path
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Variables of an `env_file`: ``NAME=value`` lines, with comments, ``export``, and single or double quotes.
+
+    Raises:
+        UnusableEnvironment: naming the file and the line; never the value, which may be a key.
+    """
+    try:
+        text = read_text(path, most=_MOST)
+    except BadText as exc:
+        raise UnusableEnvironment(f"cannot read env_file: {exc}") from exc
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = _LINE.fullmatch(stripped)
+        if match is None:
+            raise UnusableEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
+        if "\0" in stripped:
+            raise UnusableEnvironment(f"{path}, line {number}: a variable cannot hold a NUL byte; remove it")
+        found[match["name"]] = _value(match["value"], f"{path}, line {number}")
+    return found
+
+
+def _value(text: str, where: str) -> str:
+    if text[:1] not in {"'", '"'}:
+        return re.split(r"\s+#", text, maxsplit=1)[0].strip()
+    quote = text[0]
+    pattern = r"'(?P<inside>[^']*)'" if quote == "'" else r'"(?P<inside>(?:[^"\\]|\\.)*)"'
+    match = re.fullmatch(pattern + r"\s*(?:#.*)?", text)
+    if match is None:
+        raise UnusableEnvironment(f"{where}: the value's {quote} is not closed, or something follows it")
+    inside = match["inside"]
+    if quote == "'":
+        return inside
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), inside)

@@ -1,0 +1,110 @@
+"""The log of a background runtime: one file for what it logs and whatever else is written to stdout and stderr.
+
+Tools print, libraries warn, an interpreter dies with a traceback: all of it belongs in the log. So the file stands
+behind the descriptors 1 and 2 themselves, and rotation swaps it there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+NAME = "runtime.log"
+BYTES = 2 * 1024 * 1024
+KEPT = 3
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class Legible(logging.Formatter):
+    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text. What
+    looks like a key, the secrets that operators gave, and those in the environment, stand in none.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        from runtime.execution.secret_vault import redactor  # needless where only the path of the log is asked for
+
+        text = redactor(addresses=False).text(super().format(record))
+        if text.isprintable():
+            return text
+        return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def without_addresses(record: logging.LogRecord) -> bool:
+    """Whether a record may be logged. httpx tells the whole address of every request, and some are secrets: a
+    webhook's, or one with a key in its query.
+    """
+    return record.name != "httpx" or record.levelno >= logging.WARNING
+
+
+def log_path(state_dir: str | Path) -> Path:
+    return Path(state_dir) / NAME
+
+
+def last_lines(path: Path, count: int = 12, *, since: int = 0) -> str:
+    """The end of a log, for an error message, with nothing from before byte `since`; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(since, file.tell() - 16 * 1024))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.rstrip().splitlines()[-count:])
+
+
+def rotate(path: Path, *, limit: int = BYTES, kept: int = KEPT) -> bool:
+    """Move a log of `limit` bytes or more to ``.1``, that to ``.2``, …; the oldest goes. True if it was moved."""
+    with suppress(FileNotFoundError):
+        if path.stat().st_size < limit:
+            return False
+        for number in range(kept - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                _aside(path, number).replace(_aside(path, number + 1))
+        path.replace(_aside(path, 1))
+        return True
+    return False
+
+
+def open_log(path: Path) -> int:
+    """A descriptor that appends to the log, readable by us alone: prompts and tool output end up here."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def stand_behind(path: Path, descriptors: tuple[int, ...] = (1, 2)) -> None:
+    """Let the log be what is written to `descriptors`."""
+    opened = open_log(path)
+    try:
+        for descriptor in descriptors:
+            os.dup2(opened, descriptor)
+    finally:
+        os.close(opened)
+
+
+class RotatingDescriptors(logging.StreamHandler):  # type: ignore[type-arg] # its stream is stderr
+    """Logs to stderr, behind which the log stands, and rotates it where it has grown too long."""
+
+    def __init__(
+        self, path: Path, *, limit: int = BYTES, kept: int = KEPT, descriptors: tuple[int, ...] = (1, 2)
+    ) -> None:
+        stand_behind(path, descriptors)
+        super().__init__()
+        self._path = path
+        self._limit, self._kept = limit, kept
+        self._descriptors = descriptors
+        self.setFormatter(Legible(FORMAT))
+        self.addFilter(without_addresses)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if rotate(self._path, limit=self._limit, kept=self._kept):
+                stand_behind(self._path, self._descriptors)
+        except OSError:
+            self.handleError(record)
+        super().emit(record)
+
+
+def _aside(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}")

@@ -1,0 +1,129 @@
+"""From a step's exception to facts and a decision: the classifier, the author's word, the configuration, the log."""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any
+
+from orbiter._internal.user_code import text_within
+from orbiter.ask import NeedsInput
+from orbiter.errors import ToolError
+from runtime.execution.step_context import Carried
+from runtime.judgement.faults.classify import classify
+from runtime.judgement.faults.severity import asked_author
+from runtime.judgement.recovery.retry import Decision, RetryPolicy, decide
+from runtime.judgement.reports import fault_log
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+    Remedy,
+)
+
+log = logging.getLogger("runtime.faults")
+
+ORIGINS = {"llm": Origin.MODEL, "tool": Origin.TOOL, "value": Origin.AGENT}
+
+
+def classified(c: Carried, exc: Exception, changes: dict[str, Any]) -> Classification:
+    """The facts of a step's failure: found by rules, then as its author and the configuration see it."""
+    if isinstance(exc, NeedsInput):
+        return Classification(
+            origin=Origin.HUMAN,
+            cause=Cause.MISSING_INPUT,
+            persistence=Persistence.NEEDS_CHANGE,
+            effect=Effect.NOT_ATTEMPTED,
+            user_message=str(exc),
+            rule_id="needs-input",
+        )
+    config = c.life.conditions.errors
+    facts = classify(
+        exc,
+        origin=ORIGINS[c.step.kind],
+        provider=c.model(changes).partition(":")[0],
+        effect=Effect.NONE if c.repeatable else Effect.UNKNOWN,
+        node_path=[node.name for node in c.life.state.lineage(c.node_id)],
+        rules=config.rules,
+    )
+    if not config.use_error_classification:
+        return facts
+    own = _own(exc)
+    return config.reclassified(asked_author(own, _context(c, changes), c.step.traits.classify_error, facts), own)
+
+
+def _own(exc: Exception) -> Exception:
+    """What the author's code raised, out of what a tool's frame made of it."""
+    cause = exc.__cause__
+    return cause if isinstance(exc, ToolError) and isinstance(cause, Exception) else exc
+
+
+def _context(c: Carried, changes: dict[str, Any]) -> dict[str, Any]:
+    """What an author's `classify_error` gets to know of the failure."""
+    lineage = c.life.state.lineage(c.node_id)
+    tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
+    return {
+        "run_id": c.life.state.id,
+        "node_id": c.node_id,
+        "agent": c.step.agent,
+        "task": tasks[-1] if tasks else c.life.state.input,
+        "attempt": c.node.attempts if c.node is not None else 1,
+        **c.action(changes),
+    }
+
+
+def decided(c: Carried, fault: Classification) -> Decision:
+    """What is done about a fault after this attempt."""
+    rounds = c.node.round if c.node is not None else 1
+    return decide(fault, attempt=max(1, rounds), policy=policy_of(c, fault), rng=random.Random())
+
+
+def policy_of(c: Carried, fault: Classification) -> RetryPolicy:
+    """The author's `get_retry_policy()` over the configured policy. One that cannot be used is said, once, and left."""
+    usual = c.life.conditions.policy_for(fault)
+    if c.step.traits.retry_policy is None:
+        return usual
+    try:
+        return RetryPolicy.from_mapping(c.step.traits.retry_policy(), usual)
+    except BaseException as exc:  # user code: whatever it raises, the usual policy holds
+        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_within(exc)}")
+        return usual
+
+
+_GRAVE = frozenset({"author.critical", "author.fatal", "config.critical"})
+
+
+def insists(c: Carried, fault: Classification, decision: Decision) -> bool:
+    """Whether the author or the configuration wants a person, or the end: no other model, no word to the model."""
+    if fault.rule_id in _GRAVE:
+        return True
+    said = fault.rule_id.startswith(("author.", "config."))
+    return said and c.step.kind == "tool" and decision.remedy in (Remedy.ASK_HUMAN, Remedy.STOP)
+
+
+def name_of(c: Carried, changes: dict[str, Any]) -> str:
+    """The model without its provider, or the tool."""
+    model = c.model(changes)
+    return model.partition(":")[2] or model or c.step.name
+
+
+def log_retry(c: Carried, fault: Classification, decision: Decision, changes: dict[str, Any]) -> None:
+    """``Server error 503 from MODEL. Retry 1/3 after 1.0s``, as a warning (seed 003)."""
+    _say(fault_log.retry_line(fault, name_of(c, changes), decision))
+
+
+def log_success(c: Carried) -> None:
+    """``Request successful after 2 retries``."""
+    _say(fault_log.success_line(c.node.round - 1 if c.node is not None else 0))
+
+
+def log_left_over(fault: Classification) -> None:
+    """A fault that was not healed, at the level that seed 003 asks for."""
+    _say(fault_log.fault_line(fault))
+
+
+def _say(line: fault_log.Line | None) -> None:
+    if line is not None:
+        log.log(line.level, "%s", line.text)

@@ -1,0 +1,80 @@
+"""A step that had begun and has no end that is known: whether to ask a person before it is tried, and what to say."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from runtime.execution.incidents import Trouble
+from runtime.execution.step_context import Carried
+from runtime.record.lease_owner import has_died
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+)
+from runtime.record.state.nodes import Node
+
+_DIED = "had begun when its process ended"
+_MESSAGE = "{} {}: nobody knows whether it took effect"
+
+
+def doubt(c: Carried) -> Trouble | None:
+    """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
+    node = c.node
+    if node is None:
+        return None
+    if node.incidents and c.life.state.incidents[node.incidents[-1]].open:
+        return Trouble(fault=c.life.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message="")
+    if c.repeatable or not node.attempts or node.round == 0:
+        return None
+    what = _what_happened(c, node)
+    if not what:
+        return None
+    message = _MESSAGE.format(c.step.name, what)
+    fault = Classification(
+        origin=Origin.TOOL,
+        cause=Cause.CANCELLED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.UNKNOWN,
+        user_message=message,
+        rule_id="in-doubt",
+    )
+    return Trouble(
+        fault=fault,
+        where="tool",
+        message=message,
+        alike=_MESSAGE.format(c.step.name, _DIED),  # the same question, however it came to that
+        action=c.action({}),
+        in_doubt=True,
+        result_type=c.step.traits.result_type,
+    )
+
+
+def _what_happened(c: Carried, node: Node) -> str:
+    """Why the effect of the last attempt is not known, in words; empty where it is."""
+    if node.in_flight is not None:
+        return _cut_off(c, node.in_flight) if node.in_flight != c.life.lease.epoch else ""
+    if node.fault is None or node.retry is not None or node.fault.repeatable:
+        return ""
+    if node.fault.rule_id == "cancelled":
+        return "was cancelled while it was under way"
+    said = node.fault.user_message or node.fault.technical
+    return f"came to no clear end ({said})" if said else "came to no clear end"
+
+
+def _cut_off(c: Carried, epoch: int) -> str:
+    """How the life ended in which an attempt began that has no end."""
+    state, lease = c.life.state, c.life.lease
+    if epoch in state.let_go:
+        return f"had begun when {state.let_go[epoch]}, and was cut off"
+    owner = state.owners.get(epoch, "")
+    if owner.partition("#")[0] == lease.owner.partition("#")[0] and owner != lease.owner:
+        return "had begun, and how it ended could not be written to the journal"
+    machine, _, rest = owner.partition(":")
+    if machine == socket.gethostname() and not has_died(owner):
+        return f"had begun in another process ({owner}), which this one took the run over from"
+    # Our own number is that of an earlier process too, where a container gives it again.
+    return "had begun when its runtime ended" if rest.startswith(f"{os.getpid()}:") else _DIED

@@ -1,0 +1,103 @@
+"""What is said of a step that cannot go on by itself: facts for the operator, and whether to ask before trying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.execution.gates import permission
+from runtime.execution.incidents import Trouble
+from runtime.execution.step_context import Carried
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
+
+
+def trouble(
+    c: Carried,
+    fault: Classification,
+    exc: Exception | None,
+    changes: dict[str, Any],
+    *,
+    need: str = "",
+    wait_s: float | None = None,
+    ended: ev.StepEnded | None = None,
+) -> Trouble:
+    if fault.impact is Impact.ABSORBED:
+        # What a person is asked about was not absorbed, whatever is usual for its kind.
+        fault = fault.model_copy(update={"impact": Impact.NODE})
+    action = c.action(changes)
+    if need:
+        action["permission"] = need
+    return Trouble(
+        fault=fault,
+        where=c.step.kind,
+        message=(str(exc) or type(exc).__name__) if exc is not None else fault.user_message,
+        error=exc,
+        action=action,
+        need=need,
+        arguments_schema=c.step.traits.schema if c.step.kind == "tool" else None,
+        result_type=c.step.traits.result_type,
+        wait_s=wait_s,
+        ended=ended,
+    )
+
+
+def unfit(c: Carried, answer: ev.IncidentAnswered, wrong: str) -> Trouble:
+    """A result given by hand is none of the step's: what was asked before is asked again, with what is wrong."""
+    opened = c.life.state.incidents[answer.incident_id].opened
+    before = opened.fault.technical or opened.fault.user_message
+    return Trouble(
+        fault=opened.fault,
+        where=c.step.kind,
+        message=f"the result that {answer.by.name or 'somebody'} gave does not fit: {wrong}; before: {before}",
+        action=dict(opened.action),
+        need=str(opened.action.get("permission", "")),
+        in_doubt=opened.in_doubt,
+        arguments_schema=opened.arguments_schema,
+        result_type=c.step.traits.result_type,
+    )
+
+
+def config_fault(exc: Exception) -> Classification:
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.CONFIG_INVALID,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=str(exc),
+        technical=f"{type(exc).__name__}: {exc}",
+        rule_id="step-arguments",
+    )
+
+
+def permission_fault(error: permission.PermissionNeeded) -> Classification:
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.PERMISSION_DENIED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=str(error),
+        suggestions=("Grant it for this call only unless the agent will need it again.",),
+        rule_id="permission-needed",
+    )
+
+
+def differs(changed: str) -> Trouble:
+    message = f"this step is not the one that is recorded here ({changed})"
+    fault = Classification(
+        origin=Origin.RUNNER,
+        cause=Cause.INTERNAL,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        impact=Impact.RUN,
+        user_message=message,
+        suggestions=("Put back the code that this run began with, restart the runtime, then retry; or abort.",),
+        rule_id="recall-difference",
+    )
+    return Trouble(fault=fault, where="run", message=message, action={"difference": changed})

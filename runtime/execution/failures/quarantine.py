@@ -1,0 +1,117 @@
+"""A run that cannot be carried on though the journal works: it is set aside, with an incident that says why.
+
+What fails again each time (an event that cannot be written or read back, a fault of the runtime's own) is not done
+again unasked: every try would call models anew. The run waits as a row like any other, until somebody says retry or
+abort.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal
+
+from runtime.execution import incidents
+from runtime.execution.execution_config import Conditions
+from runtime.execution.failures.crash_loop import EndedItsProcess
+from runtime.execution.incidents import Trouble
+from runtime.execution.run_session import Element, Life
+from runtime.record.journal import Journal, Lease, Unrecordable
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Incident, RunState, fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
+
+RULE = "run-stranded"
+_ENDS = ('"type":"run.finished"', '"type":"run.rewind_requested"')
+_ASKED = ('"type":"run.abort_requested"', '"type":"incident.answered"')
+
+
+async def strand(
+    journal: Journal, lease: Lease, conditions: Conditions, clock: Callable[[], datetime], exc: Exception
+) -> Literal["stranded", "finished"]:
+    """Park the run under its lease, with an incident that names `exc`; or end it, if somebody asked for that and its
+    events cannot even be read.
+
+    Raises:
+        JournalError: this cannot be written either.
+    """
+    try:
+        state, old = fold(await journal.read(lease.run_id)), None
+    except Unrecordable:
+        old = await journal.summary(lease.run_id)
+        if (ended := await _ended_by(journal, lease.run_id)) is not None:
+            summary = replace(old, state="aborted", open_incidents=0) if old is not None else None
+            await journal.append(lease, [ended], summary=summary)
+            return "finished"
+        # What a person is told of it is what was last known.
+        state = RunState(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else RunState(lease.run_id)
+    opened = incidents.describe(Life(journal, lease, state, conditions, clock), "", _trouble(exc))
+    parked = ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline, incidents=(opened.incident_id,))
+    told = [opened, parked]
+    if old is None:
+        for event in told:
+            state.apply(event)
+        await journal.append(lease, told, summary=state.summary())
+    else:
+        now_open = len(await journal.incidents(lease.run_id)) + 1
+        waiting = replace(old, state="waiting", open_incidents=now_open, wake_at=opened.deadline)
+        await journal.append(lease, told, summary=waiting)
+    return "stranded"
+
+
+def _trouble(exc: Exception) -> Trouble:
+    why = str(exc) if isinstance(exc, Unrecordable | EndedItsProcess) else f"{type(exc).__name__}: {exc}"
+    message = f"the run cannot be carried on: {why}"
+    fault = Classification(
+        origin=Origin.STORE if isinstance(exc, Unrecordable) else Origin.RUNNER,
+        cause=Cause.INTERNAL,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NONE,
+        impact=Impact.RUN,
+        user_message=message,
+        technical=f"{type(exc).__name__}: {exc}",
+        suggestions=(exc.hint or "",)
+        if isinstance(exc, EndedItsProcess)
+        else (
+            "Retry goes on from what is recorded; the call that was not recorded is made again.",
+            "Rewind to a node before it, with another input or model, if the same comes back; or abort.",
+        ),
+        rule_id=RULE,
+    )
+    return Trouble(fault=fault, where="run", message=message, error=exc, in_place=False)
+
+
+async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
+    """The end that somebody asked for, of a run whose events cannot all be read."""
+    for placed in reversed(await journal.latest(run_id, marks=(*_ENDS, *_ASKED))):
+        event = placed.event
+        if isinstance(event, ev.AbortRequested) or (
+            isinstance(event, ev.IncidentAnswered) and event.option == "abort" and event.reach == "run"
+        ):
+            return ev.RunFinished(state="aborted", error=event.reason, by=event.by)
+        if isinstance(event, ev.RunFinished | ev.RewindRequested):
+            return None
+    return None
+
+
+def open_at(state: RunState) -> Incident | None:
+    """The incident that says that the run is stranded, while nobody has answered it."""
+    return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE), None)
+
+
+async def freed(life: Life, element: Element) -> None:
+    """Return once the run is not stranded. To be called where nothing of it has begun."""
+    while (found := open_at(life.state)) is not None:
+        answer = await life.answer_to(found.opened.incident_id, element)
+        if answer.option == "abort":
+            life.end("abort")
+            raise asyncio.CancelledError

@@ -1,0 +1,41 @@
+"""Breakpoints: a run waits before a tool or an agent that an operator named, once at each place."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from runtime.execution.run_session import Life
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Origin,
+    Persistence,
+)
+
+RULE = "breakpoint"
+
+
+def stops_at(life: Life, what: Literal["tool", "agent"], name: str) -> bool:
+    """Whether a breakpoint of the run names this tool or agent."""
+    return any(kind == what and fnmatchcase(name, pattern) for kind, pattern in life.state.breakpoints)
+
+
+def was_stopped(life: Life, node_id: str) -> bool:
+    """Whether somebody let this node go on after a breakpoint already."""
+    node = life.state.nodes.get(node_id)
+    found = (life.state.incidents[incident_id] for incident_id in (node.incidents if node is not None else ()))
+    return any(incident.opened.fault.rule_id == RULE and incident.answer is not None for incident in found)
+
+
+def breakpoint_fault(what: Literal["tool", "agent"], name: str) -> Classification:
+    """Nothing failed: the go-ahead of a person is what is missing."""
+    return Classification(
+        origin=Origin.HUMAN,
+        cause=Cause.MISSING_INPUT,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=f"breakpoint before {what} {name}",
+        rule_id=RULE,
+    )

@@ -1,0 +1,168 @@
+"""Parking: a fault becomes an incident, and whoever met it waits for the answer."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from orbiter.ask import NeedsInput
+from orbiter.redaction import redact
+from orbiter.schema import result_schema
+from runtime.execution.run_session import Element, Life, new_id
+from runtime.execution.secret_vault import VAULT
+from runtime.judgement.faults import fingerprint
+from runtime.judgement.recovery import options
+from runtime.judgement.recovery.input_validation import is_secret
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Classification
+
+STANDSTILL = "stall.no-progress"
+"""The rule of incidents that nothing waits for: the run goes on beside them."""
+
+_TRACEBACK_CHARS = 4_096
+_TASK_CHARS = 2_000
+_CAUSES = 12
+_CAUSE_CHARS = 500
+
+
+@dataclass(slots=True, frozen=True)
+class Trouble:
+    """What a person is to be told: the facts, and what exactly was to be done."""
+
+    fault: Classification
+    where: options.Where
+    message: str
+    alike: str = ""
+    """The text by which equal troubles are known, where the message says more; by default the message."""
+    error: BaseException | None = None
+    action: dict[str, Any] | None = None
+    need: str = ""
+    in_doubt: bool = False
+    in_place: bool = True
+    """The node goes on where it is after an input; else its body is done again with what is recorded."""
+    partial: bool = False
+    """Something was finished that can be accepted as it is."""
+    arguments_schema: Mapping[str, Any] | None = None
+    result_type: Any = None
+    """What a result that a person gives must fit."""
+    wait_s: float | None = None
+    """A server's hint that is too long to wait for in memory: the run wakes by itself after it."""
+    ended: ev.StepEnded | None = None
+    """The end of the attempt that failed. Written together with the incident: between the two, a crash would
+    leave a step that looks as if it might simply be tried again."""
+
+
+async def park(life: Life, element: Element, node_id: str, trouble: Trouble) -> ev.IncidentAnswered:
+    """Open an incident at a node and wait for its answer. One that an earlier life opened there is waited for again."""
+    opened = _waiting_at(life, node_id)
+    if opened is None:
+        opened = describe(life, node_id, trouble)
+        await life.record(*([trouble.ended] if trouble.ended is not None else []), opened)
+    return await life.answer_to(opened.incident_id, element)
+
+
+async def tell(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+    """Open an incident at a node that does not wait for its answer."""
+    opened = describe(life, node_id, trouble)
+    await life.record(opened)
+    return opened
+
+
+def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
+    node = life.state.nodes.get(node_id)
+    ids = node.incidents if node is not None else list(life.state.incidents)
+    for incident_id in reversed(ids):
+        incident = life.state.incidents[incident_id]
+        if incident.open and incident.opened.node_id == node_id and incident.opened.fault.rule_id != STANDSTILL:
+            return incident.opened
+    return None
+
+
+def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+    """The incident that puts a trouble before a person. Writes nothing."""
+    question = trouble.error if isinstance(trouble.error, NeedsInput) else None
+    offered, safe = options.options_for(
+        trouble.fault,
+        trouble.where,
+        in_doubt=trouble.in_doubt,
+        need=trouble.need,
+        question=question is not None,
+        in_place=trouble.in_place,
+        partial=trouble.partial,
+    )
+    lineage = life.state.lineage(node_id)
+    agents = [node.name for node in lineage if node.kind == "agent"]
+    tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
+    deadline_s = life.conditions.deadline_s
+    unattended = not life.conditions.enable_error_routing
+    if trouble.wait_s is not None:
+        safe, deadline_s, unattended = "wait_retry", trouble.wait_s, False
+    elif unattended:
+        deadline_s = 0.0
+    schema = dict(question.schema) if question is not None and question.schema is not None else None
+    masked = VAULT.known()
+    error_type = type(trouble.error).__name__ if trouble.error is not None else ""
+    place = "/".join([*agents[-1:], lineage[-1].name if lineage else life.state.ref])
+    now = life.clock()
+    return ev.IncidentOpened(
+        ts=now,
+        node_id=node_id,
+        parent_id=lineage[-1].parent_id if lineage else "",
+        incident_id=f"i-{new_id()}",
+        fault=trouble.fault,
+        error_type=error_type,
+        message=redact(trouble.message, masked) if masked else trouble.message,
+        traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
+        causes=tuple(redact(link, masked) for link in chain_of(trouble.error)),
+        fingerprint=fingerprint.fingerprint(trouble.fault, trouble.alike or trouble.message, place),
+        options=offered,
+        safe=safe,
+        deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
+        in_doubt=trouble.in_doubt,
+        lineage=tuple(node.name for node in lineage),
+        task=(tasks[-1] if tasks else life.state.input)[:_TASK_CHARS],
+        action=trouble.action or {},
+        question=question.question if question is not None else "",
+        answer_schema=schema,
+        retryable=any(found.id in ("retry", "wait_retry") for found in offered),
+        arguments_schema=_form(trouble, offered),
+        result_schema=_result_form(trouble, offered),
+        unattended=unattended,
+        secret_key=VAULT.public if is_secret(schema) else "",
+    )
+
+
+def _form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if trouble.arguments_schema is None or all(found.id != "edit" for found in offered):
+        return None
+    return dict(trouble.arguments_schema)
+
+
+def _result_form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if trouble.result_type is None or all(found.id != "result" for found in offered):
+        return None
+    return result_schema(trouble.result_type)
+
+
+def chain_of(error: BaseException | None) -> list[str]:
+    """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
+    found: list[str] = []
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen and len(found) < _CAUSES:
+        seen.add(id(error))
+        text = f"{type(error).__name__}: {error}"[:_CAUSE_CHARS]
+        if not found or found[-1] != text:
+            found.append(text)
+        if isinstance(error, BaseExceptionGroup):
+            found.extend(f"{type(each).__name__}: {each}"[:_CAUSE_CHARS] for each in error.exceptions[:_CAUSES])
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return found
+
+
+def _traceback(error: BaseException | None) -> str:
+    if error is None or error.__traceback__ is None:
+        return ""
+    return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:]

@@ -1,0 +1,113 @@
+"""Secrets that operators gave to this process: in memory, for as long as it lives, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from orbiter.redaction import ANYWHERE, MARK, SHORTEST, Redactor, environment_secrets, without
+from orbiter.steps import Step
+from runtime.judgement.recovery.secret_box import CannotOpen, KeyPair, unseal
+from runtime.record.state import events as ev
+
+
+class Vault:
+    """A key pair, made when it is first needed, and what was opened with it. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pair: KeyPair | None = None
+        self._known: dict[str, None] = {}
+
+    @property
+    def public(self) -> str:
+        """What to seal a secret with that is for this process."""
+        return self._keys().public
+
+    def open(self, sealed: Mapping[str, Any]) -> str | None:
+        """The secret, as JSON; None if it was for a process that is gone."""
+        try:
+            found = unseal(self._keys(), sealed)
+        except CannotOpen:
+            return None
+        self._known.update(dict.fromkeys(each for each in _texts(json.loads(found)) if len(each) >= SHORTEST))
+        return found
+
+    def known(self) -> tuple[str, ...]:
+        """Every secret that was opened here: what is masked in texts that quote one."""
+        return tuple(self._known)
+
+    def _keys(self) -> KeyPair:
+        with self._lock:
+            if self._pair is None:
+                self._pair = KeyPair.new()
+            return self._pair
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield str(value)
+
+
+VAULT = Vault()
+"""This process's. A run that leaves memory and comes back is of the same process, so one life cannot own it."""
+
+
+def redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
+    """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
+    return Redactor(patterns, (*VAULT.known(), *environment_secrets()), addresses=addresses)
+
+
+_FREE = frozenset(
+    {
+        "result", "output", "error", "text", "texts", "message", "summary", "reason", "requested", "effective",
+        "changes", "info", "action", "question", "task", "traceback", "causes", "input",
+    }
+)  # fmt: skip
+"""Fields of events that hold what user code, a tool or a model said; the others hold words of ours."""
+
+
+def kept_out(event: ev.Record) -> ev.Record:
+    """The event without any secret that was opened here: one may come back in a result, an error, a call's arguments,
+    and none is ever journaled in clear.
+    """
+    secrets = VAULT.known()
+    if not secrets:
+        return event
+    fields = type(event).model_fields
+    update = {name: _masked(getattr(event, name), secrets) for name in _FREE & fields.keys()}
+    fault = getattr(event, "fault", None)
+    if fault is not None:
+        said = ("user_message", "technical", "suggestions", "metadata")
+        update["fault"] = fault.model_copy(update={name: _masked(getattr(fault, name), secrets) for name in said})
+    return event.model_copy(update=update)
+
+
+def described(step: Step[Any, Any]) -> dict[str, Any]:
+    """What is recorded of a step's arguments. A model may be told a secret, but what its question is known by later may
+    not depend on one: the life that recalls it has only what was kept.
+    """
+    if not (secrets := VAULT.known()):
+        return step.codec.describe(step.arguments)
+    return step.codec.describe_masked(step.arguments, lambda value: _masked(value, secrets))
+
+
+def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
+    if isinstance(value, str):
+        return without(value, secrets)
+    if isinstance(value, Mapping):
+        # A short one that is the name of a field would take the field away.
+        in_keys = tuple(each for each in secrets if len(each) >= ANYWHERE)
+        return {_masked(key, in_keys): _masked(each, secrets) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_masked(each, secrets) for each in value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return MARK if str(value) in secrets else value
+    return value

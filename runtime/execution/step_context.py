@@ -1,0 +1,81 @@
+"""A step on its way through the layers: what every layer may know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orbiter import steps
+from orbiter.steps import Step
+from runtime.execution.run_session import Element, Life
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Node
+
+
+@dataclass(slots=True)
+class Carried:
+    """A step on its way. `scope` is where nodes that the call opens go; `requested` is the request as JSON."""
+
+    life: Life
+    step: Step[Any, Any]
+    node_id: str
+    parent_id: str
+    element: Element
+    scope: steps.Scope
+    requested: dict[str, Any]
+
+    @property
+    def node(self) -> Node | None:
+        return self.life.state.nodes.get(self.node_id)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether beginning it a second time is safe, whatever came of the first."""
+        return self.step.kind != "tool" or self.step.traits.idempotent
+
+    def make_known(self) -> None:
+        """Introduce the step before its first attempt, because something is about to be recorded of it. Again where
+        what is requested has changed since (a message was delivered): it is compared with what is requested later.
+        """
+        node = self.node
+        if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
+            self.life.note(ev.StepRequested(**self.spec()))
+
+    def spec(self) -> dict[str, Any]:
+        """The fields that every event has which introduces the step."""
+        return {
+            "node_id": self.node_id,
+            "parent_id": self.parent_id,
+            "kind": self.step.kind,
+            "name": self.step.name,
+            "agent": self.step.agent,
+            "requested": self.requested,
+            "idempotent": self.step.traits.idempotent,
+            "permissions": self.step.traits.permissions,
+        }
+
+    def tool_arguments(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A tool's arguments as they will be used, with what hooks made of them; empty for other steps."""
+        now = (self.step.codec.editable(self.step.arguments) or {}) if self.step.kind == "tool" else {}
+        found = changes.get("arguments", now.get("arguments", {}))
+        return found if isinstance(found, Mapping) else {}
+
+    def model(self, changes: Mapping[str, Any]) -> str:
+        """The model that will be asked; empty for other steps."""
+        return str(changes.get("model", self.step.name)) if self.step.kind == "llm" else ""
+
+    def action(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """What exactly is to be done, for the eyes of whoever decides about it."""
+        if self.step.kind == "tool":
+            return {"tool": self.step.name, "arguments": dict(self.tool_arguments(changes))}
+        if self.step.kind == "llm":
+            return {"model": self.model(changes)}
+        return {}
+
+
+@dataclass(slots=True, frozen=True)
+class Given:
+    """The step's result, from an attempt or from a person."""
+
+    result: Any

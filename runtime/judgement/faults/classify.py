@@ -1,0 +1,268 @@
+"""From a failure to the facts of it. Never raises; what no rule places is `unknown`, with the original kept."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from orbiter.errors import text_of
+from orbiter.redaction import MARK, redact
+from runtime.judgement.faults import cause_text, retry_after
+from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
+from runtime.judgement.faults.evidence_extraction import from_exception, from_record
+from runtime.judgement.faults.rules.rule import Rule, builtin_rules, first_match
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+)
+
+LONG_WAIT_S = 86_400.0
+"""A rate limit that asks for a day or more is a quota in disguise (Azure: "retry after 86400 seconds")."""
+
+_SHORTEST_QUOTA_S = 300.0
+# A used-up quota does not come back in seconds: Gemini gives a retryDelay of 35 s for limits per day.
+
+_QUOTED_KEY = re.compile(
+    r"(?i)(\b(?:api[ _-]?key|token|credential|password)s?(?: provided)?\s?[:=]\s?)(?!\d+\b)['\"]?[^\s'\",]{8,}"
+)
+_CALL_STRETCHES = frozenset(
+    {"response", "stream", "client", "connect", "request", "first_token", "llm", "model", "headers", "body"}
+)
+_MODEL_CAUSES = frozenset(
+    {
+        Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.MODEL_UNKNOWN, Cause.PAYLOAD_TOO_LARGE, Cause.CONTEXT_OVERFLOW,
+        Cause.SERVICE_UNAVAILABLE, Cause.EMPTY_COMPLETION, Cause.REFUSED, Cause.AUTH_FAILED,
+    }
+)  # fmt: skip
+_WAITABLE = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
+_TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
+_UNSENT = frozenset(
+    {Cause.CIRCUIT_OPEN, Cause.POLICY_DENIED, Cause.POOL_EXHAUSTED, Cause.CONFIG_INVALID, Cause.LIMIT_REACHED}
+)
+_KNOWN = frozenset(Origin) - {Origin.RUNNER}
+_ABSORBED = frozenset({Origin.TOOL, Origin.TELEMETRY, Origin.STORE})
+
+
+def classify(
+    exc: BaseException,
+    *,
+    origin: Origin | None = None,
+    provider: str = "",
+    effect: Effect | None = None,
+    where: str = "",
+    node_path: Sequence[str] = (),
+    now: float | None = None,
+    rules: Sequence[Rule] = (),
+) -> Classification:
+    """The facts of an exception, unwrapped from its wrappers.
+
+    Args:
+        exc: What was raised.
+        origin: Where, as the caller knows it; a type that can only come from one place (a `SwarmError`) overrules it.
+        provider: The model provider, where the exception does not say.
+        effect: What the call may have done, where the caller knows it (`NOT_ATTEMPTED` before it began).
+        where: The stretch of the call, where the exception does not say.
+        node_path: The node, for the record.
+        now: Epoch seconds at the failure, for hints that are points in time; None: this moment.
+        rules: An operator's rules, tried before the built-in ones.
+
+    Returns:
+        The classification. Secrets in its texts are masked.
+    """
+    asked = _Asked(origin, effect, where, tuple(str(p) for p in node_path), now, rules)
+    try:
+        found = from_exception(exc, provider)
+    except Exception as problem:
+        return _unplaced(text_of(exc), problem, asked)
+    return _judged(found, asked)
+
+
+def classify_record(
+    record: Mapping[str, Any], *, now: float | None = None, rules: Sequence[Rule] = ()
+) -> Classification:
+    """The facts of an error in a log line, as `orbiter-console classify` reads it.
+
+    Args:
+        record: `provider, status, type, code, message, where, headers, body`, or `exception` as "ClassName: text";
+            `origin` and `effect` may be stated. What is missing or of another type is ignored.
+        now: Epoch seconds at the failure; None: this moment.
+        rules: An operator's rules, tried before the built-in ones.
+    """
+    asked = _Asked(now=now, rules=rules)
+    try:
+        found = from_record(record)
+    except Exception as problem:
+        return _unplaced(type(record).__name__, problem, asked)
+    return _judged(found, asked)
+
+
+class _Asked(NamedTuple):
+    """What the caller knows."""
+
+    origin: Origin | None = None
+    effect: Effect | None = None
+    where: str = ""
+    path: tuple[str, ...] = ()
+    now: float | None = None
+    rules: Sequence[Rule] = ()
+
+
+def _judged(found: Evidence, asked: _Asked) -> Classification:
+    try:
+        return _classification(found, asked)
+    except Exception as problem:
+        return _unplaced(found.message, problem, asked)
+
+
+def _classification(found: Evidence, asked: _Asked) -> Classification:
+    now = time.time() if asked.now is None else asked.now
+    where = asked.where
+    stated = asked.origin or found.origin
+    rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guessed_origin(found, None, where))
+    cause = rule.cause if rule else Cause.UNKNOWN
+    persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE[cause]
+    hint = _hint(found, cause, persistence, now)
+    rule_id = rule.id if rule else "unknown"
+    suggestions = rule.suggestions if rule else ()
+    if cause is Cause.RATE_LIMITED and hint and hint.seconds >= LONG_WAIT_S and persistence is Persistence.TRANSIENT:
+        cause, persistence, rule_id = Cause.QUOTA_EXHAUSTED, Persistence.NEEDS_CHANGE, f"{rule_id}+long-wait"
+    elif cause is Cause.UNKNOWN and hint:
+        persistence, rule_id = Persistence.TRANSIENT, "hint"
+    elif found.recoverable and persistence in (Persistence.UNKNOWN, Persistence.PERMANENT):
+        persistence = Persistence.NEEDS_CHANGE
+    told = retry_after.should_retry(found.headers)
+    if told is False and persistence in (Persistence.TRANSIENT, Persistence.UNKNOWN):
+        persistence, rule_id = Persistence.NEEDS_CHANGE, f"{rule_id}+x-should-retry"
+    elif told is True and rule_id in ("unknown", "status.4xx"):
+        cause, persistence, rule_id = Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT, f"{rule_id}+x-should-retry"
+    place = (rule.set_origin if rule else None) or stated or _guessed_origin(found, cause, where)
+    return Classification(
+        origin=place,
+        cause=cause,
+        persistence=persistence,
+        effect=_effect_known(
+            asked.effect or found.effect, _effect(rule, place, cause, known=bool(stated) or place in _KNOWN)
+        ),
+        impact=(rule.impact if rule else None) or _impact(place, cause),
+        exhausted=found.exhausted,
+        retry_after_s=hint.seconds if hint else None,
+        hint_source=hint.source if hint else "",
+        provider=found.provider,
+        http_status=found.status,
+        code=masked(found.code),
+        exception=found.names[0] if found.names else "",
+        node_path=asked.path or found.node_path,
+        limit=rule.limit if rule else None,
+        proposal=rule.proposal if rule else None,
+        user_message=_user_message(found, cause),
+        technical=_technical(found),
+        suggestions=_suggestions(found, cause, suggestions),
+        rule_id=rule_id,
+    )
+
+
+def masked(text: str) -> str:
+    """`text` without secrets, also without keys that a provider quotes back in part."""
+    return _QUOTED_KEY.sub(lambda found: found[1] + MARK, redact(text))
+
+
+def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.Hint | None:
+    if persistence is not Persistence.TRANSIENT and cause not in _WAITABLE:
+        return None
+    resets: retry_after.Resets = "none"
+    if cause is Cause.RATE_LIMITED or (cause is Cause.UNKNOWN and found.status is None):
+        resets = "any"
+    elif cause is Cause.QUOTA_EXHAUSTED:
+        resets = "used_up"
+    words = f"{found.text} {' '.join(found.codes[:3])}"
+    hint = retry_after.find(found.headers, found.body, words, now=now, resets=resets)
+    if hint is None and found.retry_after is not None:
+        seconds = retry_after.moment(str(found.retry_after), now)
+        hint = retry_after.Hint(seconds, "retry_after") if seconds is not None else None
+    if hint and cause is Cause.QUOTA_EXHAUSTED and hint.seconds < _SHORTEST_QUOTA_S:
+        return None
+    return hint
+
+
+def _guessed_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
+    if found.from_api or cause in _MODEL_CAUSES or {found.where, where} & _CALL_STRETCHES:
+        return Origin.MODEL
+    if found.logged and cause in (Cause.NETWORK, Cause.TIMEOUT):
+        return Origin.MODEL  # a log line that names no place speaks of a model call
+    return Origin.RUNNER
+
+
+def _effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> Effect:
+    """What the call may have done. A model call changes nothing; a tool may have, before the call in it that failed."""
+    if origin in _TOUCHES_WORLD and cause in (Cause.NETWORK, Cause.TIMEOUT, Cause.AUTH_FAILED, Cause.CONFIG_INVALID):
+        return rule.effect or Effect.UNKNOWN if rule and origin is Origin.QUEUE else Effect.UNKNOWN
+    if rule and rule.effect:
+        return rule.effect
+    if cause in _UNSENT:
+        return Effect.NOT_ATTEMPTED
+    return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE
+
+
+def _effect_known(stated: Effect | None, found: Effect) -> Effect:
+    """What the caller states, except that "unknown" yields to the certainty that nothing was attempted."""
+    if stated is None or (stated is Effect.UNKNOWN and found is Effect.NOT_ATTEMPTED):
+        return found
+    return stated
+
+
+def _impact(origin: Origin, cause: Cause) -> Impact:
+    if origin in _ABSORBED:
+        return Impact.ABSORBED
+    if origin is Origin.CONSOLE and cause is Cause.INTERNAL:
+        return Impact.PROCESS
+    return Impact.RUN if cause is Cause.LIMIT_REACHED else Impact.NODE
+
+
+def _user_message(found: Evidence, cause: Cause) -> str:
+    sentence = cause_text.SENTENCE[cause]
+    first = next((line.strip() for line in found.message.splitlines() if line.strip()), "")
+    said = masked(first)
+    if not said or said.lstrip().startswith(("<", "{")):
+        return f"{sentence}." if not found.provider else f"{sentence} ({found.provider})."
+    return f"{sentence}: {said[:300]}"
+
+
+def _technical(found: Evidence) -> str:
+    parts = [
+        found.names[0] if found.names else "",
+        f"HTTP {found.status}" if found.status else "",
+        found.code,
+        f"during {found.where}" if found.where else "",
+    ]
+    facts = ", ".join(p for p in parts if p)
+    words = masked(found.message or found.text)
+    return f"{facts}: {words}" if facts and words else facts or words
+
+
+def _suggestions(found: Evidence, cause: Cause, ruled: tuple[str, ...]) -> tuple[str, ...]:
+    own = (masked(found.suggestion),) if found.suggestion else ()
+    return tuple(dict.fromkeys([*own, *ruled, *cause_text.ADVICE.get(cause, ())]))
+
+
+def _unplaced(text: str, problem: Exception, asked: _Asked) -> Classification:
+    """Classifying failed. The original failure is what matters; that of the classifier stands beside it."""
+    try:
+        words, aside = masked(text[:MAX_TEXT]), masked(f"{type(problem).__name__}: {text_of(problem)}")
+    except Exception:
+        words, aside = "", type(problem).__name__
+    return Classification(
+        origin=asked.origin or Origin.RUNNER,
+        cause=Cause.UNKNOWN,
+        persistence=Persistence.UNKNOWN,
+        effect=asked.effect or Effect.UNKNOWN,
+        node_path=asked.path,
+        user_message=cause_text.SENTENCE[Cause.UNKNOWN] + ".",
+        technical=f"{words}\n(the classifier failed: {aside})",
+        rule_id="classifier-failed",
+    )

@@ -1,0 +1,266 @@
+"""Evidence taken from what failures come as: exceptions with their wrappers, and log lines."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from orbiter.errors import text_of
+from runtime.judgement.faults.evidence import (
+    MAX_TEXT,
+    Evidence,
+    as_text,
+    assembled,
+    attribute,
+    first,
+    headers_of,
+    plain,
+    status_of,
+)
+from runtime.record.state.fault_taxonomy import Effect, Origin
+
+_MAX_CHAIN = 10
+
+# Wrappers that say only that something inside failed (seed 000's texts; 003's are the same classes).
+_WRAPPING_TEXT = re.compile(
+    r"^(?:\[[^\]\n]{1,80}\]\s(?=Call runner|Agent ')"
+    r"|Call runner failed for agent '[^'\n]{0,200}':\s"
+    r"|Agent '[^'\n]{0,200}' failed(?: after (?P<n>\d{1,6}) (?:retries|attempts|tries))?:\s"
+    r"|(?:Parallel|Serial)Group '[^'\n]{0,200}' failed:\s"
+    r"|(?P<tool>Tool '[^'\n]{0,200}' failed:\s)"
+    r"|(?:unhandled errors in a TaskGroup \(1 sub-exception\))\s*:?\s)"
+)
+_EXCEPTION_TEXT = re.compile(r"^\s*([A-Za-z_][\w.]{1,120})(?:\((?:['\"])?(.*?)(?:['\"],?)?\)|:\s*(.*)|)\s*$", re.DOTALL)
+
+_CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warning|Timeout|Exit|Interrupt|Group)?$")
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------
+
+
+def from_exception(exc: BaseException, provider: str = "") -> Evidence:
+    """The evidence in an exception, unwrapped to the first that is no wrapper."""
+    origin: Origin | None = None
+    exhausted = False
+    where = ""
+    seen: set[int] = set()
+    while id(exc) not in seen and len(seen) < _MAX_CHAIN:
+        seen.add(id(exc))
+        inner, spent, tool = _unwrapped(exc)
+        exhausted = exhausted or spent
+        origin = origin or (Origin.TOOL if tool else None)
+        if inner is None:
+            break
+        provider = provider or as_text(attribute(exc, "provider")) or _vendor(exc)
+        where = where or as_text(attribute(exc, "where"))
+        if {"ModelError", "APIConnectionError"} & set(_class_names(exc)):
+            origin = origin or Origin.MODEL
+        exc = inner
+    found = _of_one(exc, provider)
+    if found.origin is None and "ModelError" in found.names:
+        origin = origin or Origin.MODEL
+    return replace(
+        found, origin=found.origin or origin, exhausted=found.exhausted or exhausted, where=found.where or where
+    )
+
+
+def _unwrapped(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
+    """The exception inside, whether attempts were spent on it, whether it is a tool's. None: nothing (more) inside."""
+    message = text_of(exc)
+    names = _class_names(exc)
+    wrapping = _WRAPPING_TEXT.match(message)
+    spent = bool(wrapping and wrapping["n"])
+    tool = "ToolError" in names or "ToolExecutionError" in names
+    members = attribute(exc, "exceptions")
+    if "BaseExceptionGroup" in names and isinstance(members, tuple) and len({type(m) for m in members}) == 1:
+        return (members[0] if isinstance(members[0], BaseException) else None), spent, False
+    if type(exc).__name__ == "RetryError":  # tenacity
+        spent = True
+    thin = bool({"ModelError", "APIConnectionError"} & set(names)) and not _facts(exc)
+    cause = exc.__cause__
+    if cause is None and (wrapping or thin) and not exc.__suppress_context__:
+        cause = exc.__context__
+    unwraps = bool(wrapping or tool or thin or spent)
+    # A thin connection error whose cause is no I/O error at all says more than its cause.
+    if thin and cause is not None and not _speaks(cause):
+        unwraps = False
+    return (cause if unwraps else None), spent, tool
+
+
+def _facts(exc: BaseException) -> bool:
+    return any(attribute(exc, name) for name in ("status", "status_code", "type", "code"))
+
+
+def _speaks(exc: BaseException) -> bool:
+    return isinstance(exc, OSError | ValueError | AssertionError) or bool(
+        {"HTTPError", "TransportError", "StreamError", "APIError", "ClientError"} & set(_class_names(exc))
+    )
+
+
+def _of_one(exc: BaseException, provider: str) -> Evidence:
+    response = attribute(exc, "response")
+    context = attribute(exc, "context")
+    context = context if isinstance(context, Mapping) else {}
+    message = text_of(exc)
+    body = first(attribute(exc, "body"), attribute(exc, "details"), _body_of(response))
+    headers = headers_of(first(attribute(exc, "headers"), attribute(response, "headers"), _botocore(response)))
+    declared = [attribute(exc, name) for name in ("type", "code", "error_code", "status", "classification")]
+    if plain(declared[2]) == plain(type(exc).__name__):
+        declared[2] = None  # orbiter's error_code defaults to the class's name
+    status = status_of(
+        attribute(exc, "status_code"), attribute(exc, "status"), attribute(exc, "http_status"),
+        context.get("status_code"), attribute(response, "status_code"), attribute(response, "status"),
+        attribute(exc, "code") if attribute(exc, "headers") is not None else None,
+    )  # fmt: skip
+    record = {
+        "message": _spoken(exc, message),
+        "provider": first(attribute(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
+        "status": status,
+        "codes": [c for c in declared if isinstance(c, str | int) and not isinstance(c, bool)],
+        "names": (*_class_names(exc), *_named_by_type(declared[0])),
+        "where": first(attribute(exc, "where"), context.get("where")),
+        "headers": headers,
+        "body": body,
+    }
+    hint = first(attribute(exc, "retry_after"), context.get("retry_after"))
+    found = assembled(record)
+    path = first(attribute(exc, "node_path"), context.get("node_path"))
+    return replace(
+        found,
+        suggestion=as_text(first(attribute(exc, "suggestion"), "")),
+        retry_after=float(hint) if isinstance(hint, int | float) and not isinstance(hint, bool) else None,
+        recoverable=attribute(exc, "recoverable") is True,
+        node_path=tuple(as_text(p) for p in path) if isinstance(path, list | tuple) else (),
+    )
+
+
+def _named_by_type(kind: Any) -> tuple[str, ...]:
+    """A provider's type that is the name of an exception (`orbiter.models` puts the network library's there)."""
+    return _ancestry(kind) if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind) else ()
+
+
+def _spoken(exc: BaseException, message: str) -> str:
+    own = attribute(exc, "message")
+    if isinstance(own, str) and own and own not in message:
+        return f"{own}\n{message}" if message else own
+    return message
+
+
+def _class_names(exc: BaseException) -> tuple[str, ...]:
+    names: list[str] = []
+    for cls in type(exc).__mro__[:-1]:
+        names += [cls.__name__, f"{cls.__module__}.{cls.__name__}", f"{cls.__module__.split('.')[0]}.{cls.__name__}"]
+    return _with_families(type(exc).__name__, names)
+
+
+def _with_families(own: str, names: list[str]) -> tuple[str, ...]:
+    """`names`, and ``*timeout*`` or ``*ratelimit*`` where the class's own name says so (Osprey's convention)."""
+    said = own.rsplit(".", 1)[-1].replace("_", "").lower()
+    families = [f"*{word}*" for word in ("timeout", "ratelimit", "authentication") if word in said]
+    return tuple(dict.fromkeys([*names, *families]))
+
+
+def _ancestry(name: str) -> tuple[str, ...]:
+    """A class known by name only: with its ancestors where it is a builtin of Python."""
+    bare = name.rsplit(".", 1)[-1]
+    known = getattr(builtins, bare, None)
+    if isinstance(known, type) and issubclass(known, BaseException) and name in (bare, f"builtins.{bare}"):
+        return _with_families(bare, [cls.__name__ for cls in known.__mro__[:-1]])
+    top = f"{name.split('.', maxsplit=1)[0]}.{bare}" if "." in name else bare
+    return _with_families(bare, [bare, name, top])
+
+
+_VENDORS = {"anthropic": "anthropic", "openai": "openai", "botocore": "bedrock", "google": "gemini"}
+
+
+def _vendor(exc: BaseException) -> str:
+    return _VENDORS.get(type(exc).__module__.split(".")[0], "")
+
+
+def _body_of(response: Any) -> Any:
+    if isinstance(response, Mapping):  # botocore's ClientError
+        return dict(response)
+    # `.text` of an unread stream raises; that is "no body".
+    return first(attribute(response, "text"), None)
+
+
+def _botocore(response: Any) -> Any:
+    meta = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
+    return meta.get("HTTPHeaders") if isinstance(meta, Mapping) else None
+
+
+# --- records ----------------------------------------------------------------------------------------------------
+
+
+def from_record(record: Mapping[str, Any]) -> Evidence:
+    """The evidence in a log line: `provider, status, type, code, message, where, headers, body`, or `exception`."""
+    spoken = record.get("exception")
+    names: list[str] = []
+    message = as_text(record.get("message"))
+    if isinstance(spoken, str) and spoken:
+        name, said = _named(spoken)
+        names += [name] if name else []
+        message = f"{message}\n{said}" if message and said else message or said
+    wrapped, exhausted, origin = _unwrapped_text(message)
+    kind = record.get("type")
+    if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind):
+        names.append(kind)
+    where = as_text(record.get("where")).strip().lower()
+    found = assembled(
+        {
+            "message": wrapped,
+            "provider": as_text(record.get("provider")) or next((_vendor_of(n) for n in names if "." in n), ""),
+            "status": status_of(record.get("status"), record.get("status_code"), record.get("http_status")),
+            "codes": [kind, record.get("code"), record.get("error_type"), record.get("error_code")],
+            "names": [n for name in names for n in _ancestry(name)],
+            "where": where,
+            "headers": headers_of(record.get("headers")),
+            "body": first(record.get("body"), record.get("body_text"), record.get("response")),
+        }
+    )
+    stated = as_text(record.get("origin")).lower() or where
+    if stated in set(Origin):
+        origin = Origin(stated)
+    elif names and not origin:
+        origin = _ORIGIN_OF_CLASS.get(names[0].rsplit(".", 1)[-1])
+    effect = as_text(record.get("effect")).lower()
+    return replace(
+        found,
+        origin=origin,
+        effect=Effect(effect) if effect in set(Effect) else None,
+        exhausted=exhausted,
+        logged=True,
+    )
+
+
+def _vendor_of(name: str) -> str:
+    return _VENDORS.get(name.split(".", maxsplit=1)[0], "")
+
+
+_ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL}
+
+
+def _named(spoken: str) -> tuple[str, str]:
+    """``ClassName: text`` (also ``ClassName('text')`` and a bare ``ClassName``) taken apart."""
+    if spoken.lstrip().startswith("Traceback (most recent call last)"):
+        spoken = spoken.rstrip().rsplit("\n", 1)[-1]
+    found = _EXCEPTION_TEXT.match(spoken[: 2 * MAX_TEXT])
+    if found and _CLASS_NAME.fullmatch(found[1]):
+        return found[1], found[2] or found[3] or ""
+    return "", spoken
+
+
+def _unwrapped_text(message: str) -> tuple[str, bool, Origin | None]:
+    exhausted = False
+    origin = None
+    for _ in range(_MAX_CHAIN):
+        found = _WRAPPING_TEXT.match(message)
+        if not found:
+            break
+        exhausted = exhausted or bool(found["n"])
+        origin = origin or (Origin.TOOL if found["tool"] else None)
+        message = message[found.end() :]
+    return message, exhausted, origin

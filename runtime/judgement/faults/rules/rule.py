@@ -1,0 +1,173 @@
+"""Rules that place a failure: data, each with an id and a source; the first that matches wins.
+
+The order of the whole table is the order of trust: an operator's own rules, exception types, the provider's own
+codes (with words where a provider uses one code for two things), anchored words, codes that say little, status.
+Status comes last because it lies in both directions: 429 for an empty account, 400 for a spent budget, 200 for an
+overload inside a stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from runtime.judgement.faults.evidence import Evidence, plain
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Effect,
+    Impact,
+    Limit,
+    Origin,
+    Persistence,
+    Remedy,
+)
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+Statuses = Annotated[tuple[int | str, ...], BeforeValidator(_as_tuple)]
+Origins = Annotated[tuple[Origin, ...], BeforeValidator(_as_tuple)]
+
+
+class Rule(BaseModel):
+    """One line of the table: conditions, all of which must hold, and what then is known.
+
+    Conditions: `provider` (any of), `exception` (any class name in the exception's ancestry, bare or with module),
+    `code` (any of the provider's types, codes or reasons; spelling of case and separators does not matter),
+    `text` and `unless` (regular expressions searched in the words, without regard to case), `status` (numbers,
+    classes such as "5xx", or "none"), `where` (the stretch of the call), `origin`.
+    Results: `cause` and what differs from what usually goes with that cause.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1)
+    cause: Cause
+    source: str = ""
+    provider: Words = ()
+    exception: Words = ()
+    code: Words = ()
+    text: str = ""
+    unless: str = ""
+    status: Statuses = ()
+    where: Words = ()
+    origin: Origins = ()
+    persistence: Persistence | None = None
+    effect: Effect | None = None
+    impact: Impact | None = None
+    limit: Limit | None = None
+    proposal: Remedy | None = None
+    set_origin: Origin | None = None
+    suggestions: Words = ()
+
+    @field_validator("text", "unless")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            _compiled(pattern)
+        except re.error as exc:
+            raise ValueError(f"not a regular expression: {exc}") from exc
+        return pattern
+
+    @field_validator("status")
+    @classmethod
+    def _known_status(cls, values: tuple[int | str, ...]) -> tuple[int | str, ...]:
+        for value in values:
+            if isinstance(value, int) and not 100 <= value <= 599:
+                raise ValueError(f"{value} is no HTTP status (100 to 599)")
+            if isinstance(value, str) and not re.fullmatch(r"[1-5]xx|none", value):
+                raise ValueError(f"'{value}' is no status; give a number, a class such as '5xx', or 'none'")
+        return values
+
+    @model_validator(mode="after")
+    def _has_condition(self) -> Self:
+        if not (self.exception or self.code or self.text or self.status or self.where or self.origin):
+            raise ValueError(
+                f"rule '{self.id}' would match every failure; give one of: exception, code, text, status, where, origin"
+            )
+        return self
+
+    def matches(self, evidence: Evidence, origin: Origin | None) -> bool:
+        """Whether all conditions hold. `origin` is the caller's word, or what the evidence says."""
+        return (
+            (not self.origin or origin in self.origin)
+            and (not self.status or _has_status(self.status, evidence.status))
+            and (not self.provider or _is_provider(self.provider, evidence.provider))
+            and (not self.where or evidence.where in self.where)
+            and (not self.exception or not set(self.exception).isdisjoint(evidence.names))
+            and (not self.code or not _plain_all(self.code).isdisjoint(evidence.codes))
+            and (not self.text or _compiled(self.text).search(evidence.text) is not None)
+            and (not self.unless or _compiled(self.unless).search(evidence.text) is None)
+        )
+
+
+class RuleError(ValueError):
+    """A rule in the configuration that cannot be used. The message names rule, key and what is wrong."""
+
+
+def parse_rules(table: Iterable[Mapping[str, Any]], where: str = "configuration") -> tuple[Rule, ...]:
+    """Rules from an operator's configuration, checked.
+
+    Raises:
+        RuleError: A key or value that no rule has, a pattern that does not compile, an id given twice.
+    """
+    rules: list[Rule] = []
+    for number, entry in enumerate(table, 1):
+        try:
+            rule = Rule.model_validate({"source": where, **entry})
+        except ValidationError as exc:
+            name = entry.get("id", f"number {number}")
+            problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'rule'}: {e['msg']}" for e in exc.errors())
+            raise RuleError(f"{where}: rule '{name}': {problems}") from exc
+        if any(rule.id == other.id for other in rules):
+            raise RuleError(f"{where}: rule '{rule.id}' is given twice; ids must differ")
+        rules.append(rule)
+    return tuple(rules)
+
+
+def first_match(rules: Sequence[Rule], evidence: Evidence, origin: Origin | None) -> Rule | None:
+    """The first rule that matches, or None."""
+    return next((rule for rule in rules if rule.matches(evidence, origin)), None)
+
+
+def builtin_rules() -> tuple[Rule, ...]:
+    """The table that comes with the program, in order of trust."""
+    return _builtin()
+
+
+@lru_cache(maxsize=1)
+def _builtin() -> tuple[Rule, ...]:
+    from runtime.judgement.faults.rules.codes import CODES, GENERIC_CODES, STATUSES
+    from runtime.judgement.faults.rules.exception_types import EXCEPTIONS, OPERATING_SYSTEM
+    from runtime.judgement.faults.rules.framework import FRAMEWORK
+    from runtime.judgement.faults.rules.message_text import WORDS
+
+    return (*FRAMEWORK, *EXCEPTIONS, *CODES, *WORDS, *GENERIC_CODES, *STATUSES, *OPERATING_SYSTEM)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def _plain_all(codes: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(plain(code) for code in codes)
+
+
+def _has_status(wanted: tuple[int | str, ...], status: int | None) -> bool:
+    if status is None:
+        return "none" in wanted
+    return status in wanted or f"{status // 100}xx" in wanted
+
+
+def _is_provider(wanted: tuple[str, ...], provider: str) -> bool:
+    name = plain(provider)
+    return bool(name) and any(name.startswith(plain(w)) for w in wanted)

@@ -1,0 +1,146 @@
+"""An author's judgement of a failure (seed 002) put over the facts that we found ourselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orbiter._internal.user_code import text_within
+from orbiter.severity import ErrorClassification, ErrorSeverity
+from runtime.judgement.faults import retry_after
+from runtime.judgement.faults.classify import masked
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Impact,
+    Origin,
+    Persistence,
+    Remedy,
+)
+
+_INPUT_CAUSES = frozenset({Cause.MISSING_INPUT, Cause.ARGS_INVALID, Cause.NOT_FOUND})
+
+
+def asked_author(
+    exc: Exception,
+    context: dict[str, Any],
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None,
+    facts: Classification,
+) -> Classification:
+    """`facts`, with what the author's `classify_error(exc, context)` says put over them. Never raises.
+
+    An author's function that raises, or returns something else than an `ErrorClassification` or None, changes
+    nothing; what was wrong with it stands in `metadata["classify_error"]`, so that its author can see it.
+    """
+    if classify_error is None:
+        return facts
+    try:
+        said = classify_error(exc, context)
+    except BaseException as problem:  # user code: whatever it raises, the failure is judged without it
+        return _noted(facts, f"raised {type(problem).__name__}: {text_within(problem)}")
+    if said is None:
+        return facts
+    if not isinstance(said, ErrorClassification):
+        return _noted(facts, f"returned {type(said).__name__}; it must return an ErrorClassification or None")
+    return with_severity(facts, said)
+
+
+def with_severity(facts: Classification, said: ErrorClassification) -> Classification:
+    """What the author says, in our terms (DESIGN section 5; severities are mostly remedies)."""
+    metadata = _json(said.metadata)
+    changes: dict[str, Any] = dict(_BY_SEVERITY[said.severity](facts))
+    changes["metadata"] = {**facts.metadata, **metadata}
+    changes["rule_id"] = f"author.{said.severity.value}"
+    if said.user_message:
+        changes["user_message"] = masked(said.user_message)
+    if isinstance(metadata.get("technical_details"), str) and metadata["technical_details"]:
+        changes["technical"] = masked(metadata["technical_details"])
+    if (suggestions := _suggestions(metadata.get("suggestions"))) or said.severity is ErrorSeverity.FATAL:
+        changes["suggestions"] = suggestions
+    if isinstance(metadata.get("error_code"), str):
+        changes["code"] = metadata["error_code"]
+    if (hint := metadata.get("retry_after")) is not None and not isinstance(hint, bool | dict | list):
+        seconds = retry_after.moment(str(hint), 0.0)
+        if seconds:
+            changes |= {"retry_after_s": seconds, "hint_source": "author"}
+    return facts.model_copy(update=changes)
+
+
+def _retriable(facts: Classification) -> dict[str, Any]:
+    return {"persistence": Persistence.TRANSIENT, "proposal": Remedy.RETRY}
+
+
+def _replanning(facts: Classification) -> dict[str, Any]:
+    return {
+        "origin": Origin.AGENT,
+        "cause": facts.cause if facts.cause in _INPUT_CAUSES else Cause.MISSING_INPUT,
+        "persistence": Persistence.NEEDS_CHANGE,
+        "impact": Impact.NODE,
+        "proposal": Remedy.REPLAN,
+    }
+
+
+def _reclassification(facts: Classification) -> dict[str, Any]:
+    return {
+        "origin": Origin.AGENT,
+        "cause": Cause.WRONG_TARGET,
+        "persistence": Persistence.NEEDS_CHANGE,
+        "impact": Impact.NODE,
+        "proposal": Remedy.REROUTE,
+    }
+
+
+def _critical(facts: Classification) -> dict[str, Any]:
+    mendable = facts.persistence is Persistence.NEEDS_CHANGE
+    return {
+        "persistence": Persistence.NEEDS_CHANGE if mendable else Persistence.PERMANENT,
+        "impact": Impact.RUN,
+        "proposal": Remedy.ASK_HUMAN if mendable else Remedy.STOP,
+    }
+
+
+def _fatal(facts: Classification) -> dict[str, Any]:
+    return {
+        "origin": facts.origin if facts.origin is Origin.CONSOLE else Origin.RUNNER,
+        "cause": Cause.INTERNAL,
+        "persistence": Persistence.PERMANENT,
+        "impact": Impact.PROCESS,
+        "proposal": Remedy.STOP,
+    }
+
+
+_BY_SEVERITY: dict[ErrorSeverity, Callable[[Classification], dict[str, Any]]] = {
+    ErrorSeverity.RETRIABLE: _retriable,
+    ErrorSeverity.REPLANNING: _replanning,
+    ErrorSeverity.RECLASSIFICATION: _reclassification,
+    ErrorSeverity.CRITICAL: _critical,
+    ErrorSeverity.FATAL: _fatal,
+}
+
+
+def _json(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    if not metadata:
+        return {}
+    try:
+        found = json.loads(json.dumps(dict(metadata), default=_text, allow_nan=False, skipkeys=True))
+    except (ValueError, TypeError, RecursionError):
+        return {str(k): _text(v) for k, v in metadata.items()}
+    return found if isinstance(found, dict) else {}
+
+
+def _suggestions(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (masked(value),) if value else ()
+    return tuple(masked(str(v)) for v in value) if isinstance(value, list) else ()
+
+
+def _noted(facts: Classification, problem: str) -> Classification:
+    return facts.model_copy(update={"metadata": {**facts.metadata, "classify_error": masked(problem)[:500]}})
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except BaseException:
+        return type(value).__name__

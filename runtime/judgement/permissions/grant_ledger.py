@@ -1,0 +1,113 @@
+"""The ledger of permissions: every grant that was ever given, by whom, how often it was used, and whether it holds; and
+what lately passed, or did not, for want of one.
+
+A fold: grants and revocations stand in the workspace's stream, uses, denials and answers in the runs'.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Cause
+
+USES: Final = 200
+"""Uses of a grant that are remembered one by one, the latest; `Held.uses` counts all."""
+RECENT: Final = 500
+"""Uses and denials of all grants that are remembered, the latest."""
+MARKS: Final = (
+    '"type":"grant.',
+    '"cause":"policy_denied"',
+    '"type":"incident.',
+)
+"""What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
+
+
+@dataclass(slots=True, frozen=True)
+class Use:
+    """Something needed a permission. `how`: a grant covered it, a person allowed it once or denied it, or the
+    configuration denied it.
+    """
+
+    how: Literal["grant", "once", "denied", "policy"]
+    need: str
+    """The canonical action, as ``verb:object``."""
+    ts: datetime
+    run_id: str
+    node_id: str
+    grant_id: str = ""
+    by: str = ""
+
+
+@dataclass(slots=True)
+class Held:
+    """A grant and what became of it."""
+
+    grant: ev.GrantAdded
+    uses: int = 0
+    last_used: datetime | None = None
+    revoked: ev.GrantRevoked | None = None
+    recent: deque[Use] = field(default_factory=lambda: deque(maxlen=USES))
+
+    def state(self, now: datetime) -> Literal["in force", "revoked", "expired"]:
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.grant.until is not None and self.grant.until <= now else "in force"
+
+
+class Ledger:
+    """Feed it the workspace's events and the runs', each stream in its order."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Held] = {}
+        self.recent: deque[Use] = deque(maxlen=RECENT)
+        self._asked: dict[str, str] = {}
+        """What open incidents ask for, by incident."""
+
+    def apply(self, event: ev.Record) -> None:
+        """Take one event into account; a revocation of an unknown grant changes nothing."""
+        match event:
+            case ev.GrantAdded():
+                self.held.setdefault(event.grant_id, Held(event))
+            case ev.GrantRevoked():
+                held = self.held.get(event.grant_id)
+                if held is not None and held.revoked is None:
+                    held.revoked = event
+            case ev.GrantUsed():
+                self._used(event)
+            case ev.IncidentOpened() if event.action.get("permission"):
+                self._asked[event.incident_id] = str(event.action["permission"])
+            case ev.IncidentAnswered():
+                self._answered(event)
+            case ev.IncidentClosed():
+                self._asked.pop(event.incident_id, None)
+            case ev.StepEnded() if event.fault is not None and event.fault.cause is Cause.POLICY_DENIED:
+                if need := event.fault.metadata.get("permission"):
+                    self.recent.append(Use("policy", str(need), event.ts, event.run_id, event.node_id))
+
+    def listed(self, now: datetime, *, every: bool = False) -> list[Held]:
+        """Grants in force, oldest first; `every`: those that no longer are, too."""
+        found = sorted(self.held.values(), key=lambda held: held.grant.ts)
+        return found if every else [held for held in found if held.state(now) == "in force"]
+
+    def _used(self, event: ev.GrantUsed) -> None:
+        use = Use("grant", event.need, event.ts, event.run_id, event.node_id, event.grant_id)
+        self.recent.append(use)
+        held = self.held.get(event.grant_id)
+        if held is not None:
+            held.uses += 1
+            held.last_used = max(held.last_used or event.ts, event.ts)
+            held.recent.append(use)
+
+    def _answered(self, event: ev.IncidentAnswered) -> None:
+        need = self._asked.pop(event.incident_id, "")
+        if not need:
+            return
+        by = event.by.name
+        if event.option == "deny":
+            self.recent.append(Use("denied", need, event.ts, event.run_id, event.node_id, by=by))
+        elif event.option == "grant" and event.params.get("for", "once") == "once":
+            self.recent.append(Use("once", need, event.ts, event.run_id, event.node_id, by=by))

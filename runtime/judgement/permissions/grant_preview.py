@@ -1,0 +1,97 @@
+"""What a grant would have matched: the past and pending actions that its words cover, before it is given.
+
+A fold of recorded runs. Paths are made real as they lie now, as they will be when the grant is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.judgement.permissions.canonical import PermissionSyntaxError
+from runtime.judgement.permissions.patterns import STANDARD, Verbs
+from runtime.judgement.permissions.permission import Need, covers, needs_of
+from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.events import GrantAdded
+
+
+class Action(BaseModel):
+    """Something that was done, or waits to be, and needed a permission. `state` is its node's."""
+
+    model_config = ConfigDict(frozen=True)
+    run_id: str
+    node_id: str
+    agent: str
+    need: str
+    state: str
+    pending: bool
+    at: datetime | None = None
+
+
+class Lookback(BaseModel):
+    """What a grant's words cover, latest last."""
+
+    model_config = ConfigDict(frozen=True)
+    past: tuple[Action, ...] = ()
+    pending: tuple[Action, ...] = ()
+
+    def sentence(self) -> str:
+        """For the grant's line: ``would have matched 3 past actions and 1 pending``."""
+        past = f"{len(self.past)} past action{'' if len(self.past) == 1 else 's'}"
+        return f"would have matched {past} and {len(self.pending)} pending"
+
+
+def actions_of(state: RunState, *, root: str, verbs: Verbs = STANDARD) -> Iterator[Action]:
+    """The actions of a run that needed permissions, in the order in which they began."""
+    for node in state.nodes.values():
+        for agent, need in _needs(state, node, root, verbs):
+            yield Action(
+                run_id=state.id,
+                node_id=node.id,
+                agent=agent,
+                need=str(need),
+                state=node.phase,
+                pending=not node.terminal and not state.terminal,
+                at=node.opened_at,
+            )
+
+
+def look_back(grant: GrantAdded, states: Iterable[RunState], *, root: str, verbs: Verbs = STANDARD) -> Lookback:
+    """The actions in `states` that `grant` covers. Its date does not matter: it says what the words mean."""
+    found = [
+        action
+        for state in states
+        for action in actions_of(state, root=root, verbs=verbs)
+        if covers(grant, _read(action.need), agent=action.agent, run_id=state.id, ref=state.ref, verbs=verbs)
+    ]
+    found.sort(key=lambda action: action.at.timestamp() if action.at is not None else 0.0)
+    return Lookback(
+        past=tuple(action for action in found if not action.pending),
+        pending=tuple(action for action in found if action.pending),
+    )
+
+
+def _needs(state: RunState, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
+    if node.is_step and node.permissions:
+        arguments = (node.effective or {}).get("arguments") or node.requested.get("arguments") or {}
+        try:
+            yield from ((node.agent, need) for need in needs_of(node.permissions, arguments, root=root, verbs=verbs))
+        except PermissionSyntaxError:
+            # The call left out what the permission names: what was asked about stands in its incident, if one was.
+            yield from _asked(state, node)
+    elif not node.is_step:
+        yield from _asked(state, node)
+
+
+def _asked(state: RunState, node: Node) -> Iterator[tuple[str, Need]]:
+    for incident_id in node.incidents:
+        action = state.incidents[incident_id].opened.action
+        if action.get("permission"):
+            yield str(action.get("agent") or node.agent), _read(str(action["permission"]))
+
+
+def _read(text: str) -> Need:
+    verb, _, target = text.partition(":")
+    return Need(verb, target)

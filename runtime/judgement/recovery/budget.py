@@ -1,0 +1,202 @@
+"""What a run may use up, what it has used, and what it means when that is all. Pure: the folds are the caller's.
+
+Names and end states are seed 004's. A hit budget is a question first (the run waits, `extend` and `abort` on offer),
+and an end state only where nobody can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Limit,
+    Origin,
+    Persistence,
+)
+
+EndState = Literal["failed", "degraded", "interrupted"]
+Level = Literal["warning", "hit"]
+
+_FIELDS: dict[Limit, str] = {
+    Limit.STEPS: "max_steps",
+    Limit.TOOL_CALLS: "max_tool_calls",
+    Limit.LLM_CALLS: "max_llm_calls",
+    Limit.COST: "max_total_cost_usd",
+    Limit.TOKENS: "max_total_tokens",
+    Limit.WALL_TIME: "max_wall_time_s",
+}
+_POLICY_DECIDES = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
+
+
+_VALUES: Final = {
+    "max_steps": "a whole number of 1 or more",
+    "max_tool_calls": "a whole number of 0 or more",
+    "max_llm_calls": "a whole number of 0 or more",
+    "max_total_cost_usd": "a number of 0 or more",
+    "max_total_tokens": "a whole number of 0 or more",
+    "max_wall_time_s": "a number above 0",
+    "warn_at": "a number above 0 and up to 1",
+}
+"""The limits by name, each with the values that it may have."""
+
+
+class Budget(BaseModel):
+    """Limits of one run; None: no limit. `max_wall_time_s` counts no time in which the run waits for a person.
+
+    `warn_at` is the share at which a warning is due.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_steps: int | None = Field(default=None, ge=1)
+    max_tool_calls: int | None = Field(default=None, ge=0)
+    max_llm_calls: int | None = Field(default=None, ge=0)
+    max_total_cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_total_tokens: int | None = Field(default=None, ge=0)
+    max_wall_time_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    warn_at: float = Field(default=0.8, gt=0, le=1)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit at all."""
+        return any(getattr(self, name) is not None for name in _FIELDS.values())
+
+    def allowed(self, limit: Limit) -> float | None:
+        """The limit's value; None where there is none."""
+        name = _FIELDS.get(limit)
+        return None if name is None else getattr(self, name)
+
+    def extended(self, limit: Limit, amount: float) -> Self:
+        """The budget with `amount` more of one limit, as an operator granted it.
+
+        Raises:
+            ValueError: The limit is not set, is no budget's, or `amount` is not above 0.
+        """
+        allowed = self.allowed(limit)
+        if allowed is None:
+            raise ValueError(f"the budget has no limit for {limit.value}; nothing to extend")
+        if not 0 < amount < float("inf"):
+            raise ValueError(f"cannot extend by {amount}; give a number above 0")
+        more = allowed + amount
+        whole = limit not in (Limit.COST, Limit.WALL_TIME)
+        return self.model_copy(update={_FIELDS[limit]: int(more) if whole else more})
+
+
+class Spent(BaseModel):
+    """What a run has used up. `unpriced_calls` went to models whose price is unknown; `cost_usd` is without them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    steps: int = 0
+    tool_calls: int = 0
+    llm_calls: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    tokens: int = 0
+    wall_time_s: float = 0.0
+
+    def of(self, limit: Limit) -> float:
+        """How much of one limit is used."""
+        return {
+            Limit.STEPS: self.steps,
+            Limit.TOOL_CALLS: self.tool_calls,
+            Limit.LLM_CALLS: self.llm_calls,
+            Limit.COST: self.cost_usd,
+            Limit.TOKENS: self.tokens,
+            Limit.WALL_TIME: self.wall_time_s,
+        }.get(limit, 0)
+
+
+class Finding(NamedTuple):
+    """A limit that is hit, or nearly so."""
+
+    limit: Limit
+    level: Level
+    used: float
+    allowed: float
+
+    @property
+    def name(self) -> str:
+        """The limit's name in the configuration and in seed 004."""
+        return _FIELDS[self.limit]
+
+
+def judge(budget: Budget, spent: Spent) -> tuple[Finding, ...]:
+    """Limits that are hit (no new step may begin) or past the share that warns; hit ones first."""
+    found: list[Finding] = []
+    for limit in _FIELDS:
+        allowed = budget.allowed(limit)
+        if allowed is None:
+            continue
+        used = spent.of(limit)
+        if used >= allowed:
+            found.append(Finding(limit, "hit", used, allowed))
+        elif used >= allowed * budget.warn_at:
+            found.append(Finding(limit, "warning", used, allowed))
+    return tuple(sorted(found, key=lambda finding: finding.level != "hit"))
+
+
+def in_the_way(budget: Budget, spent: Spent, kind: Literal["llm", "tool"]) -> Finding | None:
+    """The hit limit that keeps a step of this kind from beginning. A limit of tool calls stops no model call."""
+    elsewhere = Limit.LLM_CALLS if kind == "tool" else Limit.TOOL_CALLS
+    return next((f for f in judge(budget, spent) if f.level == "hit" and f.limit is not elsewhere), None)
+
+
+def checked_limits(given: Mapping[str, Any]) -> Budget:
+    """Limits as a person gives them.
+
+    Raises:
+        ValueError: the first that is wrong, and what would be right.
+    """
+    for name, value in given.items():
+        if name not in _VALUES:
+            near = get_close_matches(name, _VALUES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"no limit is called {name!r}: {hint}the limits are: {', '.join(_VALUES)}")
+        try:
+            Budget.model_validate({name: value})
+        except ValidationError as exc:
+            raise ValueError(f"{name} must be {_VALUES[name]}, not {value!r}") from exc
+    return Budget.model_validate(given)
+
+
+def end_state(limit: Limit, policy: Literal["fail", "degrade", "continue"] = "fail") -> EndState:
+    """How a run ends at a hit limit when nobody can be asked (seed 004).
+
+    Steps and calls end as the failure policy says, cost and tokens failed, time interrupted.
+    """
+    if limit is Limit.WALL_TIME:
+        return "interrupted"
+    return "failed" if policy == "fail" or limit not in _POLICY_DECIDES else "degraded"
+
+
+def limit_fault(finding: Finding) -> Classification:
+    """The fault of a step that a hit limit kept back."""
+    used, allowed = _amount(finding.limit, finding.used), _amount(finding.limit, finding.allowed)
+    said = f"{finding.name} is reached: {used} of {allowed}"
+    return Classification(
+        origin=Origin.RUNNER,
+        cause=Cause.LIMIT_REACHED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        impact=Impact.RUN,
+        limit=finding.limit,
+        user_message=said,
+        technical=said,
+        suggestions=("Extend the limit and go on", "Abort"),
+        rule_id=f"budget.{finding.limit.value}",
+    )
+
+
+def _amount(limit: Limit, value: float) -> str:
+    if limit is Limit.COST:
+        return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
+    return f"{value:.0f} s" if limit is Limit.WALL_TIME else f"{value:.0f}"

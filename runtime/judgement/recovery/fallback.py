@@ -1,0 +1,56 @@
+"""Which model, or agent, stands in for one that failed: chains, tried in order, each member once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from runtime.record.state.fault_taxonomy import Cause, Classification, Origin
+
+_SAME_ELSEWHERE = frozenset({Cause.CANCELLED, Cause.POLICY_DENIED, Cause.LIMIT_REACHED, Cause.LOOP_DETECTED})
+# What another model would meet too: nobody asked this one, or it is the run that must stop.
+
+
+class Skipped(NamedTuple):
+    """A member of a chain that was passed over, and why."""
+
+    name: str
+    reason: str
+
+
+class Choice(NamedTuple):
+    """The next to try, None where the chain is at its end; `skipped` were passed over on the way."""
+
+    name: str | None
+    skipped: tuple[Skipped, ...] = ()
+
+
+def falls_back(fault: Classification, *, exhausted: bool) -> bool:
+    """Whether another model can help: the call failed at the model, for good or after all its attempts.
+
+    Seed 004: an open breaker, a refused key and an unknown model go to the fallback at once, the rest after retries.
+    """
+    if fault.origin is not Origin.MODEL or fault.cause in _SAME_ELSEWHERE:
+        return False
+    return exhausted or fault.exhausted or fault.cause is Cause.CIRCUIT_OPEN or not fault.repeatable
+
+
+def choose(chain: Sequence[str], tried: Collection[str], closed: Callable[[str], bool] | None = None) -> Choice:
+    """The first member of `chain` that was not tried and that its breaker lets pass.
+
+    Args:
+        chain: Model strings or agent names, in order; the first may be the primary.
+        tried: Those that failed already.
+        closed: Whether the breaker of a member would let a call pass; None: all do.
+    """
+    skipped: list[Skipped] = []
+    seen = set(tried)
+    for name in chain:
+        if name in seen:
+            continue
+        seen.add(name)
+        if closed is not None and not closed(name):
+            skipped.append(Skipped(name, "circuit breaker open"))
+            continue
+        return Choice(name, tuple(skipped))
+    return Choice(None, tuple(skipped))

@@ -1,0 +1,202 @@
+"""Whether and when a step is tried again: one budget of attempts over all layers, pure.
+
+Repeated on our own is only what is transient and safe to repeat (DESIGN section 5). The server's hint decides the
+delay, else exponential backoff with jitter under a cap; a hint above its own cap is never shortened: the step parks.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Classification,
+    Effect,
+    Impact,
+    Origin,
+    Persistence,
+    Remedy,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class RetryPolicy:
+    """How often, and how far apart. Seconds throughout; `max_attempts` counts all attempts, the first one too.
+
+    Without `fixed`, the wait after attempt n is ``base * factor ** (n - 1)``, changed by up to ``jitter`` (a share)
+    either way, and never more than `cap`. `fixed` is a wait of its own that does not grow (seed 003's fixed_delay).
+    A server's hint up to `hint_cap` is waited for here; a longer one parks the step.
+
+    Raises:
+        ValueError: A value that no policy can have.
+    """
+
+    max_attempts: int = 4
+    base: float = 1.0
+    factor: float = 2.0
+    jitter: float = 0.1
+    cap: float = 60.0
+    hint_cap: float = 120.0
+    fixed: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1:
+            raise ValueError(f"max_attempts is {self.max_attempts}; the first attempt counts, so it is at least 1")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError(f"jitter is {self.jitter}; it is a share of the delay, from 0 to 1")
+        for name in ("base", "factor", "cap", "hint_cap", "fixed"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} is {value}; give a number of 0 or more")
+
+    @classmethod
+    def from_mapping(cls, value: Mapping[str, Any], default: RetryPolicy | None = None) -> Self:
+        """A policy in the words of the seeds.
+
+        Seed 002's `get_retry_policy()`: `max_attempts` (in total), `delay_seconds`, `backoff_factor`. Seed 003:
+        `max_retries` (after the first attempt, as its adapters count), `base_retry_delay`, `max_retry_delay`,
+        `rate_limit_strategy` ("exponential_backoff" or "fixed_delay"). What is not given is as in `default`.
+
+        Raises:
+            ValueError: A value that is no number, or that no policy can have.
+        """
+        given = default or RetryPolicy()
+        base = _number(value, given.base, "delay_seconds", "base_retry_delay", "base_delay")
+        strategy = value.get("rate_limit_strategy")
+        if strategy not in (None, "exponential_backoff", "fixed_delay"):
+            raise ValueError(f"rate_limit_strategy is {strategy!r}; give 'exponential_backoff' or 'fixed_delay'")
+        attempts = _number(value, given.max_attempts, "max_attempts")
+        if "max_attempts" not in value and "max_retries" in value:
+            attempts = _number(value, 0, "max_retries") + 1
+        return cls(
+            max_attempts=int(attempts),
+            base=base,
+            factor=_number(value, given.factor, "backoff_factor"),
+            jitter=given.jitter,
+            cap=_number(value, max(given.cap, base), "max_retry_delay", "max_delay"),
+            hint_cap=given.hint_cap,
+            fixed=base if strategy == "fixed_delay" else given.fixed,
+        )
+
+    def delay(self, attempt: int, rng: random.Random) -> float:
+        """Seconds to wait after attempt `attempt` (counted from 1), without a hint from the server."""
+        if self.fixed is not None:
+            return self.fixed
+        try:
+            grown = self.base * self.factor ** (attempt - 1)
+        except OverflowError:
+            grown = self.cap
+        return min(self.cap, min(self.cap, grown) * (1 + self.jitter * (2 * rng.random() - 1)))
+
+
+def _number(value: Mapping[str, Any], default: float, *names: str) -> float:
+    for name in names:
+        if name in value:
+            given = value[name]
+            if isinstance(given, bool) or not isinstance(given, int | float):
+                raise ValueError(f"{name} is {given!r}; give a number")
+            return given
+    return default
+
+
+@dataclass(slots=True, frozen=True)
+class Decision:
+    """What is done about a fault after attempt `attempt`. `delay_s` None: not to be waited for here.
+
+    A `WAIT_RETRY` without `delay_s` means that the wait (the fault's `retry_after_s`) is too long to sit through: park.
+    """
+
+    remedy: Remedy
+    attempt: int
+    max_attempts: int
+    delay_s: float | None = None
+    source_of_delay: str = ""
+    reason: str = ""
+
+
+_SHRINKS = frozenset({Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE})
+_SAFE = frozenset({Effect.NONE, Effect.NOT_ATTEMPTED})
+
+
+def decide(
+    fault: Classification,
+    *,
+    attempt: int,
+    policy: RetryPolicy,
+    rng: random.Random,
+    idempotent: bool = False,
+) -> Decision:
+    """Judge a fault after the given attempt (counted from 1, over all layers).
+
+    Args:
+        fault: The facts.
+        attempt: Attempts made so far.
+        policy: How often and how far apart.
+        rng: Where jitter comes from.
+        idempotent: Whether the author declared that repeating does no harm, whatever the effect was.
+    """
+    wait = _waiting(fault, attempt, policy, rng, idempotent=idempotent)
+    if wait is not None:
+        return wait
+    remedy, reason = _otherwise(fault, attempt, policy)
+    return Decision(remedy, attempt, policy.max_attempts, reason=reason)
+
+
+def _waiting(
+    fault: Classification, attempt: int, policy: RetryPolicy, rng: random.Random, *, idempotent: bool
+) -> Decision | None:
+    """The decision to try again, now or later; None where trying again is not ours to decide."""
+    if fault.persistence is not Persistence.TRANSIENT or fault.exhausted or fault.impact is Impact.PROCESS:
+        return None
+    if not (fault.effect in _SAFE or idempotent) or attempt >= policy.max_attempts:
+        return None
+    if fault.proposal not in (None, Remedy.RETRY, Remedy.WAIT_RETRY):
+        return None
+    hint = fault.retry_after_s
+    if hint and hint > policy.hint_cap:
+        reason = f"the server asks for {hint:.0f} s, more than the {policy.hint_cap:.0f} s that are waited for here"
+        return Decision(Remedy.WAIT_RETRY, attempt, policy.max_attempts, reason=reason)
+    if hint:
+        return Decision(
+            Remedy.WAIT_RETRY, attempt, policy.max_attempts, hint, fault.hint_source or "hint", "as the server asks"
+        )
+    delay = policy.delay(attempt, rng)
+    source = "fixed delay" if policy.fixed is not None else "backoff"
+    return Decision(Remedy.RETRY, attempt, policy.max_attempts, delay, source, "transient, and safe to repeat")
+
+
+def _otherwise(fault: Classification, attempt: int, policy: RetryPolicy) -> tuple[Remedy, str]:
+    """The remedy, and why it is not another attempt."""
+    if fault.impact is Impact.PROCESS:
+        return Remedy.STOP, "the program itself cannot go on"
+    if fault.cause is Cause.CANCELLED:
+        return Remedy.STOP, "it was cancelled"
+    if fault.proposal not in (None, Remedy.RETRY, Remedy.WAIT_RETRY):
+        return fault.proposal or Remedy.ASK_HUMAN, "its author asks for it"
+    if fault.cause in _SHRINKS and not fault.exhausted:
+        return Remedy.COMPACT_RETRY, "a smaller request can succeed"
+    if fault.origin in (Origin.TELEMETRY, Origin.STORE) and fault.impact is Impact.ABSORBED:
+        return Remedy.IGNORE, "the run does not depend on it"
+    reason = _why_not(fault, attempt, policy)
+    if fault.origin in (Origin.TOOL, Origin.HOOK) and fault.impact is Impact.ABSORBED:
+        asked = fault.proposal is Remedy.RETRY and fault.effect not in _SAFE
+        return (Remedy.ASK_HUMAN if asked else Remedy.FEED_BACK), reason
+    if fault.origin is Origin.PARSER and fault.cause in (Cause.ARGS_INVALID, Cause.OUTPUT_INVALID):
+        return (Remedy.ASK_HUMAN if attempt >= policy.max_attempts else Remedy.FEED_BACK), reason
+    if fault.persistence is Persistence.PERMANENT and fault.impact is Impact.RUN:
+        return Remedy.STOP, reason
+    return Remedy.ASK_HUMAN, reason
+
+
+def _why_not(fault: Classification, attempt: int, policy: RetryPolicy) -> str:
+    if fault.persistence is not Persistence.TRANSIENT:
+        return "not transient"
+    if fault.exhausted:
+        return "attempts were spent on it already"
+    if attempt >= policy.max_attempts:
+        return f"attempts are spent ({attempt} of {policy.max_attempts})"
+    return "it may have taken effect"

@@ -1,0 +1,112 @@
+"""Who decided what: every command of a person or a rule, as a fold of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.judgement.recovery.secret_box import is_sealed
+from runtime.record.state import events as ev
+
+
+class AuditEntry(BaseModel):
+    """One decision. `seconds` is the time from the question to its answer, where it was one."""
+
+    model_config = ConfigDict(frozen=True)
+    ts: datetime
+    person: str
+    channel: str
+    what: str
+    option: str = ""
+    reach: str = ""
+    params: dict[str, Any] = {}
+    reason: str = ""
+    seconds: float | None = None
+    run_id: str = ""
+    incident_id: str = ""
+    node_id: str = ""
+    asked: str = ""
+    """What was asked about: the question, or the message of the fault."""
+
+
+_WHAT: dict[type[ev.Record], str] = {
+    ev.AbortRequested: "aborted",
+    ev.RunFrozen: "froze",
+    ev.RunThawed: "thawed",
+    ev.RewindRequested: "rewound",
+    ev.BreakpointSet: "set a breakpoint",
+    ev.BreakpointCleared: "cleared a breakpoint",
+    ev.MessageInjected: "injected a message",
+    ev.GrantAdded: "granted",
+    ev.GrantRevoked: "revoked",
+    ev.RunCreated: "started",
+}
+_COUNTED: Final[tuple[type[ev.Record], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
+MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _COUNTED)
+"""What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
+_DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
+    ev.RewindRequested: ("changes",),
+    ev.BreakpointSet: ("what", "pattern"),
+    ev.BreakpointCleared: ("what", "pattern"),
+    ev.MessageInjected: ("agent", "text"),
+    ev.GrantAdded: ("grant_id", "subject", "verb", "pattern", "lifetime", "scope", "until"),
+    ev.GrantRevoked: ("grant_id",),
+    ev.RunCreated: ("ref", "title"),
+}
+
+
+def entries(events: Iterable[ev.Record]) -> list[AuditEntry]:
+    """The decisions among events: of one stream, or of all in the order in which they were written."""
+    opened: dict[str, ev.IncidentOpened] = {}
+    found: list[AuditEntry] = []
+    for event in events:
+        if isinstance(event, ev.IncidentOpened):
+            opened[event.incident_id] = event
+        elif isinstance(event, ev.IncidentAnswered):
+            found.append(_answered(event, opened.get(event.incident_id)))
+        elif type(event) in _WHAT:
+            found.append(_commanded(event))
+    return found
+
+
+def _answered(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) -> AuditEntry:
+    return AuditEntry(
+        ts=event.ts,
+        person=event.by.name,
+        channel=event.by.channel,
+        what="answered",
+        option=event.option,
+        reach=event.reach,
+        params=shown(event.params),
+        reason=event.reason,
+        seconds=round((event.ts - opened.ts).total_seconds(), 3) if opened is not None else None,
+        run_id=event.run_id,
+        incident_id=event.incident_id,
+        node_id=event.node_id,
+        asked=(opened.question or opened.message) if opened is not None else "",
+    )
+
+
+def _commanded(event: ev.Record) -> AuditEntry:
+    by: ev.Actor = getattr(event, "by", ev.Actor())
+    body = json.loads(event.model_dump_json())
+    return AuditEntry(
+        ts=event.ts,
+        person=by.name,
+        channel=by.channel,
+        what=_WHAT[type(event)],
+        params={name: body[name] for name in _DETAILS.get(type(event), ()) if body.get(name) not in (None, "", {})},
+        reason=getattr(event, "reason", ""),
+        run_id="" if event.run_id == ev.WORKSPACE else event.run_id,
+        incident_id=getattr(event, "incident_id", ""),
+        node_id=event.node_id,
+    )
+
+
+def shown(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an answer as they may be seen: of a secret only that there is one."""
+    return {name: "(secret)" if is_sealed(value) else value for name, value in params.items()}

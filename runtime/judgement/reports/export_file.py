@@ -1,0 +1,142 @@
+"""A run, or one incident of it, as a file that opens read-only elsewhere: JSON lines, a header and then the events.
+
+Everything in it is redacted, secrets that were sealed are left out, and it says so. Whoever opens it folds the events
+as the journal's would be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from orbiter.redaction import Redactor
+from runtime.judgement.recovery.secret_box import is_sealed
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState, fold
+
+FORMAT = 1
+_KEPT = frozenset({"type", "run_id", "node_id", "parent_id", "incident_id", "fingerprint", "ts", "grant_id", "state"})
+"""Names whose texts are ids of ours: masked, they would no longer say what belongs to what."""
+
+
+class BadCapsule(ValueError):
+    """The file is no export of ours; the text names the line."""
+
+
+class Header(BaseModel):
+    """The first line."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    orbiter_export: int
+    run_id: str
+    incident_id: str = ""
+    exported_at: datetime
+    exported_by: str = ""
+    program: str = ""
+    redacted: bool = True
+
+
+@dataclass(slots=True, frozen=True)
+class Capsule:
+    """An export, read. `grants` are what was granted at its incidents, or used by it, and taken back."""
+
+    header: Header
+    events: tuple[ev.Record, ...]
+    grants: tuple[ev.Record, ...] = ()
+
+    def state(self) -> RunState:
+        """The run as far as the export tells."""
+        return fold(self.events)
+
+
+def lines(
+    events: Iterable[ev.Record], header: Header, redactor: Redactor, workspace: Iterable[ev.Record] = ()
+) -> Iterable[str]:
+    """The lines of the file. For one incident: the run's events up to its answer, and what came of it. Of the
+    workspace's own events those follow that belong to them (`grants_of`).
+    """
+    chosen = list(events)
+    if header.incident_id:
+        chosen = _about(chosen, header.incident_id)
+    yield json.dumps(header.model_dump(mode="json"), ensure_ascii=True)
+    for event in [*chosen, *grants_of(chosen, workspace)]:
+        body = json.loads(ev.dump(event))
+        yield json.dumps(_masked(body, redactor), ensure_ascii=True)
+
+
+def _about(events: list[ev.Record], incident_id: str) -> list[ev.Record]:
+    """Up to the incident's end, then only what concerns it or its node."""
+    node_id = next((e.node_id for e in events if isinstance(e, ev.IncidentOpened) and e.incident_id == incident_id), "")
+    ending = ev.IncidentAnswered | ev.IncidentClosed
+    end = next((e.seq for e in events if isinstance(e, ending) and e.incident_id == incident_id), None)
+    if end is None:
+        return events
+    return [
+        event
+        for event in events
+        if event.seq <= end
+        or event.node_id == node_id
+        or getattr(event, "incident_id", "") == incident_id
+        or isinstance(event, ev.RunFinished)
+    ]
+
+
+def grants_of(events: Iterable[ev.Record], workspace: Iterable[ev.Record]) -> list[ev.Record]:
+    """The grants that were given at incidents among `events`, or used there, and their revocations."""
+    asked: set[str] = set()
+    wanted: set[str] = set()
+    for event in events:
+        if isinstance(event, ev.IncidentOpened):
+            asked.add(event.incident_id)
+        elif isinstance(event, ev.GrantUsed):
+            wanted.add(event.grant_id)
+    found: list[ev.Record] = []
+    for event in workspace:
+        if isinstance(event, ev.GrantAdded) and (event.incident_id in asked or event.grant_id in wanted):
+            wanted.add(event.grant_id)
+            found.append(event)
+        elif isinstance(event, ev.GrantRevoked) and event.grant_id in wanted:
+            found.append(event)
+    return found
+
+
+def _masked(body: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    return {name: each if name in _KEPT else redactor.value(_without_sealed(each)) for name, each in body.items()}
+
+
+def _without_sealed(value: Any) -> Any:
+    if is_sealed(value):
+        return {"sealed": {"removed": True}}
+    if isinstance(value, dict):
+        return {name: _without_sealed(each) for name, each in value.items()}
+    return [_without_sealed(each) for each in value] if isinstance(value, list) else value
+
+
+def read(text: str) -> Capsule:
+    """An export from its text.
+
+    Raises:
+        BadCapsule: it is none, is cut, or is a newer program's.
+    """
+    rows = [row for row in text.splitlines() if row.strip()]
+    if not rows:
+        raise BadCapsule("the file is empty")
+    try:
+        header = Header.model_validate_json(rows[0])
+    except ValidationError as exc:
+        raise BadCapsule("line 1 is no header of an export: was the file made by 'orbiter-console export'?") from exc
+    if header.orbiter_export > FORMAT:
+        raise BadCapsule(f"the export has format {header.orbiter_export}, this program reads up to {FORMAT}: update it")
+    events: list[ev.Record] = []
+    for number, row in enumerate(rows[1:], 2):
+        try:
+            events.append(ev.load(row))
+        except ValidationError as exc:
+            raise BadCapsule(f"line {number} is no event: the file was cut or changed") from exc
+    own = tuple(event for event in events if event.run_id != ev.WORKSPACE)
+    return Capsule(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE))

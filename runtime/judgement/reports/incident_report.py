@@ -1,0 +1,270 @@
+"""The structured report of an incident: there at once, before any model is asked.
+
+Sections and their order are seed 002's (`_build_structured_error_report`), with severity added and the execution
+summary of `_populate_error_context`; parts that are zero or unknown are left out. The report is data; `markdown`
+is the seed's form of it. What models, tools and providers wrote stands in frames (`runtime.judgement.reports.framing`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.judgement.recovery.options import why_no_retry
+from runtime.judgement.reports.framing import (
+    fenced,
+    held,
+    inert,
+    listed,
+    literal,
+)
+from runtime.judgement.reports.tracebacks import folded
+from runtime.judgement.reports.waiting_nodes import Waiter, waiters
+from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.events import IncidentOpened, Option
+
+NO_ANALYSIS = "Error details are provided in the structured report above."
+"""Seed 002's sentence where no model could be asked."""
+EMPTY_ANALYSIS = "Please see the recovery options above."
+"""Where a model was asked and said nothing (facts/error-handling, section 1.3: two distinct fixed sentences)."""
+
+
+class SummaryLine(BaseModel):
+    """One step of the execution summary."""
+
+    model_config = ConfigDict(frozen=True)
+    number: int
+    objective: str
+    ok: bool
+
+
+class AttemptLine(BaseModel):
+    """An attempt that failed, and the wait that came after it."""
+
+    model_config = ConfigDict(frozen=True)
+    number: int
+    ended_at: datetime
+    seconds: float
+    cause: str
+    message: str
+    wait_s: float | None = None
+    wait_source: str = ""
+
+    def sentence(self) -> str:
+        pause = f"; then a pause of {self.wait_s:.1f}s ({self.wait_source})" if self.wait_s is not None else ""
+        return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{pause}"
+
+
+class Report(BaseModel):
+    """All that is known of an incident without asking a model."""
+
+    model_config = ConfigDict(frozen=True)
+    incident_id: str
+    run_id: str
+    timestamp: datetime
+    error_type: str
+    severity: str
+    task: str
+    failed_operation: str
+    error_message: str
+    capability: str = ""
+    metadata: dict[str, Any] = {}
+    total_operations: int = 0
+    execution_time_s: float | None = None
+    retry_attempts: int = 0
+    summary: tuple[SummaryLine, ...] = ()
+    lineage: tuple[str, ...] = ()
+    action: dict[str, Any] = {}
+    traceback: str = ""
+    options: tuple[Option, ...] = ()
+    safe: str = "abort"
+    why_no_retry: str = ""
+    attempts: tuple[AttemptLine, ...] = ()
+    causes: tuple[str, ...] = ()
+    """The chain of errors, outermost first."""
+    waits_for: tuple[Waiter, ...] = ()
+    """What waits on this incident."""
+    question: str = ""
+    deadline: datetime | None = None
+    at_deadline: str = ""
+    """What happens then by itself, in words."""
+    analysis: str = ""
+    analysis_by: str = ""
+
+    def markdown(self) -> str:
+        """The report in the form of seed 002."""
+        parts = [
+            f"⚠️ **ERROR REPORT** - {self.timestamp.strftime('%Y-%m-%d %H:%M:%S')}",
+            f"**Error Type:** {self.error_type.upper()}",
+            f"**Severity:** {self.severity.upper()}",
+            f"**Task:** {literal(self.task)}",
+            f"**Failed Operation:** {literal(self.failed_operation)}",
+            f"**Error Message:** {literal(self.error_message)}",
+        ]
+        if self.capability:
+            parts.append(f"**Capability:** {literal(self.capability)}")
+        if self.metadata:
+            shown = json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)
+            parts.append(f"**Error Metadata:**\n{fenced(shown, 'json')}")
+        if stats := self.stats():
+            parts.append(f"**Execution Stats:** {stats}")
+        if self.summary:
+            parts.append("**Execution Summary:**\n" + "\n".join(map(inert, self.summary_lines())))
+        for name, text in self.sections():
+            parts.append(f"**{name}:**\n{fenced(text)}" if name == "Traceback" else f"**{name}:** {inert(text)}")
+        return "\n".join(parts) + f"\n\n**Analysis:** {literal(self.analysis or NO_ANALYSIS)}"
+
+    def sections(self) -> list[tuple[str, str]]:
+        """What we add to the seed's report, each with its name; nothing that is empty."""
+        found = [
+            ("Where", held(" > ".join(self.lineage))),
+            ("To Be Done", held(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else ""),
+            ("Question", held(self.question)),
+            ("Attempts", listed(line.sentence() for line in self.attempts)),
+            ("Caused By", listed(self.causes[1:])),
+            ("Traceback", self.traceback.rstrip()),
+            ("Waits For This", listed(waiter.sentence() for waiter in self.waits_for)),
+            ("Retry", self.why_no_retry),
+            ("Recovery Options", ", ".join(f"{each.label} ({each.id})" for each in self.options)),
+            ("At The Deadline", self.at_deadline),
+            ("Analysed By", f"{held(self.analysis_by)}, a model: check what it says" if self.analysis_by else ""),
+        ]
+        return [(name, text) for name, text in found if text]
+
+    def text(self) -> str:
+        """The report without marks, for what shows none."""
+        rows = [
+            ("Error Report", self.timestamp.strftime("%Y-%m-%d %H:%M:%S")),
+            ("Error Type", self.error_type.upper()),
+            ("Severity", self.severity.upper()),
+            ("Task", held(self.task)),
+            ("Failed Operation", held(self.failed_operation)),
+            ("Error Message", held(self.error_message)),
+            ("Capability", held(self.capability)),
+            ("Error Metadata", held(json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str))),
+            ("Execution Stats", self.stats()),
+            ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
+            *((name, held(text) if name == "Traceback" else text) for name, text in self.sections()),
+            ("Analysis", held(self.analysis or NO_ANALYSIS)),
+        ]
+        return "\n".join(f"{name}: {text}" for name, text in rows if text)
+
+    def stats(self) -> str:
+        parts = []
+        if self.total_operations > 0:
+            parts.append(f"Total operations: {self.total_operations}")
+        if self.execution_time_s is not None:
+            parts.append(f"Execution time: {self.execution_time_s:.1f}s")
+        if self.retry_attempts > 0:
+            parts.append(f"Retry attempts: {self.retry_attempts}")
+        return ", ".join(parts)
+
+    def summary_lines(self) -> list[str]:
+        return [
+            f"{'✅' if line.ok else '❌'} Step {line.number}: {held(line.objective)}{'' if line.ok else ' - Failed'}"
+            for line in self.summary
+        ]
+
+
+def build(state: RunState, opened: IncidentOpened) -> Report:
+    """The report of one incident of a run, as far as the run's events tell."""
+    node = state.nodes.get(opened.node_id)
+    incident = state.incidents.get(opened.incident_id)
+    analysis = incident.analysis if incident is not None else None
+    began = state.created_at
+    return Report(
+        incident_id=opened.incident_id,
+        run_id=state.id or opened.run_id,
+        timestamp=opened.ts,
+        error_type=opened.fault.cause.value,
+        severity=opened.fault.severity.value,
+        task=opened.task or state.input or "Unknown task",
+        failed_operation=_operation(node),
+        error_message=opened.message or opened.fault.user_message or "Unknown error occurred",
+        capability=node.agent if node is not None else "",
+        metadata=_metadata(opened),
+        total_operations=state.steps,
+        execution_time_s=(opened.ts - began).total_seconds() if began is not None else None,
+        retry_attempts=max(0, node.attempts - 1) if node is not None else 0,
+        summary=tuple(_summary(state)),
+        lineage=opened.lineage,
+        action=opened.action,
+        traceback=folded(opened.traceback),
+        attempts=tuple(_attempts(node)) if node is not None else (),
+        causes=opened.causes,
+        waits_for=tuple(waiters(state, opened.node_id)),
+        question=opened.question,
+        deadline=opened.deadline,
+        at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
+        options=opened.options,
+        safe=opened.safe,
+        why_no_retry="" if any(found.id == "retry" for found in opened.options) else why_no_retry(opened.fault),
+        analysis=analysis.text if analysis is not None else "",
+        analysis_by=analysis.model if analysis is not None else "",
+    )
+
+
+def _attempts(node: Node) -> Iterator[AttemptLine]:
+    for each in node.tries:
+        yield AttemptLine(
+            number=each.attempt,
+            ended_at=each.ended_at,
+            seconds=each.seconds,
+            cause=each.cause,
+            message=each.message,
+            wait_s=each.wait_s,
+            wait_source=each.wait_source,
+        )
+
+
+def _at_deadline(opened: IncidentOpened) -> str:
+    if opened.deadline is None:
+        return ""
+    label = next((found.label for found in opened.options if found.id == opened.safe), opened.safe)
+    return f"{label} ({opened.safe}), without anybody's answer, at {opened.deadline.strftime('%Y-%m-%d %H:%M:%S')} UTC"
+
+
+def _operation(node: Node | None) -> str:
+    if node is None:
+        return "Unknown operation"
+    what = {"llm": "model call", "tool": "tool", "value": "question"}.get(node.kind, node.kind)
+    return f"{what} {node.name}"
+
+
+def _metadata(opened: IncidentOpened) -> dict[str, Any]:
+    fault = opened.fault
+    found: dict[str, Any] = dict(fault.metadata)
+    if fault.technical:
+        found.setdefault("technical_details", fault.technical)
+    if fault.suggestions:
+        found.setdefault("suggestions", list(fault.suggestions))
+    for key, value in (
+        ("provider", fault.provider),
+        ("http_status", fault.http_status),
+        ("error_code", fault.code),
+        ("retry_after", fault.retry_after_s),
+        ("exception", opened.error_type),
+        ("persistence", fault.persistence.value),
+        ("rule", fault.rule_id),
+    ):
+        if value not in ("", None):
+            found.setdefault(key, value)
+    return found
+
+
+def _summary(state: RunState) -> list[SummaryLine]:
+    """Agents and steps that came to an end, in the order in which they began; calls of a model are too many to list."""
+    ended = [
+        node
+        for node in state.nodes.values()
+        if node.kind in ("agent", "tool") and node.phase in ("succeeded", "degraded", "failed", "timed_out")
+    ]
+    ended.sort(key=lambda node: node.opened_at.timestamp() if node.opened_at else 0.0)
+    return [
+        SummaryLine(number=number, objective=f"{node.kind} {node.name}", ok=node.phase in ("succeeded", "degraded"))
+        for number, node in enumerate(ended[-20:], 1)
+    ]

@@ -1,0 +1,111 @@
+"""The messages of a model's call, put together from what a run's state holds. Pure.
+
+The first question of an agent is recorded with its messages; later ones only with their number, since they follow from
+it: the replies, the results of the calls, and what operators put in between (`orbiter._internal.loop.model_step`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.rewind import place
+
+
+class Said(NamedTuple):
+    """One message, as text. `calls` are the tools that it asks for, each with its arguments as they were written."""
+
+    role: str
+    text: str
+    name: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+class Transcript(NamedTuple):
+    """What a model was sent, oldest first. `number` is how many messages it was by the record: where it is another
+    number, something in between (a hook's words, a corrected reply) stands in no record of its own.
+    """
+
+    messages: tuple[Said, ...] = ()
+    number: int = 0
+
+
+def transcript(state: RunState, node_id: str) -> Transcript:
+    """The messages that a model's call was made with; none for any other node."""
+    node = state.nodes.get(node_id)
+    if node is None or node.kind != "llm":
+        return Transcript()
+    if (whole := _whole(node)) is not None:
+        return Transcript(tuple(map(_said, whole)), len(whole))
+    messages = tuple(_put_together(state, node))
+    count = node.requested.get("count")
+    return Transcript(messages, count if isinstance(count, int) else len(messages))
+
+
+def _whole(node: Node) -> list[Any] | None:
+    """The messages in full, where they are recorded so: the latest version of them."""
+    for source in (node.effective, node.edits or {}, node.requested):
+        if isinstance(found := source.get("messages"), list):
+            return found
+    return None
+
+
+def _put_together(state: RunState, node: Node) -> Iterator[Said]:
+    agent = state.nodes.get(node.parent_id)
+    if agent is None:
+        return
+    here = place(node.id)[0]
+    earlier = [state.nodes[child] for child in agent.children if place(child)[0] < here]
+    asked = [each for each in earlier if each.kind == "llm" and _whole(each) is not None]
+    if not asked:
+        return
+    first = asked[-1]
+    yield from map(_said, _whole(first) or ())
+    by_turn: dict[int, list[Node]] = {}
+    for each in earlier:
+        by_turn.setdefault(place(each.id)[0], []).append(each)
+    for turn in range(place(first.id)[0], here):
+        nodes = by_turn.get(turn, [])
+        yield from (_reply(each) for each in nodes if each.kind == "llm" and each.recorded)
+        calls = [each for each in nodes if each.kind == "tool" and each.terminal]
+        yield from (_result(each) for each in sorted(calls, key=lambda each: place(each.id)[1] or 0))
+        yield from (Said("user", text) for text in agent.delivered.get(turn + 1, ()))
+
+
+def _said(message: Any) -> Said:
+    if not isinstance(message, dict):
+        return Said("", _text(message))
+    calls = message.get("tool_calls")
+    error = message.get("error")
+    return Said(
+        str(message.get("role", "")),
+        _text(error) if error else _text(message.get("content")),
+        str(message.get("tool_name") or message.get("name") or ""),
+        tuple(_call(call) for call in calls) if isinstance(calls, list | tuple) else (),
+    )
+
+
+def _reply(node: Node) -> Said:
+    if not isinstance(node.result, dict):
+        return Said("assistant", _text(node.result))
+    return _said({**node.result, "role": "assistant", "content": node.result.get("text", "")})
+
+
+def _result(node: Node) -> Said:
+    if isinstance(node.result, dict):
+        return _said({"tool_name": node.name, **node.result, "role": "tool"})
+    return Said("tool", _text(node.error or node.output or node.result), node.name)
+
+
+def _call(call: Any) -> tuple[str, str]:
+    if not isinstance(call, dict):
+        return "", _text(call)
+    return str(call.get("name", "")), _text(call.get("arguments"))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,205 @@
+"""What a node waits for: from it down to what holds everything up, and how much goes on once that is out of the way.
+
+Pure, and read off the state alone, so that screens and the command line say the same.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.judgement.reports.waiting_nodes import waiters
+from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.events import IncidentOpened
+from runtime.record.state.fault_taxonomy import Cause
+from runtime.record.state.rewind import place
+
+Kind = Literal[
+    "person", "permission", "breaker", "budget", "time", "frozen", "runtime", "work", "order", "ending", "nothing"
+]
+
+
+class Waiting(BaseModel):
+    """One link of the chain: a node, and why it does not go on."""
+
+    model_config = ConfigDict(frozen=True)
+    node_id: str
+    name: str
+    state: str
+    why: str
+
+
+class Blocked(BaseModel):
+    """`chain` leads from the node that was asked about to the one that holds it up (`node_id`; empty where it is the
+    run itself). `until`: when that ends by itself. `frees`: nodes that go on once it has.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    chain: tuple[Waiting, ...] = ()
+    kind: Kind = "nothing"
+    why: str = ""
+    node_id: str = ""
+    incident_id: str = ""
+    until: datetime | None = None
+    since: datetime | None = None
+    frees: int = 0
+    also: tuple[str, ...] = ()
+    """Ids of other nodes that hold the same things up: all of them have to come first."""
+
+
+def blocked(state: RunState, node_id: str = "") -> Blocked:
+    """What a node waits for; the run, without one."""
+    chain: list[Waiting] = []
+    node = _first_open(state, node_id, chain)
+    if node is None:
+        return _run_itself(state, chain)
+    held_by = _held_by(state)
+    also: list[str] = []
+    while below := [state.nodes[child] for child in node.children if not state.nodes[child].terminal]:
+        if _own_incident(state, node) is not None:
+            break
+        below.sort(key=lambda each: held_by.get(each.id, (2, "")))
+        chain.append(_link(node, _waits_for(state, node, below)))
+        also += [each.id for each in below[1:]]
+        node = below[0]
+    return _end(state, node, chain, also)
+
+
+def _first_open(state: RunState, node_id: str, chain: list[Waiting]) -> Node | None:
+    """What is done waits for nothing itself; what waits is the node above it that goes on after it."""
+    node = state.nodes.get(node_id)
+    if node is None:
+        return next((state.nodes[root] for root in state.roots if not state.nodes[root].terminal), None)
+    while node is not None and node.terminal:
+        chain.append(_link(node, f"{node.phase.replace('_', ' ')}: it waits for nothing itself"))
+        node = state.nodes.get(node.parent_id)
+    return node
+
+
+def _held_by(state: RunState) -> dict[str, tuple[int, str]]:
+    """How firmly the nodes above open decisions (0) and pauses (1) are held, the oldest first."""
+    held: dict[str, tuple[int, str]] = {}
+    for incident in state.open_incidents:
+        for node in state.lineage(incident.opened.node_id):
+            held[node.id] = min(held.get(node.id, (2, "")), (0, incident.opened.ts.isoformat()))
+    for node in state.nodes.values():
+        if node.phase == "retrying" and node.retry is not None:
+            for above in state.lineage(node.id):
+                held.setdefault(above.id, (1, node.retry.until.isoformat()))
+    return held
+
+
+def _own_incident(state: RunState, node: Node) -> IncidentOpened | None:
+    found = (state.incidents[key] for key in node.incidents if key in state.incidents)
+    return next((incident.opened for incident in found if incident.open), None)
+
+
+def _link(node: Node, why: str) -> Waiting:
+    return Waiting(node_id=node.id, name=node.name, state=node.phase, why=why)
+
+
+def _waits_for(state: RunState, node: Node, below: list[Node]) -> str:
+    if len(below) == 1:
+        return f"waits for {below[0].name}"
+    beside = [child for child in node.children if place(child)[0] == place(below[0].id)[0]]
+    if len(beside) < len(below):
+        return f"waits for {len(below)} that are not done, {below[0].name} among them"
+    return f"waits for all of its {len(beside)} members side by side; {len(below)} are not done"
+
+
+def _end(state: RunState, node: Node, chain: list[Waiting], also: list[str]) -> Blocked:
+    kind, why, until, incident_id = _reason(state, node)
+    chain.append(_link(node, why))
+    since = node.opened_at
+    if incident_id:
+        since = state.incidents[incident_id].opened.ts
+    return Blocked(
+        chain=tuple(chain),
+        kind=kind,
+        why=why,
+        node_id=node.id,
+        incident_id=incident_id,
+        until=until,
+        since=since,
+        frees=_frees(state, node),
+        also=tuple(also),
+    )
+
+
+def _reason(state: RunState, node: Node) -> tuple[Kind, str, datetime | None, str]:
+    opened = _own_incident(state, node)
+    if opened is not None:
+        kind, why = _decision(opened)
+        return kind, why, opened.deadline, opened.incident_id
+    if state.abort is not None:
+        return "ending", "the run is being aborted", None, ""
+    if state.rewind is not None:
+        return "ending", "the run is being turned back", None, ""
+    if node.in_flight is not None and node.phase == "running":
+        return "work", "its call is under way", None, ""
+    if state.phase == "frozen":
+        return "frozen", _frost(state), None, ""
+    if node.phase == "retrying" and node.retry is not None:
+        again = f"attempt {node.retry.attempt} of {node.retry.max_attempts}"
+        return "time", f"a pause before {again} ({node.retry.source or 'backoff'})", node.retry.until, ""
+    if state.phase == "queued":
+        return "runtime", "a runtime that takes the run up", None, ""
+    if state.wake_at is not None:
+        return "time", "a time that was set", state.wake_at, ""
+    return ("order", "its turn", None, "") if node.phase == "pending" else ("work", "it works between steps", None, "")
+
+
+def _frost(state: RunState) -> str:
+    why = f" ({state.frozen.reason})" if state.frozen is not None and state.frozen.reason else ""
+    return f"the run is frozen{why}: no new step begins until it is thawed"
+
+
+_DECISIONS: dict[Cause, tuple[Kind, str]] = {
+    Cause.PERMISSION_DENIED: ("permission", "a permission that somebody has to grant or deny"),
+    Cause.CIRCUIT_OPEN: ("breaker", "a circuit breaker that is open"),
+    Cause.LIMIT_REACHED: ("budget", "a budget that is used up"),
+    Cause.MISSING_INPUT: ("person", "a person's answer"),
+}
+
+
+def _decision(opened: IncidentOpened) -> tuple[Kind, str]:
+    if opened.in_doubt:
+        return "person", "somebody who looks whether it happened"
+    if opened.fault.cause is Cause.PERMISSION_DENIED and not opened.action.get("permission"):
+        return "person", "somebody's decision: permission denied"
+    return _DECISIONS.get(opened.fault.cause, ("person", f"somebody's decision: {opened.fault.cause.value}"))
+
+
+def _run_itself(state: RunState, chain: list[Waiting]) -> Blocked:
+    found = {
+        "queued": ("runtime", "a runtime that takes the run up"),
+        "frozen": ("frozen", _frost(state)),
+        "running": ("work", "it works between steps"),
+        "waiting": ("time", "a time that was set") if state.wake_at else ("person", "somebody's decision"),
+    }.get(state.phase, ("nothing", f"nothing: the run is {state.phase}"))
+    incident = next((each for each in state.open_incidents if not each.opened.node_id), None)
+    if incident is not None:
+        found = _decision(incident.opened)
+    return Blocked.model_validate(
+        {
+            "chain": chain,
+            "kind": found[0],
+            "why": found[1],
+            "until": state.wake_at,
+            "incident_id": incident.opened.incident_id if incident is not None else "",
+        }
+    )
+
+
+def _frees(state: RunState, node: Node) -> int:
+    """Itself, those above it that nothing else holds up, and what was declared to come after each of them."""
+    freed, below = 1, node
+    for waiter in waiters(state, node.id):
+        above = state.nodes[waiter.node_id]
+        if any(child != below.id and not state.nodes[child].terminal for child in above.children):
+            break
+        freed += 1 + len(waiter.then)
+        below = above
+    return freed

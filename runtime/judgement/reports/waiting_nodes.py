@@ -1,0 +1,61 @@
+"""What else waits on an incident: everything above its node that cannot come to its end before it. Pure."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.rewind import place
+
+
+class Waiter(BaseModel):
+    """A node that waits for another to end. `then` has not begun and comes after it; `done` has, beside it."""
+
+    model_config = ConfigDict(frozen=True)
+    node_id: str
+    kind: str
+    name: str
+    then: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        parts = [f"{self.kind} {self.name}"]
+        if self.done:
+            parts.append(f"with {', '.join(self.done)} done")
+        if self.then:
+            parts.append(f"then {', '.join(self.then)}")
+        return ", ".join(parts)
+
+
+def waiters(state: RunState, node_id: str) -> list[Waiter]:
+    """Who waits, the nearest first. Siblings that still work are not among them."""
+    lineage = state.lineage(node_id)
+    found: list[Waiter] = []
+    for above, below in zip(reversed(lineage[:-1]), reversed(lineage[1:]), strict=True):
+        if above.terminal:
+            break
+        begun = [state.nodes[child] for child in above.children]
+        found.append(
+            Waiter(
+                node_id=above.id,
+                kind=above.kind,
+                name=above.name,
+                then=_then(above, begun),
+                done=tuple(each.name for each in begun if each.terminal and _beside(each, below)),
+            )
+        )
+    return found
+
+
+def _beside(one: Node, other: Node) -> bool:
+    seq, par = place(one.id)
+    other_seq, other_par = place(other.id)
+    return seq == other_seq and par is not None and other_par is not None
+
+
+def _then(above: Node, begun: list[Node]) -> tuple[str, ...]:
+    """Declared members that have not begun. In the other modes nobody knows who will be called."""
+    if above.info.get("mode", "workflow") != "workflow":
+        return ()
+    names = {each.name for each in begun}
+    return tuple(str(member) for member in above.info.get("members", ()) if member not in names)

@@ -1,0 +1,252 @@
+"""Several runtimes in one console: what each tells, put side by side; what is asked goes to the one that it is about.
+
+Screens read it as they read one `LinkClient`. Ids of runs, incidents and grants are random: no two hosts share one,
+unless both names lead to the same workspace, and then it is the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from runtime.link.client.client import (
+    LinkClient,
+    LinkError,
+    LinkLost,
+    Phase,
+    Quality,
+    Status,
+)
+from runtime.link.client.workspace_view import StreamedText
+from runtime.link.wire.startup_messages import Inboxed, Role
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.summary import Summary
+
+ACTS = frozenset({"freeze", "thaw", "looked"})
+ALL = ACTS | {"ledger", "audit", "digest", "grants", "runs"}
+"""Verbs that, where they name nothing, are meant for every host; those of `ACTS` for every host that lets us act."""
+
+
+_WORST: tuple[Phase, ...] = ("lost", "connecting", "connected", "closed")
+
+
+class SeveralClients:
+    """Clients by the name of their host, in the order in which they were named.
+
+    `status` is that of the worst off; its reason says what is wrong with which. The others go on.
+    """
+
+    def __init__(self, clients: Mapping[str, LinkClient]) -> None:
+        self.clients = dict(clients)
+
+    # -- what screens read -------------------------------------------------------------------------------------
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]:
+        return {key: row for client in self.clients.values() for key, row in client.summaries.items()}
+
+    @property
+    def incidents(self) -> Mapping[str, Inboxed]:
+        return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
+
+    @property
+    def grants(self) -> Mapping[str, GrantAdded]:
+        return {key: row for client in self.clients.values() for key, row in client.grants.items()}
+
+    @property
+    def ready(self) -> bool:
+        return any(client.ready for client in self.clients.values())
+
+    @property
+    def status(self) -> Status:
+        found = {client.status.phase for client in self.clients.values()}
+        away = "; ".join(
+            f"{name}: {client.status.reason or client.status.phase}"
+            for name, client in self.clients.items()
+            if client.status.phase != "connected"
+        )
+        mismatch = all(client.status.mismatch for client in self._lost())
+        for phase in _WORST:
+            if phase in found:
+                return Status(phase, away, phase == "lost" and mismatch)
+        return Status("closed")
+
+    @property
+    def position(self) -> object:
+        """Where the pictures stand: equal as long as nothing that they tell of has changed."""
+        return tuple(client.position for client in self.clients.values())
+
+    @property
+    def role(self) -> Role:
+        """`viewer` if no host lets us do more; where only some do, the others refuse."""
+        return "viewer" if all(client.role == "viewer" for client in self.clients.values()) else "operator"
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The hosts that are connected: what `command` may be told as `where`, for what every host has to be asked."""
+        return tuple(name for name, client in self.clients.items() if client.status.phase == "connected")
+
+    @property
+    def qualities(self) -> tuple[Quality, ...]:
+        """How good the link to each host is."""
+        return tuple(found for client in self.clients.values() for found in client.qualities)
+
+    def where(self, run_id: str) -> str:
+        """The host that a run is on; empty if none tells of it."""
+        return next((name for name, client in self.clients.items() if run_id in client.summaries), "")
+
+    def run(self, run_id: str) -> RunState | None:
+        return self._with(run_id).run(run_id)
+
+    def problem(self, run_id: str) -> str:
+        return self._with(run_id).problem(run_id)
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        return self._with(run_id).text(run_id, node_id)
+
+    # -- what screens do ---------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        ends = [client.subscribe(listener) for client in self.clients.values()]
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+    def watch(self, run_id: str) -> None:
+        self._with(run_id).watch(run_id)
+
+    def unwatch(self, run_id: str) -> None:
+        for client in self.clients.values():
+            if client.watches(run_id):
+                client.unwatch(run_id)
+                return
+
+    async def command(self, verb: str, /, *, where: str = "", **args: Any) -> Any:
+        """Ask the runtime that the run, incident or grant among `args` belongs to, or the one on the host `where`.
+
+        A verb of `ALL` that names nothing goes to every host that is connected: lists are joined, any other answers
+        come by host.
+
+        Raises:
+            LinkError: no host is named, and nothing says which is meant; or some of those that were asked said no:
+                which, why, and where it was done.
+            CommandRefused: a runtime said no.
+            LinkLost: there is no runtime to ask.
+        """
+        client = self._named(where) if where else self._about(args)
+        if client is not None:
+            return await client.command(verb, **args)
+        if verb not in ALL:
+            raise LinkError(f"{verb}: say on which host: {', '.join(self.clients)}")
+        asked = {name: each for name, each in self.clients.items() if each.status.phase == "connected"}
+        if not asked:
+            raise LinkLost(self.status.reason or "no host is connected")
+        if verb in ACTS:
+            asked = {name: each for name, each in asked.items() if each.role == "operator"} or asked
+        answers = await _all_of({name: each.command(verb, **args) for name, each in asked.items()})
+        if all(isinstance(answer, list) for answer in answers):
+            return [row for answer in answers for row in answer]
+        return dict(zip(asked, answers, strict=True))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a lost host wants a login: `login`, then, and not `revive`."""
+        return any(client.asks for client in self._lost())
+
+    def login(self) -> None:
+        """Log in to the hosts that want it, one after the other. Blocks; the terminal is ssh's meanwhile.
+
+        Raises:
+            LinkLost: with the reasons of all that cannot be.
+        """
+        reasons: list[str] = []
+        for name, client in self.clients.items():
+            if client.asks:
+                try:
+                    client.login()
+                except LinkLost as exc:
+                    reasons.append(f"{name}: {exc}")
+        if reasons:
+            raise LinkLost("; ".join(reasons))
+
+    async def revive(self) -> None:
+        """Bring back those that are lost.
+
+        Raises:
+            LinkLost: with the reasons of all that cannot be.
+        """
+        reasons: list[str] = []
+        for name, client in self.clients.items():
+            if client.status.phase == "lost":
+                try:
+                    await client.revive()
+                except LinkLost as exc:
+                    reasons.append(f"{name}: {exc}")
+        if reasons:
+            raise LinkLost("; ".join(reasons))
+
+    def start(self) -> None:
+        """Begin to connect."""
+        for client in self.clients.values():
+            client.start()
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(client.close() for client in self.clients.values()))
+
+    # -- whom a thing belongs to -------------------------------------------------------------------------------
+
+    def _lost(self) -> Iterator[LinkClient]:
+        return (client for client in self.clients.values() if client.status.phase == "lost")
+
+    def _named(self, name: str) -> LinkClient:
+        if name not in self.clients:
+            raise LinkError(f"no host here is called {name!r}: {', '.join(self.clients)}")
+        return self.clients[name]
+
+    def _with(self, run_id: str) -> LinkClient:
+        """Whoever tells of a run, else the first: its runtime then says that there is none."""
+        clients = list(self.clients.values())
+        for client in clients:
+            if client.watches(run_id) or run_id in client.summaries:
+                return client
+        return clients[0]
+
+    def _about(self, args: Mapping[str, Any]) -> LinkClient | None:
+        """Whoever tells of the run, incident or grant that is named; None if nothing is, or nobody knows it."""
+        for client in self.clients.values():
+            if (
+                args.get("run_id", "") in client.summaries
+                or args.get("incident_id", "") in client.incidents
+                or args.get("grant_id", "") in client.grants
+            ):
+                return client
+        named = args.get("run_id") or args.get("incident_id") or args.get("grant_id")
+        if named:
+            raise LinkError(f"no host here tells of {named}")
+        return next(iter(self.clients.values())) if len(self.clients) == 1 else None
+
+
+async def _all_of(asked: Mapping[str, Awaitable[Any]]) -> list[Any]:
+    """What every host answered; when all have, for what one refuses another has done. Raises `LinkError`."""
+    answers = await asyncio.gather(*asked.values(), return_exceptions=True)
+    refusals: list[LinkError] = []
+    words: list[str] = []
+    for name, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, LinkError):
+            refusals.append(answer)
+            words.append(f"{name}: {answer}")
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            words.append(f"{name}: done")
+    if refusals:
+        raise refusals[0] if len(asked) == 1 else LinkError("; ".join(words)) from refusals[0]
+    return list(answers)

@@ -1,0 +1,73 @@
+"""What was asked of a runtime and has no answer yet: commands, which outlive a connection, and pings, which do not."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.link.wire import protocol as p
+from runtime.link.wire.link_status import LinkLost
+
+
+@dataclass(slots=True)
+class Pending:
+    """A command that was sent and has no reply yet."""
+
+    id: str
+    verb: str
+    args: Mapping[str, Any]
+    line: bytes
+    done: asyncio.Future[p.Reply]
+
+
+class Asked:
+    """See the module. `commands` in the order in which they were asked."""
+
+    def __init__(self) -> None:
+        self.commands: dict[str, Pending] = {}
+        self._pings: dict[int, asyncio.Future[None]] = {}
+
+    def command(self, command: p.Command) -> Pending:
+        """Expect the reply to a command; whoever waits for it takes it out of `commands`."""
+        done: asyncio.Future[p.Reply] = asyncio.get_running_loop().create_future()
+        pending = self.commands[command.id] = Pending(command.id, command.verb, command.args, command.line(), done)
+        return pending
+
+    def replied(self, reply: p.Reply) -> None:
+        pending = self.commands.get(reply.id)
+        if pending is not None and not pending.done.done():
+            pending.done.set_result(reply)
+
+    def refused(self, refused: p.Refused) -> None:
+        """The runtime could not read a command."""
+        if refused.id in self.commands:
+            self.replied(p.Reply(id=refused.id, ok=False, error=refused.error, message=refused.message))
+
+    def ping(self) -> tuple[p.Ping, asyncio.Future[None]]:
+        """A ping to be sent, and what is done when its answer is here."""
+        ping = p.Ping(id=secrets.randbits(48))
+        answered = self._pings[ping.id] = asyncio.get_running_loop().create_future()
+        answered.add_done_callback(lambda _: self._pings.pop(ping.id, None))
+        return ping, answered
+
+    def answered(self, pong: p.Pong) -> None:
+        ping = self._pings.get(pong.id)
+        if ping is not None and not ping.done():
+            ping.set_result(None)
+
+    def cut(self, reason: str) -> None:
+        """A connection ended: no ping that was sent over it is answered any more."""
+        _fail(list(self._pings.values()), reason)
+
+    def lost(self, reason: str) -> None:
+        """No reply comes any more."""
+        _fail([pending.done for pending in self.commands.values()], reason)
+
+
+def _fail(waiting: list[asyncio.Future[None]] | list[asyncio.Future[p.Reply]], reason: str) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_exception(LinkLost(reason))

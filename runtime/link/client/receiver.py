@@ -1,0 +1,121 @@
+"""One connection with a runtime that said hello: what it tells goes into the picture, what it answers to who asked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from runtime.link.client.heartbeat import BEAT_S, RoundTrip
+from runtime.link.client.pending import Asked
+from runtime.link.client.workspace_view import View
+from runtime.link.transports.handshake import Incompatible, Session
+from runtime.link.transports.transport import READ_BYTES
+from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import LineReader
+
+log = logging.getLogger(__name__)
+
+HELD_UP_CHARS = 2000
+
+
+class Conversation:
+    """See the module. `changed` is called after every message that was taken in."""
+
+    def __init__(
+        self, session: Session, view: View, asked: Asked, round_trip: RoundTrip, changed: Callable[[], None]
+    ) -> None:
+        self.session = session
+        self.answered = False
+        """Whether anything came after the hello."""
+        self._view = view
+        self._asked = asked
+        self._round_trip = round_trip
+        self._changed = changed
+
+    def open(self, program: str, watching: Iterable[str]) -> None:
+        """Say where we stand, which runs we watch, and again what was asked and has no answer."""
+        view = self._view
+        self.send(p.Attach(epoch=view.epoch, position=view.position, program=program))
+        for run_id in watching:
+            self.send(p.Watch(run_id=run_id, after=view.last_seq(run_id)))
+        for pending in self._asked.commands.values():
+            self.session.send(pending.line)
+
+    def send(self, message: p.Message) -> None:
+        self.session.send(message.line())
+
+    async def listen(self, reader: asyncio.StreamReader, lines: LineReader, rest: list[bytes]) -> None:
+        """Take in what comes, from `rest` on, until the connection ends or nothing comes over it any more."""
+        beating = asyncio.create_task(self._beat())
+        try:
+            while True:
+                for line in rest:
+                    self._take(line)
+                # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
+                self.session.acknowledge()
+                await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
+                data = await reader.read(READ_BYTES)
+                if not data:
+                    return
+                self._round_trip.heard()
+                rest = lines.feed(data)
+        finally:
+            beating.cancel()
+
+    async def _beat(self) -> None:
+        """Measure the round trip, and give up a connection on which nothing comes any more."""
+        self._round_trip.began()
+        while not self._round_trip.dead:
+            number = self._round_trip.beat()
+            if number is not None:
+                self.send(p.Ping(id=number))
+            await asyncio.sleep(BEAT_S)
+        self.session.writer.transport.abort()
+
+    def _take(self, line: bytes) -> None:
+        message = self.session.read(line)
+        self.answered = True
+        if message is None:
+            return
+        if message.t in p.STREAM:
+            self._shown(message)
+        else:
+            self._told_apart(message)
+        self._changed()
+
+    def _shown(self, message: p.FromRuntime) -> None:
+        size = self.session.size
+        match message:
+            case p.Snapshot():
+                self._view.snapshot(message, self.session.hello.epoch, size)
+            case p.Changed():
+                self._view.changed(message, size)
+            case p.RunSnapshot():
+                self._view.run_snapshot(message, size)
+            case p.RunEvent():
+                if not self._view.event(message, size):
+                    log.warning("run %s has a gap and is asked for anew", message.run_id)
+                    self.send(p.Watch(run_id=message.run_id))
+            case p.Delta():
+                self._view.delta(message)
+
+    def _told_apart(self, message: p.FromRuntime) -> None:
+        match message:
+            case p.Pong():  # before those that would be loaded with the rest of the vocabulary
+                self._round_trip.answered(message.id)
+                self._asked.answered(message)
+                self._view.held_up = message.held_up[:HELD_UP_CHARS]
+            case p.Reply():
+                self._asked.replied(message)
+            case p.Refused():
+                self._refused(message)
+
+    def _refused(self, message: p.Refused) -> None:
+        if message.error == "proto":
+            raise Incompatible(message.message)
+        run = self._view.runs.get(message.run_id)
+        if run is not None:
+            run.problem = message.message
+        self._asked.refused(message)
+        log.warning("the runtime refused: %s", message.message)

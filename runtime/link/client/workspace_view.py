@@ -1,0 +1,120 @@
+"""What a console knows: the picture and the runs it watches, put together from the messages of the stream.
+
+Fed by the client, read by screens. Every message is taken in once: what comes twice (after a cut, or because a snapshot
+overtook it) changes nothing, and what leaves a gap is noticed and asked for anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime.link.wire import limits
+
+if TYPE_CHECKING:
+    from runtime.link.client.run_view import WatchedView
+    from runtime.link.wire import protocol as p
+    from runtime.link.wire.startup_messages import (
+        Changed,
+        Inboxed,
+        Snapshot,
+        Why,
+    )
+    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.summary import Summary
+
+
+class Gap(Exception):
+    """A change of the picture is missing: it has to be told as a whole."""
+
+
+@dataclass(slots=True)
+class StreamedText:
+    """A reply while it streams."""
+
+    attempt: int
+    text: str = ""
+    reasoning: str = ""
+
+
+class View:
+    """See the module. `epoch` and `position` are where it stands."""
+
+    def __init__(self) -> None:
+        self.epoch = ""
+        self.position = 0
+        self.summaries: dict[str, Summary] = {}
+        self.incidents: dict[str, Inboxed] = {}
+        self.grants: dict[str, GrantAdded] = {}
+        self.runs: dict[str, WatchedView] = {}
+        self.snapshots: list[Why] = []
+        """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
+        self.held_up = ""
+        """Runs that cannot be carried on now, in words, by the last pong."""
+        self._parts: list[Snapshot] = []
+        self._parts_bytes = self._changes_bytes = 0
+
+    def cut(self) -> None:
+        """The connection ended: halves of snapshots are worth nothing."""
+        self.held_up = ""
+        self._parts.clear()
+        self._parts_bytes = 0
+        for run in self.runs.values():
+            run.cut()
+
+    def last_seq(self, run_id: str) -> int:
+        """The last event that is known of a watched run."""
+        run = self.runs.get(run_id)
+        return run.last_seq if run is not None else 0
+
+    def snapshot(self, message: Snapshot, epoch: str, size: int = 0) -> None:
+        """Take a part of the picture in, of `size` bytes; the last one makes it valid. Raises `LimitExceeded`."""
+        self._parts_bytes += size
+        if self._parts_bytes > limits.PICTURE_BYTES:
+            most = limits.megabytes(limits.PICTURE_BYTES)
+            raise limits.LimitExceeded(f"the lists of runs and incidents take more than {most}")
+        self._parts.append(message)
+        if message.more:
+            return
+        parts, self._parts = self._parts, []
+        self._parts_bytes = self._changes_bytes = 0
+        self.epoch, self.position = epoch, message.position
+        self.summaries = {row.id: row for part in parts for row in part.summaries}
+        self.incidents = {row.opened.incident_id: row for part in parts for row in part.incidents}
+        self.grants = {row.grant_id: row for part in parts for row in part.grants}
+        self.snapshots = [*self.snapshots[-99:], message.why]
+
+    def changed(self, message: Changed, size: int = 0) -> None:
+        """Take a change of the picture in, of `size` bytes. Raises `Gap`."""
+        if message.position <= self.position:
+            return
+        if message.position != self.position + 1:
+            raise Gap(f"change {message.position} came after {self.position}")
+        self._changes_bytes += size
+        if self._changes_bytes > limits.PICTURE_BYTES:
+            # What a runtime forgets (old runs that ended) it does not take back: a snapshot has no more of it.
+            raise Gap(f"the changes since the last snapshot take more than {limits.megabytes(limits.PICTURE_BYTES)}")
+        self.position = message.position
+        if message.summary is not None:
+            self.summaries[message.summary.id] = message.summary
+        if message.incident is not None:
+            self.incidents[message.incident.opened.incident_id] = message.incident
+        if message.closed:
+            self.incidents.pop(message.closed, None)
+        if message.grants is not None:
+            self.grants = {row.grant_id: row for row in message.grants}
+
+    def run_snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
+        """Take a part of a run's state in."""
+        if (run := self.runs.get(message.run_id)) is not None:
+            run.snapshot(message, size)
+
+    def event(self, message: p.RunEvent, size: int = 0) -> bool:
+        """Take an event of a run in; False if the run must be asked for anew."""
+        run = self.runs.get(message.run_id)
+        return run is None or run.event(message, size)
+
+    def delta(self, message: p.Delta) -> None:
+        """Take a piece of a streamed reply in."""
+        if (run := self.runs.get(message.run_id)) is not None:
+            run.delta(message)

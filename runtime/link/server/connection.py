@@ -1,0 +1,218 @@
+"""One console at the serving end: reads its messages, keeps its place, writes what its lane holds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+from runtime.link.server.outbox import Lane
+from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import (
+    LINE_BYTES,
+    Assembler,
+    FramingError,
+    LineReader,
+    in_parts,
+)
+from runtime.record.state.events import Actor
+
+if TYPE_CHECKING:
+    from runtime.link.server.server import LinkServer
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 64 * 1024
+UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
+"""Half of what is taken off the socket of a connection from which nothing is read; the rest stays with the sender."""
+MESSAGE_BYTES = 16 * 1024 * 1024
+"""The longest message taken from an operator: a corrected input may be long, a journal it is not."""
+VIEWER_BYTES = 64 * 1024
+"""The longest line and message taken from a viewer, who has nothing long to say."""
+UNDER_WAY: dict[p.Role, int] = {"operator": 8, "viewer": 2}
+"""Commands and runs to be loaded that one connection may have under way. Beyond that it is not read."""
+WATCHED = 64
+"""Runs that one connection may watch at once."""
+LINES = 64
+"""Lines taken from one connection before the others have a turn."""
+FLUSH_S = 1.0
+"""For the last replies to a console that is being sent away."""
+
+
+class Connection:
+    """A console that dialled one of our sockets. `role` comes from which one, never from a message."""
+
+    def __init__(
+        self, server: LinkServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role, account: str
+    ) -> None:
+        self.role: p.Role = role
+        self.name = account
+        self.attached = False
+        self.watching: set[str] = set()
+        self.lane = Lane(lambda: server.refill(self), window=server.window, capacity=server.capacity)
+        self._server = server
+        self._reader = reader
+        self._writer = writer
+        self._account = account
+        self.loading: dict[str, int] = {}
+        """Runs that are being loaded to be shown, and the event after which."""
+        self._line = 0
+        self._under_way = 0
+        self._room = asyncio.Event()
+        self._gone = False
+        viewer = role == "viewer"
+        self._lines = LineReader(VIEWER_BYTES if viewer else LINE_BYTES)
+        self._parts = Assembler(VIEWER_BYTES if viewer else MESSAGE_BYTES)
+
+    async def run(self) -> None:
+        """Serve the console until it goes or is sent away."""
+        writing = asyncio.create_task(self._write())
+        try:
+            self.lane.reply(self._server.hello(self).line())
+            await self._read()
+        except (ConnectionError, FramingError) as exc:
+            log.info("console %s: %s", self.name, exc)
+            if isinstance(exc, FramingError):
+                self.refuse("too_long", str(exc))
+        finally:
+            self._server.leave(self)
+            self.lane.close()
+            await self._hang_up(writing)
+
+    def second_end(self) -> socket.socket:
+        """Our end once more: the console sees us hang up when both are closed. Raises `OSError` if it is gone."""
+        end: socket.socket = self._writer.get_extra_info("socket").dup()
+        return end
+
+    def refuse(self, error: str, message: str, run_id: str = "", *, asked: str = "") -> None:
+        """Tell the console that something is not understood or not allowed; `asked` is the id of what was refused."""
+        refused = p.Refused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
+        self.lane.reply(refused.line())
+
+    def begun(self) -> None:
+        """Something that was asked for is under way, until `done`."""
+        self._under_way += 1
+
+    def done(self) -> None:
+        """It has ended."""
+        self._under_way -= 1
+        self._room.set()
+
+    async def _until_room(self) -> None:
+        """Wait until this console may ask for more: what it has under way and has not read yet is bounded, and the
+        rest stays in its own buffers. None of it needs more to be read from it.
+
+        Raises:
+            ConnectionError: the console went.
+        """
+        while self.lane.full or self._under_way >= UNDER_WAY[self.role] or self._server.closing:
+            self._room.clear()
+            await self._room.wait()
+            if self._gone:
+                raise ConnectionResetError("it reads no more")
+
+    async def _write(self) -> None:
+        key = 0
+        try:
+            while (line := await self.lane.next()) is not None:
+                key += 1
+                for piece in in_parts(await self._shown(line), key):
+                    self._writer.write(piece)
+                    await self._writer.drain()
+                self._room.set()
+        except ConnectionError as exc:
+            log.info("console %s went: %s", self.name, exc)
+        finally:  # nothing can be sent any more: nothing more is read
+            self._gone = True
+            self._room.set()
+            self._reader.feed_eof()
+
+    async def _shown(self, line: bytes) -> bytes:
+        """The line as this console may see it. To mask a long one takes long: on a thread, which the loop does not wait
+        for.
+        """
+        views = self._server.views
+        return await asyncio.to_thread(views.line, line) if views.masked else line
+
+    async def _hang_up(self, writing: asyncio.Task[None]) -> None:
+        """End the connection, once the console has taken what it is owed; one that reads no more is not waited for."""
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await writing
+                self._writer.close()
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except asyncio.CancelledError:
+            self._writer.transport.abort()
+            raise
+        except ConnectionError as exc:
+            log.info("console %s went: %s", self.name, exc)
+
+    async def _read(self) -> None:
+        while data := await self._reader.read(READ_BYTES):
+            for number, line in enumerate(self._lines.feed(data), 1):
+                await self._until_room()
+                self._take(line)
+                if not number % LINES:
+                    await asyncio.sleep(0)
+
+    def _take(self, line: bytes) -> None:
+        self._line += 1  # also a refused line: a pump must not repeat its lines
+        first = self._line == 1
+        try:
+            message = p.from_console(line)
+            if isinstance(message, p.Part):
+                whole = self._parts.add(message.key, message.data, last=message.last)
+                if whole is None:
+                    return
+                message = p.from_console(whole)
+        except p.BadMessage as exc:
+            self.refuse(exc.error, str(exc), asked=exc.asked)
+            return
+        match message:
+            case p.As():
+                self._call(message.name, first=first)
+            case p.Attach():
+                self._attach(message)
+            case p.Watch():
+                self._watch(message)
+            case p.Unwatch():
+                self._server.unwatch(self, message.run_id)
+            case p.Command():
+                self._server.obey(self, message, Actor(name=self.name, channel=message.channel))
+            case p.Ack():
+                self.lane.acknowledge(message.taken)
+            case p.Ping():
+                self.lane.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
+            case p.Part():
+                self.refuse("bad_message", "a part holds a part")
+
+    def _call(self, name: str, *, first: bool) -> None:
+        if not first:
+            self.refuse("too_late", "only the first message may say who is there")
+            return
+        self.name = f"{name} ({self._account})"
+
+    def _attach(self, message: p.Attach) -> None:
+        if message.proto != p.PROTO:
+            self.refuse(
+                "proto",
+                f"this runtime speaks protocol {p.PROTO}, the console {message.proto}: "
+                "stop the runtime (orbiter-console stop) and open the console again, so that both are of one version",
+            )
+            return
+        if self.attached:
+            self.refuse("too_late", "the console is attached already")
+            return
+        self._server.join(self, message.epoch, message.position)
+
+    def _watch(self, message: p.Watch) -> None:
+        if not self.attached:
+            self.refuse("too_early", "attach first, then watch", message.run_id)
+            return
+        if message.run_id not in self.watching and len(self.watching) >= WATCHED:
+            self.refuse("too_many", f"{WATCHED} runs are watched over this connection: unwatch one", message.run_id)
+            return
+        self._server.watch(self, message.run_id, message.after)

@@ -1,0 +1,180 @@
+"""What is on its way to one console: two lanes, a window, and what happens when the console falls behind.
+
+Replies, pongs and refusals have a lane of their own and are never dropped. The stream (what is shown) is bounded: not
+more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a few none waits
+longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it gets one
+fresh snapshot. Back-pressure of the socket alone does not bound
+how old a picture is: ssh, pipes and readers swallow seconds of it (`facts/remote.md` section 2).
+
+The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from runtime.link.wire.protocol import Delta, DeltaKind
+
+OLD_S = 1.0
+"""How old the picture of a slow console may get before it is given up for a fresh one."""
+FEW = 100
+"""So many messages that wait are fewer than a snapshot is long, however old they are."""
+
+REPLIES = 64
+"""Replies, pongs and refusals that may wait for a console before nothing more is read from it."""
+REPLY_BYTES = 1024 * 1024
+"""The same in bytes."""
+QUEUE_BYTES = 8 * 1024 * 1024
+"""Of the messages that wait for a console, before it counts as slow."""
+
+DeltaKey = tuple[str, str, int, DeltaKind]
+"""Run, node, attempt, kind."""
+
+
+class Lane:
+    """Lines for one console, in the order in which they go out. `refill` makes the lines of a fresh snapshot."""
+
+    def __init__(
+        self,
+        refill: Callable[[], list[bytes]],
+        *,
+        window: int,
+        capacity: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._refill = refill
+        self._window = window
+        self._capacity = capacity
+        self._ways: deque[bytes] = deque()
+        self._ways_bytes = 0
+        self._bulk: deque[bytes] = deque()
+        self._shows: dict[str, Callable[[], Iterable[bytes]]] = {}
+        self._clock = clock
+        self._queue: deque[tuple[float, bytes]] = deque()
+        self._queue_bytes = 0
+        self._deltas: dict[DeltaKey, tuple[int, str]] = {}
+        self._wake = asyncio.Event()
+        self._sent = 0
+        self._taken = 0
+        self._closed = False
+        self.stale = False
+        self.snapshots = 0
+        """Snapshots sent because the console had fallen behind."""
+
+    @property
+    def under_way(self) -> int:
+        """Messages of the stream that were sent and are not acknowledged."""
+        return self._sent - self._taken
+
+    @property
+    def full(self) -> bool:
+        """Whether so many replies wait for the console that it must read before it may ask for more."""
+        return len(self._ways) >= REPLIES or self._ways_bytes >= REPLY_BYTES
+
+    def reply(self, line: bytes) -> None:
+        """Send apart from the stream, next."""
+        self._ways.append(line)
+        self._ways_bytes += len(line)
+        self._wake.set()
+
+    def bulk(self, lines: Iterable[bytes]) -> None:
+        """Send a snapshot or a replay: however long it is, and before what waits in the stream."""
+        self._bulk.extend(lines)
+        self._wake.set()
+
+    def show(self, run_id: str, lines: Callable[[], Iterable[bytes]]) -> None:
+        """Send what `lines` gives when it is this run's turn, as `bulk`. Asked for twice it is sent once."""
+        self._shows[run_id] = lines
+        self._wake.set()
+
+    def hide(self, run_id: str) -> None:
+        """The run is of no interest any more."""
+        self._shows.pop(run_id, None)
+
+    def offer(self, line: bytes) -> None:
+        """Send with the stream, or drop it if the console is too far behind."""
+        if self.stale:
+            return
+        now = self._clock()
+        waiting = len(self._queue)
+        old = waiting >= FEW and now - self._queue[0][0] > OLD_S
+        if old or waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > QUEUE_BYTES):
+            self._queue.clear()
+            self._queue_bytes = 0
+            self._deltas.clear()
+            self.stale = True
+        else:
+            self._queue.append((now, line))
+            self._queue_bytes += len(line)
+        self._wake.set()
+
+    def delta(self, key: DeltaKey, offset: int, text: str) -> None:
+        """Send a piece of a streamed reply; pieces that wait are joined."""
+        if self.stale:
+            return
+        waiting = self._deltas.get(key)
+        if waiting is not None and waiting[0] + len(waiting[1]) == offset:
+            offset, text = waiting[0], waiting[1] + text
+        self._deltas[key] = (offset, text)
+        self._wake.set()
+
+    def forget(self, run_id: str, node_id: str) -> None:
+        """The node's reply is complete: pieces of it that still wait are of no interest."""
+        for key in [key for key in self._deltas if key[0] == run_id and key[1] == node_id]:
+            del self._deltas[key]
+
+    def acknowledge(self, taken: int) -> None:
+        """The console has taken in `taken` messages since the connection began."""
+        self._taken = max(self._taken, min(taken, self._sent))
+        self._wake.set()
+
+    def close(self) -> None:
+        """Send what is in the lane of replies, then end."""
+        self._closed = True
+        self._wake.set()
+
+    async def next(self) -> bytes | None:
+        """The next line to send, waiting for one; None when the lane was closed."""
+        while (line := self.ready()) is None and not self._closed:
+            self._wake.clear()
+            await self._wake.wait()
+        return line
+
+    def ready(self) -> bytes | None:
+        """The next line that may go out now, None if there is none."""
+        if self._ways:
+            line = self._ways.popleft()
+            self._ways_bytes -= len(line)
+            return line
+        of_stream = None if self._closed else self._of_stream()
+        if of_stream is not None:
+            self._sent += 1
+        return of_stream
+
+    def _of_stream(self) -> bytes | None:
+        if self.under_way >= self._window:
+            return None
+        if not (self._bulk or self._shows) and self.stale:
+            if self.under_way:
+                return None
+            self.stale = False
+            self.snapshots += 1
+            self._bulk.extend(self._refill())
+        while self._shows and not self._bulk:
+            self._bulk.extend(self._shows.pop(next(iter(self._shows)))())
+        if self._bulk:
+            return self._bulk.popleft()
+        if self._queue:
+            line = self._queue.popleft()[1]
+            self._queue_bytes -= len(line)
+            return line
+        if self._deltas:
+            (run_id, node_id, attempt, kind), (offset, text) = self._deltas.popitem()
+            delta = Delta(
+                run_id=run_id, node_id=node_id, attempt=attempt, kind=kind, offset=offset, text=text
+            )  # fmt: skip
+            return delta.line()
+        return None

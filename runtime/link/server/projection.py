@@ -1,0 +1,141 @@
+"""What every console is shown of the workspace: a summary of each run, the inbox, the grants; and how it changes.
+
+Each change has a position. The latest changes are kept as sent, so that a console that comes back gets only what it
+missed. Nothing here waits for anything: whoever joins between two changes has seen all before and will see all after.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+
+from runtime.link.wire.protocol import (
+    Changed,
+    Inboxed,
+    Snapshot,
+    Why,
+)
+from runtime.record.journal import OpenIncident
+from runtime.record.state.durable_run import RUN_TERMINAL, Summary
+from runtime.record.state.events import GrantAdded
+
+RECENT = 5000
+"""Changes kept as sent."""
+FINISHED = 1000
+"""Summaries of finished runs that are kept; the oldest go first. Unfinished runs are all kept."""
+ROWS_A_PART = 200
+
+
+class Picture:
+    """The picture and its latest changes. `epoch` names this object's life: positions of another mean nothing here."""
+
+    def __init__(self) -> None:
+        self.epoch = secrets.token_hex(8)
+        self.position = 0
+        self.summaries: dict[str, Summary] = {}
+        self.incidents: dict[str, Inboxed] = {}
+        self.grants: tuple[GrantAdded, ...] = ()
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
+        self._snapshots: dict[Why, list[bytes]] = {}
+        """Those of this position: consoles that come at the same time share them."""
+
+    def load(
+        self, summaries: Iterable[Summary], incidents: Iterable[OpenIncident], grants: Iterable[GrantAdded]
+    ) -> None:
+        """Take all anew, `summaries` newest first. Earlier changes are forgotten: who comes back gets a snapshot."""
+        self.summaries = {found.id: found for found in reversed(list(summaries))}
+        self.incidents = {
+            found.opened.incident_id: Inboxed(run_id=found.run_id, title=found.title, opened=found.opened)
+            for found in incidents
+        }
+        self.grants = tuple(grants)
+        self._recent.clear()
+        self._snapshots.clear()
+        self.position += 1
+
+    def summarise(self, summary: Summary) -> bytes | None:
+        """A run's summary is this by now; the line that tells of it, None if nothing changed."""
+        if self.summaries.get(summary.id) == summary:
+            return None
+        self.summaries[summary.id] = summary
+        if summary.state in RUN_TERMINAL:
+            self._forget()
+        return self._changed(Changed(position=self.position + 1, summary=summary))
+
+    def open(self, incident: Inboxed) -> bytes | None:
+        """An incident came, or came again with a new revision."""
+        if self.incidents.get(incident.opened.incident_id) == incident:
+            return None
+        self.incidents[incident.opened.incident_id] = incident
+        return self._changed(Changed(position=self.position + 1, incident=incident))
+
+    def close(self, incident_id: str) -> bytes | None:
+        """An incident left the inbox."""
+        if self.incidents.pop(incident_id, None) is None:
+            return None
+        return self._changed(Changed(position=self.position + 1, closed=incident_id))
+
+    def grant(self, grants: Iterable[GrantAdded]) -> bytes | None:
+        """These grants are in force by now."""
+        grants = tuple(grants)
+        if grants == self.grants:
+            return None
+        self.grants = grants
+        return self._changed(Changed(position=self.position + 1, grants=grants))
+
+    def stirred(self) -> bytes:
+        """Something of the workspace changed that the picture does not show: whoever looks at it may ask anew."""
+        return self._changed(Changed(position=self.position + 1))
+
+    def since(self, epoch: str, position: int) -> list[bytes] | Why:
+        """Lines of the changes after `position`, or the reason why a snapshot is needed instead."""
+        if not epoch:
+            return "first"
+        if epoch != self.epoch or position > self.position:
+            return "epoch"
+        if position == self.position:
+            return []
+        if not self._recent or self._recent[0][0] > position + 1:
+            return "gap"
+        return [line for at, line in self._recent if at > position]
+
+    def snapshot(self, why: Why) -> list[bytes]:
+        """The picture in `Snapshot` messages."""
+        if why not in self._snapshots:
+            self._snapshots[why] = self._snapshot(why)
+        return list(self._snapshots[why])
+
+    def _snapshot(self, why: Why) -> list[bytes]:
+        summaries, incidents = iter(self.summaries.values()), iter(self.incidents.values())
+        lines: list[bytes] = []
+        grants = self.grants
+        left = max(len(self.summaries), len(self.incidents), 1)
+        while left > 0:
+            left -= ROWS_A_PART
+            message = Snapshot(
+                position=self.position,
+                why=why,
+                summaries=tuple(islice(summaries, ROWS_A_PART)),
+                incidents=tuple(islice(incidents, ROWS_A_PART)),
+                grants=grants,
+                more=left > 0,
+            )
+            lines.append(message.line())
+            grants = ()
+        return lines
+
+    def _changed(self, message: Changed) -> bytes:
+        self.position = message.position
+        self._snapshots.clear()
+        line = message.line()
+        self._recent.append((message.position, line))
+        return line
+
+    def _forget(self) -> None:
+        if len(self.summaries) <= 2 * FINISHED:
+            return
+        finished = [run_id for run_id, found in self.summaries.items() if found.state in RUN_TERMINAL]
+        for run_id in finished[:-FINISHED]:
+            del self.summaries[run_id]

@@ -1,0 +1,147 @@
+"""Keeps the picture true: follows the journal, whoever writes it, and reads summaries anew for runs that moved."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterable
+from typing import Protocol
+
+from runtime.link.server.projection import FINISHED, Picture
+from runtime.link.wire.protocol import Inboxed
+from runtime.record.journal import Journal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL, Summary
+
+log = logging.getLogger(__name__)
+
+ALL = 1_000_000
+ACTIVE = ("queued", "running", "waiting", "frozen")
+AGAIN_S = 1.0
+
+
+class Listener(Protocol):
+    """Whom the follower tells; nothing here waits."""
+
+    def tell(self, line: bytes | None) -> None:
+        """The picture changed; `line` says how, None that it did not."""
+
+    def happened(self, event: ev.Record) -> None:
+        """An event of a run, in the order of its `seq`."""
+
+    def begin_anew(self) -> None:
+        """The picture was loaded anew: what happened meanwhile is not known one by one."""
+
+
+class Follower:
+    """See the module. `load` first, then `follow` and `refresh` as tasks, for ever."""
+
+    def __init__(self, journal: Journal, picture: Picture, listener: Listener) -> None:
+        self._journal = journal
+        self._picture = picture
+        self._listener = listener
+        self._at = 0
+        self._moved: set[str] = set()
+        self._inbox: set[str] = set()
+        """Runs whose incidents have to be read anew."""
+        self._grants = False
+        self._wake = asyncio.Event()
+
+    async def load(self) -> None:
+        """Take the whole picture from the journal. Raises `JournalError`."""
+        self._at = await self._journal.position()
+        newest = await self._journal.runs(FINISHED)
+        known = {found.id for found in newest}
+        active = [found for found in await self._journal.runs(ALL, states=ACTIVE) if found.id not in known]
+        self._picture.load([*newest, *active], await self._journal.incidents(), await self._journal.grants())
+
+    async def follow(self) -> None:
+        """Take in what happens, until the journal is closed."""
+        while True:
+            tail = self._journal.tail(None, self._at)
+            try:
+                async for batch in tail:
+                    self._take(batch)
+                return  # the journal was closed
+            except Exception:  # whatever it is, consoles must not be left with an old picture
+                log.exception("cannot follow the journal; trying again")
+                await asyncio.sleep(AGAIN_S)
+                await self._load_again()
+            finally:
+                if isinstance(tail, AsyncGenerator):
+                    await tail.aclose()
+
+    async def refresh(self) -> None:
+        """Read summaries of the runs that moved while the last ones were being read."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            moved, self._moved = self._moved, set()
+            inbox, self._inbox = self._inbox, set()
+            grants, self._grants = self._grants, False
+            try:
+                if grants:
+                    self._listener.tell(self._picture.grant(await self._journal.grants()))
+                for run_id in moved:
+                    await self._refresh_run(run_id, inbox=run_id in inbox)
+            except Exception:
+                log.exception("cannot read summaries; trying again")
+                self._moved |= moved
+                self._inbox |= inbox
+                self._grants |= grants
+                await asyncio.sleep(AGAIN_S)
+                self._wake.set()
+
+    async def _load_again(self) -> None:
+        try:
+            await self.load()
+        except Exception:
+            log.exception("cannot load the picture")
+        else:
+            self._listener.begin_anew()
+
+    def _take(self, batch: Iterable[ev.Record]) -> None:
+        for event in batch:
+            if event.run_id == ev.WORKSPACE:
+                self._grants = True
+                if isinstance(event, ev.BreakerChanged | ev.FreezeSet | ev.FreezeLifted):
+                    self._listener.tell(self._picture.stirred())
+                continue
+            self._moved.add(event.run_id)
+            self._listener.happened(event)
+            match event:
+                case ev.IncidentOpened():
+                    self._listener.tell(self._opened(event))
+                case ev.IncidentAnswered() | ev.IncidentClosed():
+                    self._listener.tell(self._picture.close(event.incident_id))
+                case ev.RunFinished():
+                    self._inbox.add(event.run_id)
+        self._wake.set()
+
+    def _opened(self, event: ev.IncidentOpened) -> bytes | None:
+        """Of a run that consoles have not heard of yet, an incident is told after the run."""
+        found = self._picture.summaries.get(event.run_id)
+        if found is None:
+            self._inbox.add(event.run_id)
+            return None
+        return self._picture.open(Inboxed(run_id=event.run_id, title=found.title, opened=event))
+
+    async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
+        summary = await self._journal.summary(run_id)
+        if summary is None:
+            return
+        self._listener.tell(self._picture.summarise(summary))
+        if inbox:
+            await self._refresh_inbox(summary)
+
+    async def _refresh_inbox(self, summary: Summary) -> None:
+        found = [] if summary.state in RUN_TERMINAL else await self._journal.incidents(summary.id)
+        if summary.id in self._moved:  # the run moved on while we read: what we read may be old
+            self._inbox.add(summary.id)
+            return
+        rows = {row.opened.incident_id: row.opened for row in found}
+        for incident_id in [key for key, row in self._picture.incidents.items() if row.run_id == summary.id]:
+            if incident_id not in rows:
+                self._listener.tell(self._picture.close(incident_id))
+        for opened in rows.values():
+            self._listener.tell(self._picture.open(Inboxed(run_id=summary.id, title=summary.title, opened=opened)))

@@ -1,0 +1,333 @@
+"""The serving end of the link: tells consoles what the journal says, and hands their commands to the desk.
+
+Lives on a loop of its own and shares no object with what drives the runs: both meet in the journal, and in `deltas`,
+which take pieces of streamed replies from any thread. The picture and the runs that are watched follow the journal's
+tail, so that runs which another process drives are shown as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import logging
+import os
+import pwd
+import socket
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any
+
+from runtime.daemon.sockets import BACKLOG, peer_uid
+from runtime.execution.view_redaction import Views
+from runtime.link.server.command_handler import Commands
+from runtime.link.server.connection import READ_BYTES, UNREAD_BYTES, Connection
+from runtime.link.server.projection import Picture
+from runtime.link.server.projector import Follower
+from runtime.link.server.reply_streams import Piece, Streams
+from runtime.link.server.run_cache import WatchedRuns
+from runtime.link.verbs.registry import Verb
+from runtime.link.wire import protocol as p
+from runtime.record.journal import Journal
+from runtime.record.state import events as ev
+
+log = logging.getLogger(__name__)
+
+WINDOW = 500
+"""Messages under way to a console that it has not acknowledged."""
+CAPACITY = 2000
+"""Messages that wait for a console before it counts as slow."""
+CONNECTIONS = 600
+"""Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
+
+
+class LinkServer:
+    """Serves consoles: `start`, then `listen` or `adopt`; `close` at the end. Only `deltas` is thread-safe."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        verbs: Mapping[str, Verb],
+        *,
+        program: str = "",
+        workspace: str = "",
+        keys: Sequence[str] = (),
+        streams: Streams | None = None,
+        held_up: Callable[[], str] = str,
+        displaced: Callable[[], str] = str,
+        views: Views | None = None,
+        window: int = WINDOW,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self.window = window
+        self.capacity = capacity
+        self.picture = Picture()
+        self.verbs = dict(verbs)
+        self.views = views or Views()
+        """What consoles are shown in place of secrets."""
+        self.closing = False
+        """Whether nothing more is read from consoles."""
+        self.held_up = held_up
+        """Runs that cannot be carried on now, in words: what every pong says."""
+        self._commands = Commands(journal, self.verbs, displaced)
+        self._program, self._workspace, self._keys = program, workspace, tuple(keys)
+        self.deltas = streams if streams is not None else Streams()
+        """Where whoever drives runs puts pieces of streamed replies, from any thread."""
+        self._follower = Follower(journal, self.picture, self)
+        self._runs = WatchedRuns(journal)
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._obeying: set[asyncio.Task[Any]] = set()
+        self._servers: list[asyncio.Server] = []
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Load the picture and begin to follow the journal. Raises `JournalError`."""
+        self.deltas.bind(asyncio.get_running_loop(), self._tell_delta)
+        await self._follower.load()
+        self._spawn(self._follower.follow())
+        self._spawn(self._follower.refresh())
+
+    async def listen(self, sock: socket.socket, role: p.Role) -> None:
+        """Accept consoles on a listening Unix socket, all with `role`."""
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._serve(reader, writer, role)
+
+        server = await asyncio.start_unix_server(accept, sock=sock, limit=UNREAD_BYTES[role], backlog=BACKLOG)
+        self._servers.append(server)
+
+    async def adopt(self, sock: socket.socket, role: p.Role = "operator") -> None:
+        """Serve a console over a connected Unix socket, one end of a pair."""
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=UNREAD_BYTES[role])
+        self._serve(reader, writer, role)
+
+    def stop_listening(self) -> None:
+        """Take no more consoles; those that are here stay."""
+        for server in self._servers:
+            server.close()
+
+    async def close(self) -> None:
+        """Send the consoles away, after what they asked for is done and answered."""
+        self.stop_listening()
+        self.closing = True
+        while self._obeying:
+            await asyncio.wait(self._obeying)
+        for connection in list(self._connections):
+            connection.lane.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for server in self._servers:
+            await server.wait_closed()
+        self.deltas.close()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Whoever is connected now sees us hang up at the end of the ``with``, also if `close` comes before. That is
+        how one who waits for the runtime to be gone knows it, and may then move what was ours or take it away.
+        """
+        with contextlib.ExitStack() as ends:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):  # it is gone already
+                    ends.enter_context(connection.second_end())
+            yield
+
+    @property
+    def consoles(self) -> int:
+        """How many are connected."""
+        return len(self._connections)
+
+    # -- what connections call ---------------------------------------------------------------------------------
+
+    def hello(self, connection: Connection) -> p.Hello:
+        return p.Hello(
+            epoch=self.picture.epoch,
+            position=self.picture.position,
+            role=connection.role,
+            peer=connection.name,
+            program=self._program,
+            pid=os.getpid(),
+            workspace=self._workspace,
+            keys=self._keys,
+            window=self.window,
+        )
+
+    def join(self, connection: Connection, epoch: str, position: int) -> None:
+        """From here on the console is told every change. No await between taking the snapshot and joining."""
+        found = self.picture.since(epoch, position)
+        connection.lane.bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
+        connection.attached = True
+
+    def watch(self, connection: Connection, run_id: str, after: int) -> None:
+        """Tell the console of a run, once it is loaded."""
+        connection.watching.add(run_id)
+        if self._runs.get(run_id) is not None:
+            self._show(connection, run_id, after)
+            return
+        loading = run_id in connection.loading
+        connection.loading[run_id] = after
+        if not loading:
+            connection.begun()
+            self._spawn(self._show_later(connection, run_id)).add_done_callback(lambda _: connection.done())
+
+    def unwatch(self, connection: Connection, run_id: str) -> None:
+        connection.watching.discard(run_id)
+        connection.lane.hide(run_id)
+        self._trim()
+
+    def leave(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._count_eyes()
+        connection.attached = False
+        connection.watching.clear()
+        self._trim()
+
+    def refill(self, connection: Connection) -> list[bytes]:
+        """A fresh snapshot of all that the console is told of."""
+        for run_id in connection.watching:
+            connection.lane.show(run_id, lambda run_id=run_id: self._shown(run_id, 0, "slow"))  # type: ignore[misc]
+            self.deltas.repeat(run_id, connection.lane)
+        return self.picture.snapshot("slow")
+
+    def obey(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
+        """Carry out a command; the reply goes its own way when it is there."""
+
+        async def work() -> None:
+            reply = await self._commands.carry_out(command, by, connection.role)
+            connection.lane.reply(reply.line())
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._obeying.discard(task)
+            connection.done()
+
+        connection.begun()
+        task = self._spawn(work())
+        self._obeying.add(task)
+        task.add_done_callback(done)
+
+    # -- what the follower calls -------------------------------------------------------------------------------
+
+    def tell(self, line: bytes | None) -> None:
+        if line is not None:
+            for connection in self._connections:
+                if connection.attached:
+                    connection.lane.offer(line)
+
+    def happened(self, event: ev.Record) -> None:
+        try:
+            line = self._runs.feed(event)
+        except LookupError:
+            log.exception("loading the run again")
+            for connection in self._watchers(event.run_id):
+                self.watch(connection, event.run_id, 0)
+            return
+        if line is not None:
+            for connection in self._watchers(event.run_id):
+                connection.lane.offer(line)
+        if isinstance(event, ev.StepEnded):
+            self.deltas.end(event.run_id, event.node_id)
+            for connection in self._watchers(event.run_id):
+                connection.lane.forget(event.run_id, event.node_id)
+        elif isinstance(event, ev.RunFinished | ev.RunParked):
+            self.deltas.end_run(event.run_id)
+
+    def begin_anew(self) -> None:
+        self._runs.clear()
+        for connection in self._connections:
+            if connection.attached:
+                connection.lane.bulk(self.picture.snapshot("gap"))
+                for run_id in list(connection.watching):
+                    self.watch(connection, run_id, 0)
+
+    def _tell_delta(self, piece: Piece) -> None:
+        for connection in self._watchers(piece.run_id):
+            key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
+            connection.lane.delta(key, piece.offset, piece.text)
+
+    def _watchers(self, run_id: str) -> list[Connection]:
+        return [found for found in self._connections if run_id in found.watching]
+
+    # -- watched runs ------------------------------------------------------------------------------------------
+
+    def _show(self, connection: Connection, run_id: str, after: int) -> None:
+        """Made when it is sent: what a console that reads nothing is owed takes no memory here."""
+        connection.lane.show(run_id, lambda: self._shown(run_id, after, "first" if after <= 0 else "gap"))
+        self.deltas.repeat(run_id, connection.lane)
+
+    def _shown(self, run_id: str, after: int, why: p.Why) -> list[bytes]:
+        run = self._runs.get(run_id)
+        if run is None:  # it is being loaded again, and shown then
+            return []
+        lines = run.since(after)
+        return lines if lines is not None else run.snapshot(why)
+
+    async def _show_later(self, connection: Connection, run_id: str) -> None:
+        try:
+            run = await self._runs.load(run_id)
+        except Exception as exc:
+            log.exception("cannot read run %s", run_id)
+            connection.watching.discard(run_id)
+            connection.refuse("journal", f"the run cannot be read: {exc}", run_id)
+            return
+        finally:
+            after = connection.loading.pop(run_id)
+        if run_id not in connection.watching:
+            self._trim()
+        elif run is None:
+            connection.watching.discard(run_id)
+            connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
+        else:
+            self._show(connection, run_id, after)
+
+    def _trim(self) -> None:
+        self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role) -> None:
+        uid = peer_uid(writer.get_extra_info("socket"))
+        if uid != os.getuid():
+            log.warning("a process of uid %d dialled our socket and was sent away", uid)
+            writer.close()
+            return
+        if sum(each.role == role for each in self._connections) >= CONNECTIONS:
+            log.warning("%d consoles are connected as %s: one more was sent away", CONNECTIONS, role)
+            words = f"{CONNECTIONS} consoles are connected as {role} already: close some, then try again"
+            writer.write(p.Refused(error="too_many", message=words).line() + b"\n")
+            writer.close()
+            return
+        writer.transport.set_write_buffer_limits(high=READ_BYTES)
+        connection = Connection(self, reader, writer, role, account(uid))
+        self._connections.add(connection)
+        self._count_eyes()
+
+        def hung_up(_ended: asyncio.Task[None]) -> None:
+            if not writer.is_closing():  # it was sent away before it began
+                writer.transport.abort()
+
+        self._spawn(connection.run()).add_done_callback(hung_up)
+
+    def _count_eyes(self) -> None:
+        """Count who sees replies while they stream. A piece may end inside a secret: masked views get none."""
+        self.deltas.eyes = 0 if self.views.masked else len(self._connections)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        with contextlib.suppress(asyncio.CancelledError):
+            if (exc := task.exception()) is not None:
+                log.error("a task of the link failed", exc_info=exc)
+
+
+def account(uid: int) -> str:
+    """The name of an account, for the audit; its number where it has none (containers)."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return getpass.getuser() if os.environ.get("USER") else f"uid {uid}"

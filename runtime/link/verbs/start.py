@@ -1,0 +1,36 @@
+"""The verbs of a form that starts a run: which swarms there are, and whether one can be run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from runtime.link.verbs.registry import (
+    Args,
+    Asked,
+    NoArgs,
+    Verb,
+)
+from runtime.swarms.discovery import check, swarms_in
+from runtime.swarms.imports import LIMIT_S
+
+
+class CheckArgs(Args):
+    ref: str = Field(min_length=1)
+
+
+def start_verbs(workspace: Path, import_limit_s: float = LIMIT_S) -> dict[str, Verb]:
+    """`swarms` reads the workspace's files and runs none of them; `check` loads a swarm as a run would, so only an
+    operator may ask for it.
+    """
+
+    async def swarms(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
+        return {"root": str(workspace), "refs": await asyncio.to_thread(swarms_in, workspace)}
+
+    async def check_it(args: CheckArgs, _asked: Asked) -> dict[str, Any]:
+        return {"ref": await check(args.ref, workspace, limit_s=import_limit_s)}
+
+    return {"swarms": Verb(NoArgs, swarms), "check": Verb(CheckArgs, check_it, acts=True)}

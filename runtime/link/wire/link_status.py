@@ -1,0 +1,55 @@
+"""How a link is, and what it raises: the words that whoever uses one has to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.link.wire import protocol as p
+
+
+class LinkError(Exception):
+    """Something that was asked of the runtime did not happen."""
+
+
+class LinkLost(LinkError):
+    """There is no runtime to ask, or it went before it answered."""
+
+
+class CommandRefused(LinkError):
+    """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, where somebody was."""
+
+    def __init__(self, reply: p.Reply) -> None:
+        super().__init__(reply.message or reply.error)
+        self.error = reply.error
+        self.detail = reply.detail
+        self.repeated = reply.repeated
+
+
+Phase = Literal["connecting", "connected", "lost", "closed"]
+
+
+@dataclass(slots=True, frozen=True)
+class Status:
+    """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line.
+    `mismatch`: there is one, of another version: to bring it back is of no use.
+    """
+
+    phase: Phase
+    reason: str = ""
+    mismatch: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class Quality:
+    """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
+    `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
+    runs that cannot be carried on there, and why, in words.
+    """
+
+    host: str
+    phase: Phase
+    round_trip: float = 0.0
+    stalled: int = 0
+    role: p.Role = "operator"
+    held_up: str = ""

@@ -1,0 +1,302 @@
+"""The first words of a link: those that a console needs for the first thing that it shows. They are read and written by
+hand, without pydantic and without the vocabulary of events, which take longer to load than all else that whoever opens
+a console waits for. Use them by way of `runtime.link.wire.protocol`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+
+from orbiter.text_encoding import encodable
+from runtime.record.state.summary import Summary
+
+if TYPE_CHECKING:
+    from runtime.record.state.events import GrantAdded, IncidentOpened, Record
+
+E = TypeVar("E", bound="Record")
+
+PROTO = 1
+"""Both sides must speak the same; a message or field that the other may ignore needs no new number."""
+
+Role = Literal["operator", "viewer"]
+Why = Literal["first", "gap", "epoch", "slow"]
+DeltaKind = Literal["text", "reasoning"]
+
+
+STREAM = frozenset({"snapshot", "changed", "run", "event", "delta"})
+"""Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
+
+
+@runtime_checkable
+class Message(Protocol):
+    """All that is said over the link."""
+
+    def line(self) -> bytes:
+        """One line of JSON, without its line feed."""
+        ...
+
+
+class BadMessage(ValueError):
+    """A line cannot be read as a message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``; `asked` is
+    the id of the command or ping that it was meant to be, as far as that can be recognised.
+    """
+
+    def __init__(self, error: str, message: str, asked: str = "") -> None:
+        super().__init__(message)
+        self.error = error
+        self.asked = asked
+
+
+@dataclass(slots=True, frozen=True)
+class Inboxed:
+    """A row of the inbox: an open incident and the run that it belongs to."""
+
+    run_id: str
+    opened: IncidentOpened
+    title: str = ""
+
+    def json(self) -> str:
+        from runtime.record.state.events import dump  # an incident is there: so are they
+
+        head = json.dumps({"run_id": self.run_id, "title": self.title}, ensure_ascii=False)
+        return f'{encodable(head)[:-1]},"opened":{dump(self.opened)}}}'
+
+
+@dataclass(slots=True, frozen=True)
+class Hello:
+    """The first line of the runtime. `keys` names the provider keys that it has, never their values."""
+
+    epoch: str
+    position: int
+    role: Role
+    peer: str
+    program: str
+    pid: int = 0
+    workspace: str = ""
+    keys: tuple[str, ...] = ()
+    window: int = 500
+    proto: int = PROTO
+    t: Literal["hello"] = "hello"
+
+    def line(self) -> bytes:
+        return line("hello", **{name: value for name, value in asdict(self).items() if name != "t"})
+
+
+@dataclass(slots=True, frozen=True)
+class Snapshot:
+    """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
+
+    position: int
+    why: Why
+    summaries: tuple[Summary, ...] = ()
+    incidents: tuple[Inboxed, ...] = ()
+    grants: tuple[GrantAdded, ...] = ()
+    more: bool = False
+    t: Literal["snapshot"] = "snapshot"
+
+    def line(self) -> bytes:
+        head = line("snapshot", position=self.position, why=self.why, more=self.more)
+        summaries, incidents = _list(row.json() for row in self.summaries), _list(row.json() for row in self.incidents)
+        rest = f',"summaries":{summaries},"incidents":{incidents},"grants":{_grants(self.grants)}}}'
+        return head[:-1] + rest.encode()
+
+
+@dataclass(slots=True, frozen=True)
+class Changed:
+    """One change of the picture. What is None did not change; `closed` is an incident that left the inbox. With nothing
+    in it, something else of the workspace did: a breaker, a freeze.
+    """
+
+    position: int
+    summary: Summary | None = None
+    incident: Inboxed | None = None
+    closed: str = ""
+    grants: tuple[GrantAdded, ...] | None = None
+    t: Literal["changed"] = "changed"
+
+    def line(self) -> bytes:
+        said = {
+            "summary": self.summary.json() if self.summary is not None else "",
+            "incident": self.incident.json() if self.incident is not None else "",
+            "grants": _grants(self.grants) if self.grants is not None else "",
+        }
+        rest = "".join(f',"{name}":{text}' for name, text in said.items() if text)
+        return line("changed", position=self.position, closed=self.closed)[:-1] + f"{rest}}}".encode()
+
+
+@dataclass(slots=True, frozen=True)
+class Pong:
+    """`held_up`: runs that cannot be carried on now, in words; nothing of it is in the journal, nor in the picture."""
+
+    id: int = 0
+    held_up: str = ""
+    t: Literal["pong"] = "pong"
+
+    def line(self) -> bytes:
+        return line("pong", id=self.id, **({"held_up": self.held_up} if self.held_up else {}))
+
+
+@dataclass(slots=True, frozen=True)
+class Attach:
+    """Tell me the picture, and go on telling. `epoch` and `position` are those of the last change that I have."""
+
+    proto: int = PROTO
+    epoch: str = ""
+    position: int = 0
+    program: str = ""
+    t: Literal["attach"] = "attach"
+
+    def line(self) -> bytes:
+        place = {"epoch": self.epoch, "position": self.position}
+        return line("attach", proto=self.proto, **place, program=self.program)
+
+
+@dataclass(slots=True, frozen=True)
+class Ack:
+    """I have taken in `taken` messages of the stream since this connection began."""
+
+    taken: int
+    t: Literal["ack"] = "ack"
+
+    def line(self) -> bytes:
+        return line("ack", taken=self.taken)
+
+
+@dataclass(slots=True, frozen=True)
+class Ping:
+    id: int = 0
+    t: Literal["ping"] = "ping"
+
+    def line(self) -> bytes:
+        return line("ping", id=self.id)
+
+
+Told = Hello | Snapshot | Changed | Pong
+
+
+def line(t: str, **said: Any) -> bytes:
+    """A message as one line of JSON, without its line feed."""
+    return encodable(json.dumps({"t": t, **said}, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def told(data: bytes) -> Told | None:
+    """The message in a line, if it is one of these; None if it is not. They begin with what they are, as `line` writes
+    them.
+
+    Raises:
+        BadMessage: it is one of these, and cannot be read.
+    """
+    read = _READ.get(data[6 : data.find(b'"', 6)]) if data.startswith(b'{"t":"') else None
+    if read is None:
+        return None
+    try:
+        return read(json.loads(data))
+    except json.JSONDecodeError as exc:
+        raise BadMessage("not_json", f"the line is not JSON: {exc}") from exc
+    except RecursionError as exc:
+        raise BadMessage("not_json", "the line is nested too deeply") from exc
+    except KeyError as exc:
+        raise BadMessage("bad_message", f"{exc.args[0]}: is missing") from exc
+    except (ValueError, TypeError, AttributeError) as exc:
+        raise BadMessage("bad_message", f"{exc}"[:400]) from exc
+
+
+def _hello(said: dict[str, Any]) -> Hello:
+    known = {found.name: said[found.name] for found in fields(Hello) if found.name in said}
+    for name, value in known.items():
+        wanted = list if name == "keys" else int if name in ("position", "pid", "window", "proto") else str
+        if not isinstance(value, wanted):
+            raise ValueError(f"{name}: {value!r:.80} is no {wanted.__name__}")  # noqa: TRY004
+    if known.get("role", "operator") not in ("operator", "viewer"):
+        raise ValueError(f"role: {known['role']!r:.80} is none")
+    return Hello(**{**known, "keys": tuple(map(str, known.get("keys", ())))})
+
+
+def _snapshot(said: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        _number(said, "position"),
+        _why(said["why"]),
+        tuple(map(Summary.of, _rows(said, "summaries"))),
+        tuple(map(_inboxed, _rows(said, "incidents"))),
+        _granted(_rows(said, "grants")),
+        more=bool(said.get("more")),
+    )
+
+
+def _changed(said: dict[str, Any]) -> Changed:
+    summary, incident = said.get("summary"), said.get("incident")
+    return Changed(
+        _number(said, "position"),
+        Summary.of(summary) if summary is not None else None,
+        _inboxed(incident) if incident is not None else None,
+        str(said.get("closed", "")),
+        _granted(_rows(said, "grants")) if said.get("grants") is not None else None,
+    )
+
+
+_READ: dict[bytes, Callable[[dict[str, Any]], Told]] = {
+    b"hello": _hello,
+    b"snapshot": _snapshot,
+    b"changed": _changed,
+    b"pong": lambda said: Pong(_number(said, "id"), str(said.get("held_up", ""))),
+}
+
+
+def _number(said: dict[str, Any], name: str) -> int:
+    if not isinstance(said[name], int):
+        raise ValueError(f"{name}: {said[name]!r:.80} is no number")  # noqa: TRY004 - it is a bad value of a message
+    return int(said[name])
+
+
+def _why(said: Any) -> Why:
+    if said not in ("first", "gap", "epoch", "slow"):
+        raise ValueError(f"why: {said!r:.80} is no reason")
+    return said  # type: ignore[no-any-return]
+
+
+def _rows(said: dict[str, Any], name: str) -> list[Any]:
+    found = said.get(name, [])
+    if not isinstance(found, list):
+        raise ValueError(f"{name}: {found!r:.80} is no list")  # noqa: TRY004
+    return found
+
+
+def _inboxed(row: Any) -> Inboxed:
+    from runtime.record.state.events import IncidentOpened  # only where a decision waits
+
+    if not isinstance(row, dict) or not isinstance(row.get("run_id"), str):
+        raise ValueError("incidents: one has no run")  # noqa: TRY004
+    return Inboxed(row["run_id"], _event(IncidentOpened, row.get("opened")), str(row.get("title", "")))
+
+
+def _granted(rows: list[Any]) -> tuple[GrantAdded, ...]:
+    if not rows:
+        return ()
+    from runtime.record.state.events import GrantAdded  # only where there are some
+
+    return tuple(_event(GrantAdded, row) for row in rows)
+
+
+def _event(kind: type[E], row: Any) -> E:
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(row)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind.__name__}: {first['msg']}") from exc
+
+
+def _list(rows: Iterable[str]) -> str:
+    return f"[{','.join(rows)}]"
+
+
+def _grants(grants: tuple[GrantAdded, ...]) -> str:
+    if not grants:
+        return "[]"
+    from runtime.record.state.events import dump
+
+    return _list(dump(grant) for grant in grants)

@@ -1,0 +1,235 @@
+"""One answer for many incidents that are the same: first for one, and for the rest when it proved right.
+
+An answer proved right when its step, or its run, came to its end without the same incident opening again in that run; a
+step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.
+
+A bulk answer is for once only: it makes no standing grant and reaches no further than its step. What may have happened
+is repeated only where somebody looked at this very one: that one did not happen says nothing of the others. Of every
+item it is told what came of it; those that fail again stay open as new incidents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from runtime.judgement.recovery.options import must_be_looked_at, words_of
+from runtime.operations.decisions import BadCommand, Desk
+from runtime.operations.queries import sifted
+from runtime.record.journal import Accepted, Journal, OpenIncident
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+
+PROOF_S = 60.0
+"""How long the first answer may take to prove right."""
+
+_NOTHING_YET = "nothing happened yet: does anything drive it?"
+_LOOKED_AT = 50
+"""Incidents of one fingerprint, the latest, among which the last answer is looked for."""
+_GIVES_UP: frozenset[str] = frozenset({"abort", "accept", "acknowledge", "deny", "skip"})
+"""Options after which a step may fail as it was decided; after all others it is to succeed."""
+
+Came = Literal["went on", "failed again", "refused", "not proven", "held"]
+"""held: not answered, since the first one did not prove right."""
+
+
+@dataclass(slots=True, frozen=True)
+class Item:
+    """What became of one incident."""
+
+    incident_id: str
+    run_id: str
+    state: Came
+    detail: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Precedent:
+    """The latest answer that an incident of some fingerprint got, and what came of it by now."""
+
+    run_id: str
+    opened: ev.IncidentOpened
+    answer: ev.IncidentAnswered
+    state: Came
+    detail: str
+
+    @property
+    def reusable(self) -> dict[str, Any]:
+        """Its parameters, for others: once, where it was a grant that lasts."""
+        return {"for": "once"} if self.answer.option == "grant" else dict(self.answer.params)
+
+
+async def answer_like(
+    desk: Desk,
+    journal: Journal,
+    incident_id: str,
+    option: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    only: Sequence[str] = (),
+    looked_at: Collection[str] = (),
+    reason: str = "",
+    by: ev.Actor,
+    proof_s: float = PROOF_S,
+) -> list[Item]:
+    """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
+    `only`, those of them that are named there. What may have happened is repeated where it is named in `looked_at`,
+    too: somebody looked at this very one, and it had not happened. One that was answered so already, by itself, may be
+    named to answer the rest as it was, with its parameters where none are given.
+
+    The first item is the canary's. If it fails again, or nothing is known of it within `proof_s` (nobody drives the
+    run), the others are held.
+
+    Raises:
+        BadCommand: no such incident or option, or what cannot be said in bulk: a standing grant, a secret.
+    """
+    params = dict(params or {})
+    if params.get("for", "once") != "once":
+        raise BadCommand("a bulk answer is for once: a grant that lasts is given at one incident, by --for")
+    found = await journal.incident(incident_id)
+    if found is None:
+        raise BadCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
+    run_id, opened, answered = found
+    if opened.secret_key:
+        raise BadCommand("the answer is a secret: it is given at each incident by itself")
+    others = [each for each in await like(journal, opened) if not only or each.opened.incident_id in only]
+    canary = OpenIncident(run_id, "", opened)
+    if answered is None:
+        first = await _one(desk, journal, canary, option, params, reason, by, proof_s)
+    else:
+        if answered.option != option:
+            raise BadCommand(f"incident {opened.incident_id} was answered {answered.option!r}: the rest can be, too")
+        first = await _proven(journal, canary, answered, proof_s)
+        params = params or Precedent(run_id, opened, answered, first.state, "").reusable
+    if first.state != "went on":
+        return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
+    words = words_of(opened, option)
+    same = [
+        each
+        for each in others
+        if words_of(each.opened, option) == words
+        and (each.opened.incident_id in looked_at or not must_be_looked_at(each.opened, option))
+    ]
+    rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in same))
+    answered_ = {item.incident_id: item for item in rest}
+    return [first, *(answered_.get(each.opened.incident_id) or _left_alone(each, option) for each in others)]
+
+
+def _left_alone(other: OpenIncident, option: str) -> Item:
+    if must_be_looked_at(other.opened, option):
+        detail = f"it may have happened already: look whether it did, then answer {option!r} at this one by itself"
+    else:
+        detail = f"it asks for something else: {words_of(other.opened, option)[:300]}"
+    return Item(other.opened.incident_id, other.run_id, "held", detail)
+
+
+async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | None:
+    """The latest answer that an incident with this fingerprint got; None if none of them was answered yet."""
+    if not opened.fingerprint:
+        return None
+    alike = [
+        event
+        async for event in sifted(journal, (opened.fingerprint,))
+        if isinstance(event, ev.IncidentOpened) and event.fingerprint == opened.fingerprint
+    ]
+    alike.sort(key=lambda event: event.ts)
+    latest: tuple[str, ev.IncidentOpened, ev.IncidentAnswered] | None = None
+    for event in alike[-_LOOKED_AT:]:
+        found = await journal.incident(event.incident_id)
+        if found is not None and found[2] is not None and (latest is None or found[2].ts > latest[2].ts):
+            latest = (found[0], found[1], found[2])
+    if latest is None:
+        return None
+    run_id, first, answer = latest
+    proof = _Proof(first, answer)
+    for written in await journal.read(run_id):
+        if (came := proof.take(written)) is not None:
+            return Precedent(run_id, first, answer, *came)
+    return Precedent(run_id, first, answer, "not proven", "its step has not ended yet")
+
+
+async def like(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenIncident]:
+    """The other open incidents with the same fingerprint, oldest first."""
+    if not opened.fingerprint:
+        return []
+    return [
+        found
+        for found in await journal.incidents()
+        if found.opened.fingerprint == opened.fingerprint and found.opened.incident_id != opened.incident_id
+    ]
+
+
+async def _one(  # noqa: PLR0917 - the parts of one answer
+    desk: Desk,
+    journal: Journal,
+    found: OpenIncident,
+    option: str,
+    params: Mapping[str, Any],
+    reason: str,
+    by: ev.Actor,
+    proof_s: float,
+) -> Item:
+    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
+    try:
+        outcome = await desk.answer(
+            found.opened.incident_id,
+            option,
+            dict(params),
+            reach=None if option == "abort" else "attempt",
+            reason=reason,
+            by=by,
+        )
+    except BadCommand as exc:
+        return replace(item, state="refused", detail=str(exc))
+    if not isinstance(outcome, Accepted):
+        return replace(item, state="refused", detail=f"{outcome.reason}: {outcome.detail}".strip(": "))
+    return await _proven(journal, found, outcome.answer, proof_s)
+
+
+async def _proven(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> Item:
+    """What came of an answer, within `proof_s`."""
+    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
+    proof = _Proof(found.opened, answer)
+    try:
+        async with asyncio.timeout(proof_s):
+            async for batch in journal.tail(found.run_id):
+                for event in batch:
+                    if (came := proof.take(event)) is not None:
+                        return replace(item, state=came[0], detail=came[1])
+    except TimeoutError:
+        return item
+    return replace(item, detail="the journal was closed")
+
+
+class _Proof:
+    """What came of an answer, told by the events of its run one after the other: its node ended, or its run; or the
+    same came up again.
+    """
+
+    def __init__(self, opened: ev.IncidentOpened, answer: ev.IncidentAnswered) -> None:
+        self._opened = opened
+        self._answer = answer
+        self._state = RunState()
+
+    def take(self, event: ev.Record) -> tuple[Came, str] | None:
+        """What it came to, with the event that says so; None as long as nothing does."""
+        state, opened = self._state, self._opened
+        state.apply(event)
+        if event.seq <= self._answer.seq:
+            return None
+        if isinstance(event, ev.IncidentOpened) and _same_place(event, opened):
+            return "failed again", event.incident_id
+        node = state.nodes.get(opened.node_id)
+        if not (state.terminal or (node is not None and node.terminal)):
+            return None
+        phase = node.phase if node is not None else state.phase
+        failed = phase in ("failed", "timed_out") and self._answer.option not in _GIVES_UP
+        if failed or state.phase == "failed":
+            return "failed again", state.error or (node.error if node is not None else "") or phase
+        return "went on", phase
+
+
+def _same_place(one: ev.IncidentOpened, other: ev.IncidentOpened) -> bool:
+    return one.node_id == other.node_id or one.fingerprint == other.fingerprint

@@ -1,0 +1,112 @@
+"""What is folded over the whole journal: ledger, look-back, audit, digest. Reading only, but for an operator's look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+from runtime.judgement.permissions import grant_ledger
+from runtime.judgement.permissions.grant_ledger import Ledger
+from runtime.judgement.permissions.grant_preview import Lookback, look_back
+from runtime.judgement.permissions.patterns import STANDARD, Verbs
+from runtime.judgement.reports import audit
+from runtime.judgement.reports.audit import AuditEntry, entries
+from runtime.judgement.reports.digest import Digest, digest, last_look
+from runtime.record.journal import Journal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+
+_EVERY = 1_000_000
+_WINDOW = 50_000
+"""Positions that are sifted in one go: nobody else reads meanwhile."""
+
+
+async def sifted(
+    journal: Journal, marks: Sequence[str], *, after: int = 0, end: int | None = None
+) -> AsyncIterator[ev.Record]:
+    """The events of all streams that have one of `marks` in them, from position `after` up to `end` (else: now)."""
+    end = await journal.position() if end is None else end
+    while after < end:
+        upto = min(after + _WINDOW, end)
+        for placed in await journal.latest(after=after, before=upto + 1, limit=_WINDOW, marks=marks):
+            yield placed.event
+        after = upto
+
+
+class LedgerReader:
+    """The ledger of a journal, kept: each look reads only what was written since the last."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._ledger = Ledger()
+        self._at = 0
+        self._turn = asyncio.Lock()
+        self.version = 0
+        """Up to which position was read when something was last found: equal as long as the ledger is."""
+
+    async def look(self) -> Ledger:
+        """The ledger by now. Raises `JournalError`."""
+        async with self._turn:
+            end = await self._journal.position()
+            found = [event async for event in sifted(self._journal, grant_ledger.MARKS, after=self._at, end=end)]
+            for event in found:
+                self._ledger.apply(event)
+            self._at, self.version = end, end if found else self.version
+            return self._ledger
+
+
+async def ledger_of(journal: Journal) -> Ledger:
+    """Every grant with its uses."""
+    return await LedgerReader(journal).look()
+
+
+async def audit_of(
+    journal: Journal, *, run_id: str = "", since: datetime | None = None, person: str = ""
+) -> list[AuditEntry]:
+    """Who decided what, oldest first; with `run_id`, in that run and about it."""
+    found = entries([event async for event in sifted(journal, audit.MARKS)])
+    kept = [
+        each
+        for each in found
+        if (not run_id or each.run_id == run_id or each.params.get("scope") == run_id)
+        and (since is None or each.ts > since)
+        and (not person or each.person == person)
+    ]
+    return sorted(kept, key=lambda each: each.ts)
+
+
+async def digest_for(journal: Journal, who: str, *, since: datetime | None = None) -> Digest:
+    """What came since this operator's last look, or since `since`. Runs that did not change since are not read: what is
+    open is known without them.
+    """
+    workspace = await journal.read(ev.WORKSPACE)
+    since = since or last_look(workspace, who)
+    changed = [
+        summary.id
+        for summary in reversed(await journal.runs(_EVERY))
+        if since is None or summary.updated_at is None or summary.updated_at > since
+    ]
+    found = [workspace, *[await journal.read(run_id) for run_id in changed]]
+    return digest(found, since).model_copy(update={"open_now": len(await journal.incidents())})
+
+
+async def away_digest(journal: Journal, who: str) -> Digest:
+    """What came since this operator's last look; an empty digest for one who never looked."""
+    if last_look(await journal.read(ev.WORKSPACE), who) is None:
+        return Digest()
+    return await digest_for(journal, who)
+
+
+async def looked(journal: Journal, by: ev.Actor) -> None:
+    """Note that an operator has seen what there is."""
+    await journal.post(ev.WORKSPACE, ev.OperatorLooked(by=by))
+
+
+async def lookback_of(journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD) -> Lookback:
+    """The past and pending actions that a grant's words cover."""
+    if grant.lifetime == "run":
+        return look_back(grant, [fold(await journal.read(grant.scope))], root=root, verbs=verbs)
+    wanted = [each for each in await journal.runs(_EVERY) if grant.lifetime == "always" or each.ref == grant.scope]
+    states = [fold(await journal.read(each.id)) for each in reversed(wanted)]
+    return look_back(grant, states, root=root, verbs=verbs)

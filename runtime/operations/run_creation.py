@@ -1,0 +1,53 @@
+"""How a run begins: it is created, and frozen in the same moment if a freeze stands for it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from runtime.execution.run_session import new_id
+from runtime.record.journal import Journal, Overtaken
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+
+
+async def begin(
+    journal: Journal,
+    ref: str,
+    input: str,
+    *,
+    title: str,
+    options: dict[str, Any],
+    by: ev.Actor,
+    program: str = "",
+    run_id: str = "",
+) -> str:
+    """Ask for a run; returns its id. Beginning a run that is there already changes nothing."""
+    given = run_id
+    while True:
+        run_id = given or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
+        created = ev.RunCreated(
+            run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by
+        )
+        frozen = await _told(journal, ref)
+        summary = fold([created, frozen] if frozen is not None else [created]).summary()
+        new = await journal.create(created, summary, frozen=frozen)
+        if new or given:
+            break  # else another run of this second has the same id: of a thousand at once some would be lost
+    # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
+    if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
+        await _unless_overtaken(journal, run_id, frozen)
+    elif new and frozen is not None and await _told(journal, ref) is None:
+        await _unless_overtaken(journal, run_id, ev.RunThawed(by=by))
+    return run_id
+
+
+async def _unless_overtaken(journal: Journal, run_id: str, event: ev.Record) -> None:
+    with suppress(Overtaken):  # whoever set or lifted the freeze has found the run, too
+        await journal.post(run_id, event, effective=True)
+
+
+async def _told(journal: Journal, ref: str) -> ev.RunFrozen | None:
+    freezes = await journal.freezes()
+    told = freezes.get(ref) or freezes.get("")
+    return ev.RunFrozen(reason=told.reason, by=told.by) if told is not None else None

@@ -1,0 +1,164 @@
+"""The rows of one transaction of the SQLite journal, in memory: no I/O here.
+
+The writer loads the rows that a batch of operations may touch, lets each operation (`sqlite_ops`) act on them in order,
+and writes what came of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from runtime.record.rules.parking import waits_for_nothing
+from runtime.record.rules.rows import Draft
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL, RunState
+
+# By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
+OF_RUNS = frozenset(kind for kind in ev.KNOWN if kind.model_fields["type"].default.startswith("run."))
+OF_INCIDENTS: frozenset[type[ev.Record]] = frozenset({ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed})
+
+
+@dataclass(slots=True)
+class RunRow:
+    rid: int
+    id: str
+    state: str
+    epoch: int = 0
+    owner: str = ""
+    lease_until: float | None = None
+    lease_ttl: float = 0.0
+    wake_at: float | None = None
+    last_seq: int = 0
+    told_seq: int = 0
+    updated_at: float = 0.0
+    open_incidents: int = 0
+    summary: str | None = None
+    """Only where it is to be written."""
+
+    def leased(self, now: float) -> bool:
+        """Whether somebody's lease is alive.
+
+        One that reaches further than twice its own length was given before a clock was set back: it counts as expired,
+        else a dead driver's run would wait until the old time comes round again.
+        """
+        return self.lease_until is not None and now < self.lease_until <= now + 2 * self.lease_ttl
+
+    def runnable(self, now: float) -> bool:
+        """Whether somebody should drive it, if nobody does.
+
+        A frozen run is driven no further, unless its driver died over it: then nobody knows what of it is in flight.
+        """
+        due = self.state == "waiting" and self.wake_at is not None and self.wake_at <= now
+        due = due or waits_for_nothing(self.state, self.wake_at, self.open_incidents)
+        return due or self.state in ("queued", "running") or (self.state == "frozen" and self.lease_until is not None)
+
+
+@dataclass(slots=True)
+class IncidentRow:
+    id: str
+    run: int
+    state: str
+    revision: int
+    opened_seq: int
+    answer_seq: int | None = None
+    closed_seq: int | None = None
+
+
+class Written(NamedTuple):
+    """An event with its place in the journal."""
+
+    pos: int
+    event: ev.Record
+
+
+@dataclass(slots=True)
+class Batch:
+    """The rows of one transaction, before and after. `pos` and `rid` are the highest given so far."""
+
+    now: float
+    pos: int
+    rid: int
+    runs: dict[str, RunRow]
+    incidents: dict[str, IncidentRow] = field(default_factory=dict)
+    replies: dict[str, str] = field(default_factory=dict)
+    new_runs: list[RunRow] = field(default_factory=list)
+    changed: dict[int, RunRow] = field(default_factory=dict)
+    longer: dict[int, RunRow] = field(default_factory=dict)
+    """Runs that got events. Most change in nothing else, and then their row's indexes are left alone."""
+    finished: dict[int, int] = field(default_factory=dict)
+    """Runs all of whose open incidents close, with the `seq` that closes them."""
+    changed_incidents: dict[str, IncidentRow] = field(default_factory=dict)
+    new_replies: dict[str, str] = field(default_factory=dict)
+    rows: list[tuple[int, int, int, str, str | None]] = field(default_factory=list)
+    blobs: dict[str, str] = field(default_factory=dict)
+    written: list[Written] = field(default_factory=list)
+
+    def add_run(self, run_id: str) -> RunRow:
+        self.rid += 1
+        run = RunRow(self.rid, run_id, "queued")
+        self.runs[run_id] = run
+        self.new_runs.append(run)
+        return run
+
+    def touch(self, run: RunRow) -> None:
+        self.changed[run.rid] = run
+
+    def write(self, run: RunRow, draft: Draft) -> ev.Record:
+        """Give the event its place, and let it take effect on the run's row and the incidents."""
+        self.pos += 1
+        run.last_seq += 1
+        event = draft.event.model_copy(update={"seq": run.last_seq, "run_id": run.id})
+        self.rows.append((self.pos, run.rid, run.last_seq, draft.body, draft.blobs))
+        self.blobs.update(draft.values)
+        self.written.append(Written(self.pos, event))
+        run.updated_at = event.ts.timestamp()
+        self.longer[run.rid] = run
+        if run.id == ev.WORKSPACE:
+            pass  # a freeze of everything stands there too; the stream itself has no state
+        elif type(event) in OF_RUNS:
+            self._phase(run, event)
+        elif type(event) in OF_INCIDENTS:
+            self._incident(run, event)
+        return event
+
+    def _phase(self, run: RunRow, event: ev.Record) -> None:
+        """The run's state, by the fold's own rule: what it means is said in one place."""
+        self.touch(run)
+        wake_at = datetime.fromtimestamp(run.wake_at, UTC) if run.wake_at is not None else None
+        probe = RunState(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
+        was_terminal = probe.terminal
+        probe.apply(event)
+        run.state = probe.phase
+        run.wake_at = probe.wake_at.timestamp() if probe.wake_at is not None else None
+        if probe.terminal and not was_terminal:
+            self.finished[run.rid] = event.seq
+            run.open_incidents = 0
+            for incident in self.incidents.values():
+                if incident.run == run.rid and incident.state == "open":
+                    self._close(incident, event.seq)
+
+    def _incident(self, run: RunRow, event: ev.Record) -> None:
+        assert isinstance(event, ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed)
+        known = self.incidents.get(event.incident_id)
+        if isinstance(event, ev.IncidentOpened):
+            if known is None:
+                over = run.state in RUN_TERMINAL
+                known = IncidentRow(event.incident_id, run.rid, "closed" if over else "open", event.revision, event.seq)
+                self.incidents[known.id] = self.changed_incidents[known.id] = known
+                run.open_incidents += not over
+        elif known is not None and known.run == run.rid and known.state == "open":
+            run.open_incidents -= 1
+            if run.state == "waiting":  # as the fold has it: what the run waited for is over
+                run.state = "queued"
+                self.touch(run)
+            if isinstance(event, ev.IncidentAnswered):
+                known.state, known.answer_seq = "answered", event.seq
+                self.changed_incidents[known.id] = known
+            else:
+                self._close(known, event.seq)
+
+    def _close(self, incident: IncidentRow, seq: int) -> None:
+        incident.state, incident.closed_seq = "closed", seq
+        self.changed_incidents[incident.id] = incident

@@ -1,0 +1,119 @@
+"""Events as rows of the SQLite journal, and back.
+
+A row's body is the event's JSON without what columns hold (`run_id`, `seq`) and without defaults. Values longer than
+`events.BLOB_BYTES` stand in a table of their own under their digest, once however often they occur.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pydantic_core import PydanticSerializationError, ValidationError, from_json, to_json
+
+from orbiter.text_encoding import json_of
+from runtime.record.journal import Unrecordable
+from runtime.record.state import events as ev
+from runtime.record.state.summary import Summary
+
+_IN_COLUMNS = {"v", "seq", "run_id", "type"}
+_DEEP = 128
+"""Only a text with more brackets than this can be nested too deeply."""
+_ROOM = 20
+"""Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
+LONGEST = 500_000_000
+"""Of one event's JSON, in bytes. SQLite's own limit, a billion, is for a whole row."""
+
+
+class Draft(NamedTuple):
+    """An event on its way into the journal. `blobs` maps fields to digests (JSON), `values` digests to JSON texts."""
+
+    event: ev.Record
+    body: str
+    blobs: str | None = None
+    values: Mapping[str, str] = MappingProxyType({})
+
+
+def encode(event: ev.Record) -> Draft:
+    """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that nobody could read
+    it back, or is far too long. Lone surrogates are replaced.
+    """
+    kind: str = getattr(event, "type", "")
+    # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
+    fresh = event.seq == 0 and not event.run_id and event.v == ev.VERSION and type(event) is not ev.UnknownEvent
+    try:
+        body = json_of(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
+        if body.count("{") + body.count("[") > _DEEP:
+            # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
+            from_json(f"{'[' * _ROOM}{body}{']' * _ROOM}", cache_strings=False)
+        if len(body) > LONGEST:
+            raise ValueError(f"{len(body):,} characters")
+    except (PydanticSerializationError, RecursionError, ValueError) as exc:
+        raise Unrecordable(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
+    head = _head(event.v, kind)
+    if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
+        return _with_blobs(event, head, body)
+    return Draft(event, _object(head, body))
+
+
+@cache
+def _head(v: int, kind: str) -> str:
+    """The version is left out where it is 1, not where it is the default: defaults rise."""
+    return f'"type":{json.dumps(kind)}' if v == 1 else f'"v":{v},"type":{json.dumps(kind)}'
+
+
+def _object(head: str, body: str) -> str:
+    return f"{{{head},{body[1:]}" if len(body) > 2 else f"{{{head}}}"
+
+
+def _with_blobs(event: ev.Record, head: str, body: str) -> Draft:
+    small: list[str] = []
+    names: dict[str, str] = {}
+    values: dict[str, str] = {}
+    for name, value in json.loads(body).items():
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        raw = text.encode()
+        if len(raw) > ev.BLOB_BYTES:
+            names[name] = hashlib.sha256(raw).hexdigest()
+            values[names[name]] = text
+        else:
+            small.append(f"{json.dumps(name)}:{text}")
+    if not names:
+        return Draft(event, _object(head, body))
+    return Draft(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
+
+
+def summarised(summary: Summary) -> str:
+    """The same JSON as `Summary.json` makes, at a quarter of its cost: a run's summary is written with every step."""
+    try:
+        return to_json(summary.said()).decode()
+    except PydanticSerializationError:  # half an emoji in a task
+        return summary.json()
+
+
+def decode(
+    run_id: str, seq: int, body: str, blobs: str | None = None, values: Mapping[str, str] | None = None
+) -> ev.Record:
+    """The event of a row. `values` holds the blobs that it names.
+
+    Raises:
+        Unrecordable: the row is no event, or a blob of it is missing.
+    """
+    head = f'{{"run_id":{json.dumps(run_id)},"seq":{seq},'
+    if not body.startswith('{"v":'):
+        head += '"v":1,'
+    if blobs is not None:
+        for name, digest in json.loads(blobs).items():
+            if values is None or digest not in values:
+                raise Unrecordable(
+                    f"event {seq} of run {run_id}: its value {name!r} ({digest[:12]}…) is missing from the journal"
+                )
+            head += f"{json.dumps(name)}:{values[digest]},"
+    try:
+        return ev.load(head + body[1:])
+    except ValidationError as exc:
+        raise Unrecordable(f"event {seq} of run {run_id} cannot be read: {exc}") from exc

@@ -1,0 +1,147 @@
+"""Tails of the SQLite journal: pushed by this journal object's own commits, read from the file for what others write.
+
+What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else looks
+into the file. So each event comes exactly once and in order, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from pathlib import Path
+
+from runtime.record.rules.batch import Written
+from runtime.record.sqlite.change_watch import POLL_S, Watch
+from runtime.record.state import events as ev
+
+CHUNK = 1000
+_MAX_PUSHED = 4096
+"""Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
+
+Kinds = Collection[type[ev.Record]] | None
+Fetch = Callable[[str | None, int, int], Awaitable[list[Written]]]
+"""Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
+
+
+class Subscription:
+    """One consumer's place. `cursor` is the last `seq` (or position) that it was given, or that it does not want:
+    `kinds` are the only classes of events that it is woken for, None: all.
+    """
+
+    __slots__ = ("cursor", "kinds", "look", "pushed", "ready", "run_id")
+
+    def __init__(self, run_id: str | None, after: int, kinds: Kinds = None) -> None:
+        self.run_id = run_id
+        self.cursor = after
+        self.kinds = kinds
+        self.look = True
+        self.pushed: deque[Written] = deque()
+        self.ready = asyncio.Event()
+
+    def wants(self, event: ev.Record) -> bool:
+        return self.kinds is None or type(event) in self.kinds
+
+    def offer(self, written: Sequence[Written]) -> None:
+        """Events of this run, or of any; a place is what the cursor counts."""
+        for place, event in written:
+            if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
+                self.cursor = place  # nobody is woken for it
+            else:
+                self.pushed.append(Written(place, event))
+        if len(self.pushed) > _MAX_PUSHED:
+            self.pushed.clear()
+            self.look = True
+        if self.pushed or self.look:
+            self.ready.set()
+
+    def stir(self) -> None:
+        self.look = True
+        self.ready.set()
+
+    def take(self) -> list[ev.Record]:
+        """What was pushed and follows on directly. A gap means that somebody else wrote: the file is asked."""
+        taken: list[ev.Record] = []
+        while self.pushed and not self.look:
+            place, event = self.pushed[0]
+            if place > self.cursor + 1:
+                self.look = True
+                break
+            self.pushed.popleft()
+            if place == self.cursor + 1:
+                self.cursor = place
+                if self.wants(event):
+                    taken.append(event)
+        return taken
+
+
+class Tails:
+    """All tails of one journal object. For `position` and `writing` see `Watch`."""
+
+    def __init__(
+        self,
+        path: Path,
+        fetch: Fetch,
+        position: Callable[[], int | None],
+        writing: Callable[[], bool],
+        poll_s: float = POLL_S,
+    ) -> None:
+        self._fetch = fetch
+        self._subscriptions: set[Subscription] = set()
+        self._watch = Watch(path, position, writing, self.stir, poll_s)
+        self._closed = False
+
+    def publish(self, written: Sequence[Written]) -> None:
+        by_run: dict[str, list[Written]] = {}
+        for _, event in written:
+            by_run.setdefault(event.run_id, []).append(Written(event.seq, event))
+        for subscription in self._subscriptions:
+            if subscription.run_id is None:
+                subscription.offer(written)
+            elif subscription.run_id in by_run:
+                subscription.offer(by_run[subscription.run_id])
+        self._watch.wrote(written)
+
+    def stir(self) -> None:
+        """Let every tail look into the file now."""
+        for subscription in self._subscriptions:
+            subscription.stir()
+
+    async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.Record]]:
+        subscription = Subscription(run_id, after, kinds)
+        self._subscriptions.add(subscription)
+        self._pace()
+        try:
+            while not self._closed:
+                subscription.ready.clear()
+                events = await self._look(subscription) if subscription.look else subscription.take()
+                if events:
+                    yield events
+                elif not subscription.look:
+                    await subscription.ready.wait()
+        finally:
+            self._subscriptions.discard(subscription)
+            self._pace()
+
+    def close(self) -> None:
+        """End every tail."""
+        self._closed = True
+        self._watch.stop()
+        self.stir()
+
+    def _pace(self) -> None:
+        """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
+        if self._closed or not self._subscriptions:
+            self._watch.stop()
+            return
+        self._watch.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
+        self._watch.start()
+
+    async def _look(self, subscription: Subscription) -> list[ev.Record]:
+        subscription.look = False
+        found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK)
+        if len(found) == CHUNK:
+            subscription.look = True
+        if found:
+            subscription.cursor = found[-1].pos
+        return [written.event for written in found if subscription.wants(written.event)]

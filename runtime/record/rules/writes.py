@@ -1,0 +1,326 @@
+"""What callers may ask of the SQLite journal's writer, each as one operation on a batch's rows: no I/O here.
+
+An operation checks before it changes anything, so that one that fails fails alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from runtime.record.journal import Fenced, JournalError, Lease, Overtaken, Refused
+from runtime.record.rules.batch import OF_INCIDENTS, Batch, RunRow
+from runtime.record.rules.parking import decided
+from runtime.record.rules.posting import refusal
+from runtime.record.rules.rows import Draft, encode
+from runtime.record.state import events as ev
+
+
+class Op(ABC):
+    """One thing that a caller asked for. `apply` raises before it changes anything, or not at all."""
+
+    sync = False
+    """Whether its transaction must be on disk before it is answered."""
+    counted = False
+    """Whether it writes events, for the test hook that dies after so many."""
+    may_wait = False
+    """Whether it waits in memory where the store cannot be written now: a drive would lose what came of a step."""
+    begins = False
+    """Whether something begins with it: refused where the journal's file is not at its path any more."""
+
+    def run_ids(self) -> Sequence[str]:
+        return ()
+
+    def incident_ids(self) -> Sequence[str]:
+        return ()
+
+    def command_ids(self) -> Sequence[str]:
+        return ()
+
+    @abstractmethod
+    def apply(self, batch: Batch) -> Any: ...
+
+
+@dataclass(slots=True)
+class Create(Op):
+    run_id: str
+    drafts: Sequence[Draft]
+    summary: str
+    sync = True
+    counted = True
+    begins = True
+
+    def run_ids(self) -> Sequence[str]:
+        return (self.run_id,)
+
+    def apply(self, batch: Batch) -> bool:
+        if self.run_id in batch.runs:
+            return False
+        run = batch.add_run(self.run_id)
+        run.summary = self.summary
+        for draft in self.drafts:
+            batch.write(run, draft)
+        return True
+
+
+@dataclass(slots=True)
+class Claim(Op):
+    run_id: str
+    owner: str
+    ttl_s: float
+    begins = True
+
+    def run_ids(self) -> Sequence[str]:
+        return (self.run_id,)
+
+    def apply(self, batch: Batch) -> Lease | None:
+        run = batch.runs.get(self.run_id)
+        if run is None or not run.runnable(batch.now) or run.leased(batch.now):
+            return None
+        if run.lease_until is not None and run.owner == self.owner:
+            return None  # this process drives it, however late it is: it renews, it does not start a second drive
+        run.epoch += 1
+        run.owner, run.lease_ttl, run.lease_until = self.owner, self.ttl_s, batch.now + self.ttl_s
+        batch.touch(run)
+        return Lease(run.id, run.owner, run.epoch, self.ttl_s, run.last_seq)
+
+
+@dataclass(slots=True)
+class Leased(Op):
+    """What only the holder of a lease may do. An expired lease that nobody took over is still its holder's."""
+
+    lease: Lease
+
+    def run_ids(self) -> Sequence[str]:
+        return (self.lease.run_id,)
+
+    def held(self, batch: Batch) -> RunRow:
+        run = batch.runs.get(self.lease.run_id)
+        if run is None:
+            raise Fenced(f"run {self.lease.run_id} is not in the journal (pruned?)")
+        if run.lease_until is None or run.epoch != self.lease.epoch or run.owner != self.lease.owner:
+            holder = f"{run.owner} holds epoch {run.epoch}" if run.lease_until is not None else "it was given back"
+            mine = f"the lease of {self.lease.owner} on run {run.id}, epoch {self.lease.epoch}"
+            raise Fenced(f"{mine}, is over: {holder}")
+        return run
+
+
+@dataclass(slots=True)
+class Renew(Leased):
+    def apply(self, batch: Batch) -> None:
+        run = self.held(batch)
+        run.lease_until, run.lease_ttl = batch.now + self.lease.ttl_s, self.lease.ttl_s
+        batch.touch(run)
+
+
+@dataclass(slots=True)
+class Release(Leased):
+    def apply(self, batch: Batch) -> None:
+        try:
+            run = self.held(batch)
+        except Fenced:
+            return
+        run.lease_until, run.owner = None, ""
+        batch.touch(run)
+
+
+@dataclass(slots=True)
+class Expire(Leased):
+    """False if the lease is another's by now."""
+
+    def apply(self, batch: Batch) -> bool:
+        try:
+            run = self.held(batch)
+        except Fenced:
+            return False
+        run.lease_until = 0.0
+        batch.touch(run)
+        return True
+
+
+@dataclass(slots=True)
+class Append(Leased):
+    drafts: Sequence[Draft]
+    summary: str | None
+    seen: int | None
+    counted = True
+    may_wait = True
+
+    def __post_init__(self) -> None:
+        for draft in self.drafts:
+            if draft.event.durable:
+                self.sync = True
+                self.begins = self.begins or isinstance(draft.event, ev.StepStarted)
+
+    def incident_ids(self) -> Sequence[str]:
+        found: list[str] = []
+        for draft in self.drafts:
+            if type(draft.event) in OF_INCIDENTS:
+                found.append(draft.event.incident_id)  # type: ignore[attr-defined]
+            elif isinstance(draft.event, ev.RunParked):
+                found.extend(draft.event.incidents)
+        return found
+
+    def apply(self, batch: Batch) -> Sequence[ev.Record]:
+        run = self.held(batch)
+        ends = any(type(draft.event) in (ev.RunFinished, ev.RunRewound) for draft in self.drafts)
+        if ends and self.seen is not None and run.told_seq > self.seen:
+            raise Overtaken(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
+        written = [batch.write(run, self._decided(batch, run, draft)) for draft in self.drafts]
+        for event in written:
+            if type(event) is ev.RunRewound:
+                run.told_seq = event.seq  # whoever asks for another rewind must know which nodes are gone
+        if self.summary is not None:
+            run.summary = self.summary
+            batch.longer[run.rid] = run
+        return written
+
+    def _decided(self, batch: Batch, run: RunRow, draft: Draft) -> Draft:
+        """A park as `rules.parking` decides it from the rows of this transaction; anything else as it is."""
+        park = draft.event
+        if not isinstance(park, ev.RunParked):
+            return draft
+
+        def is_open(incident_id: str) -> bool:
+            found = batch.incidents.get(incident_id)
+            return found is not None and found.run == run.rid and found.state == "open"
+
+        seen = self.lease.seq if self.seen is None else self.seen
+        made = decided(
+            park,
+            now=datetime.fromtimestamp(batch.now, UTC),
+            told=run.told_seq > seen,
+            frozen=run.state == "frozen",
+            open_incidents=run.open_incidents,
+            is_open=is_open,
+        )
+        return draft if made is park else encode(made)
+
+
+@dataclass(slots=True)
+class Answer(Op):
+    """Gives the accepted event, or why not, with the place (run id, seq) of the event that says so.
+
+    `grant` is the permission that the answer makes: written with it, or not at all.
+    """
+
+    draft: Draft
+    grant: Draft | None = None
+    sync = True
+    counted = True
+    begins = True
+
+    @property
+    def event(self) -> ev.IncidentAnswered:
+        assert isinstance(self.draft.event, ev.IncidentAnswered)
+        return self.draft.event
+
+    def run_ids(self) -> Sequence[str]:
+        return (ev.WORKSPACE,) if self.grant is not None else ()
+
+    def incident_ids(self) -> Sequence[str]:
+        return (self.event.incident_id,)
+
+    def apply(self, batch: Batch) -> ev.IncidentAnswered | tuple[Refused, str, int | None]:
+        found = batch.incidents.get(self.event.incident_id)
+        run = next((run for run in batch.runs.values() if found is not None and run.rid == found.run), None)
+        if found is None or run is None:
+            return Refused("unknown", f"there is no incident {self.event.incident_id}"), "", None
+        if found.state != "open":
+            return Refused(found.state), run.id, found.answer_seq or found.closed_seq
+        if found.revision != self.event.revision:
+            detail = f"it was given for revision {self.event.revision}, the incident is at revision {found.revision}"
+            return Refused("revision", detail), run.id, None
+        if self.grant is not None:
+            # Before the answer: whoever hears the answer looks for the grant at once.
+            batch.write(batch.runs[ev.WORKSPACE], self.grant)
+        event = batch.write(run, self.draft)
+        _tell(batch, run, event)
+        assert isinstance(event, ev.IncidentAnswered)
+        return event
+
+
+@dataclass(slots=True)
+class Post(Op):
+    run_id: str
+    draft: Draft
+    told: int | None = None
+    effective: bool = False
+    counted = True
+
+    def __post_init__(self) -> None:
+        self.sync = self.draft.event.durable
+
+    def run_ids(self) -> Sequence[str]:
+        return (self.run_id,)
+
+    def incident_ids(self) -> Sequence[str]:
+        event = self.draft.event
+        return (event.incident_id,) if isinstance(event, ev.IncidentClosed) else ()
+
+    def apply(self, batch: Batch) -> ev.Record:
+        run, event = batch.runs.get(self.run_id), self.draft.event
+        if run is None:
+            raise JournalError(f"there is no run {self.run_id}")
+        if self.told is not None and run.told_seq > self.told:
+            raise Overtaken(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
+        asked = self.effective or isinstance(event, ev.AbortRequested | ev.ClockStepped)
+        if asked and run.id != ev.WORKSPACE and (why := refusal(event, run.state)):
+            raise Overtaken(f"run {run.id} {why}")
+        if isinstance(event, ev.IncidentClosed):
+            found = batch.incidents.get(event.incident_id)
+            if found is None or found.run != run.rid or found.state != "open":
+                state = found.state if found is not None and found.run == run.rid else "unknown"
+                raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
+        written = batch.write(run, self.draft)
+        if isinstance(event, ev.WAKING) and run.id != ev.WORKSPACE:
+            _tell(batch, run, written)
+        return written
+
+
+def _tell(batch: Batch, run: RunRow, event: ev.Record) -> None:
+    """The desk wants the run driven. A live drive is told by its tail; its lease is never touched."""
+    batch.touch(run)
+    run.told_seq = event.seq
+    if run.state == "waiting":
+        run.state = "queued"
+
+
+@dataclass(slots=True)
+class Command(Op):
+    command_id: str
+    reply: str
+    sync = True
+
+    def command_ids(self) -> Sequence[str]:
+        return (self.command_id,)
+
+    def apply(self, batch: Batch) -> str:
+        known = batch.replies.get(self.command_id)
+        if known is not None:
+            return known
+        batch.replies[self.command_id] = batch.new_replies[self.command_id] = self.reply
+        return self.reply
+
+
+@dataclass(slots=True)
+class Resummarise(Op):
+    """Put in a summary made anew from a run's events up to `seq`, unless events came since."""
+
+    run_id: str
+    seq: int
+    summary: str
+
+    def run_ids(self) -> Sequence[str]:
+        return (self.run_id,)
+
+    def apply(self, batch: Batch) -> bool:
+        run = batch.runs.get(self.run_id)
+        if run is None or run.last_seq != self.seq:
+            return False
+        run.summary = self.summary
+        batch.touch(run)
+        return True

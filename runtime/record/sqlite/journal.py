@@ -1,0 +1,379 @@
+"""`SqliteJournal`: the journal port on one SQLite file, through aiosqlite's public interface.
+
+    async with await SqliteJournal.open(path) as journal:
+        ...
+
+Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads; a third only looks
+whether anything is new (`sqlite_glance`). The file is in WAL mode, so
+any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
+`lock` is for, not the database. A journal object belongs to the loop in which it was opened; another thread opens its
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
+from runtime.record.rules.rows import encode, summarised
+from runtime.record.rules.tails import Tails
+from runtime.record.rules.writes import (
+    Answer,
+    Append,
+    Claim,
+    Command,
+    Create,
+    Expire,
+    Post,
+    Release,
+    Renew,
+)
+from runtime.record.sqlite import content_check, maintenance, wal_loss
+from runtime.record.sqlite.change_watch import POLL_S
+from runtime.record.sqlite.exit_guard import guard, unguard
+from runtime.record.sqlite.file_identity import JournalFiles
+from runtime.record.sqlite.position_probe import Glance
+from runtime.record.sqlite.reader import Reader
+from runtime.record.sqlite.schema import (
+    connect,
+    prepare,
+    touch,
+    translated,
+)
+from runtime.record.sqlite.statements import roused
+from runtime.record.sqlite.transaction_thread import Hop
+from runtime.record.sqlite.writer import Clock, Writer
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from runtime.record.state.workspace_state import Standing
+
+
+class SqliteJournal:
+    """A journal in a file. See `runtime.record.journal.Journal` for what each method promises."""
+
+    def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
+        """Use `open`."""
+        self._files: JournalFiles | None = None
+        self.path = path
+        self._reader = reader
+        self._writer: Writer | None = None
+        self._clock = clock
+        self._standing = Standing()
+        self._glance = Glance(path)
+        self._tails = Tails(path, reader.after, self._glance.position, self._writing, poll_s)
+
+    @classmethod
+    async def open(
+        cls, path: str | Path, *, readonly: bool = False, clock: Clock = ev.utc_now, poll_s: float = POLL_S
+    ) -> Self:
+        """Open the journal, making the file and bringing its schema up to date unless `readonly`.
+
+        `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a
+        tail looks for other processes' writes while something happens (see `sqlite_watch`).
+
+        Raises:
+            JournalError: the file cannot be opened, is no journal, or is a newer program's.
+        """
+        path = Path(path).absolute()  # noqa: ASYNC240 - no I/O to speak of, and once
+        if readonly and not path.exists():
+            raise JournalError(
+                f"there is no journal at {path}: nothing has been run here yet, or --state names another place"
+            )
+        if not readonly:
+            touch(path)
+        with translated("cannot open the journal", path):
+            hop = Hop()
+            first = await connect(path, readonly=readonly, hop=hop)
+            guard(first)
+            try:
+                await prepare(first, path, readonly=readonly)
+                reading = first if readonly else await connect(path, readonly=True)
+                files = None if readonly else JournalFiles(path)
+            except BaseException:
+                await first.close()
+                unguard(first)
+                raise
+        guard(reading)
+        journal = cls(path, Reader(reading, path), poll_s, clock)
+        if files is not None:
+            journal._files = files
+            journal._writer = Writer(first, hop, path, clock, publish=journal._tails.publish, displaced=files.displaced)
+        return journal
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Write what is queued, end the tails, and let go of the file. May be called twice."""
+        self._tails.close()
+        connections = [self._reader.connection]
+        if self._writer is not None:
+            await self._writer.close()
+            if self._files is not None and self._files.harmed_by_closing:
+                await self._writer.leave_open()
+            connections.append(self._writer.connection)
+        self._reader.closed = True
+        self._glance.close()
+        for connection in connections:
+            with translated("cannot close", self.path):
+                await connection.close()
+            unguard(connection)
+
+    # -- runs --------------------------------------------------------------------------------------------------
+
+    async def create(self, event: ev.RunCreated, summary: Summary, *, frozen: ev.RunFrozen | None = None) -> bool:
+        if not event.run_id or event.run_id.startswith("@"):
+            raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
+        drafts = [encode(each) for each in (event, frozen) if each is not None]
+        result: bool = await self._write().do(Create(event.run_id, drafts, summarised(summary)))
+        return result
+
+    async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
+        result: Lease | None = await self._write().do(Claim(run_id, owner, ttl_s))
+        return result
+
+    async def renew(self, lease: Lease) -> None:
+        await self._write().do(Renew(lease))
+
+    async def release(self, lease: Lease) -> None:
+        await self._write().do(Release(lease))
+
+    async def expire(self, died: Callable[[str], bool]) -> list[str]:
+        held = [lease for lease in await self._reader.leases() if died(lease.owner)]
+        expired = await asyncio.gather(*(self._write().do(Expire(lease)) for lease in held))
+        return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
+
+    def append(
+        self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
+    ) -> Awaitable[Sequence[ev.Record]]:
+        # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
+        try:
+            text = summarised(summary) if summary is not None else None
+            drafts = [encode(event) for event in events]
+            return self._write().do(Append(lease, drafts, text, seen))
+        except JournalError as exc:
+            failed: asyncio.Future[Sequence[ev.Record]] = asyncio.get_running_loop().create_future()
+            failed.set_exception(exc)
+            return failed
+
+    async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
+        return await self._reader.runnable(now.timestamp(), limit)
+
+    async def next_wake(self) -> datetime | None:
+        return await self._reader.next_wake()
+
+    async def lost(self) -> list[str]:
+        return await self._reader.lost(self._clock().timestamp())
+
+    async def rouse(self, now: datetime) -> list[str]:
+        return await self._write().alone(lambda connection: roused(connection, now.timestamp()))
+
+    async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
+        found = await self._reader.summaries(limit, states)
+        await self._keep_renewed()
+        return found
+
+    async def summary(self, run_id: str) -> Summary | None:
+        found = await self._reader.summary(run_id)
+        await self._keep_renewed()
+        return found
+
+    async def _keep_renewed(self) -> None:
+        """Write down the summaries that another version of the fold had left, so that they are made anew once."""
+        renewed, self._reader.renewed = self._reader.renewed, []
+        if renewed and self._writer is not None:
+            await asyncio.gather(*(self._writer.do(op) for op in renewed))
+
+    # -- the desk ----------------------------------------------------------------------------------------------
+
+    async def answer(self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None) -> Accepted | Refused:
+        result = await self._write().do(Answer(encode(answer), encode(grant) if grant is not None else None))
+        if isinstance(result, ev.IncidentAnswered):
+            return Accepted(result)
+        refused, run_id, seq = result
+        if seq is None:
+            assert isinstance(refused, Refused)
+            return refused
+        said = await self._reader.event(run_id, seq)
+        if isinstance(said, ev.IncidentAnswered):
+            return Refused("answered", f"{said.by.name or said.by.channel} answered {said.option} before", said)
+        reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
+        return Refused("closed", reason)
+
+    async def post(
+        self, run_id: str, event: ev.Record, *, told: int | None = None, effective: bool = False
+    ) -> ev.Record:
+        if run_id != ev.WORKSPACE and not isinstance(event, ev.DESK_KINDS):
+            kinds = ", ".join(kind.__name__ for kind in ev.DESK_KINDS)
+            raise JournalError(
+                f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
+            )
+        result: ev.Record = await self._write().do(Post(run_id, encode(event), told, effective))
+        return result
+
+    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
+        return await self._reader.incidents(run_id)
+
+    async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
+        return await self._reader.incident(incident_id)
+
+    async def grants(self) -> list[ev.GrantAdded]:
+        now, standing = self._clock(), await self._now_standing()
+        return [grant for grant in standing.grants.values() if grant.until is None or grant.until > now]
+
+    async def freezes(self) -> dict[str, ev.FreezeSet]:
+        return dict((await self._now_standing()).freezes)
+
+    async def _now_standing(self) -> Standing:
+        """The workspace's stream, folded as far as it is written; only what is new is read."""
+        for event in await self.read(ev.WORKSPACE, self._standing.seq):
+            self._standing.apply(event)
+        return self._standing
+
+    async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        if reply is None:
+            text = await self._reader.reply(command_id)
+        else:
+            text = await self._write().do(Command(command_id, json.dumps(reply, ensure_ascii=False)))
+        stored: dict[str, Any] | None = json.loads(text) if text is not None else None
+        return stored
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        if run_id == ev.WORKSPACE and not self._reader.closed and self._glance.seq() == after:
+            return []
+        return await self._reader.events(run_id, after, limit)
+
+    def tail(
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
+    ) -> AsyncIterator[list[ev.Record]]:
+        return self._tails.tail(run_id, after, kinds)
+
+    async def latest(
+        self,
+        run_id: str | None = None,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        marks: Sequence[str] = (),
+    ) -> list[Placed]:
+        return await self._reader.latest(run_id, after, before, limit, marks)
+
+    async def position(self) -> int:
+        """The place of the newest event: ``tail(after=await journal.position())`` gives what happens from now on."""
+        return await self._reader.position()
+
+    def stir(self) -> None:
+        """A hint that another journal object of this process has written: tails look now, not at the next poll.
+
+        Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.stir)``.
+        """
+        self._tails.stir()
+
+    @property
+    def operations(self) -> int:
+        """How many operations that write events this object has committed: what the chaos suite's hook counts."""
+        return self._writer.operations if self._writer is not None else 0
+
+    @property
+    def commits(self) -> int:
+        """How many transactions this object has committed: fewer than operations, where they were batched."""
+        return self._writer.commits if self._writer is not None else 0
+
+    # -- care --------------------------------------------------------------------------------------------------
+
+    async def check(self) -> list[str]:
+        """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
+        return await maintenance.check(self._reader)
+
+    async def look_for_loss(self) -> str:
+        """What is missing at the journal's end since somebody last wrote to it, in words; empty if nothing is. For
+        whoever is the first to open it, before anything else is written.
+        """
+        return await self._write().alone(lambda connection: wal_loss.lost(connection, self.path))
+
+    async def stand_still(self, lost: str) -> list[str]:
+        """Freeze everything, and say what was found to be lost: who goes on from what is left would do again what only
+        the lost part told of. Gives the ids of the runs that were frozen now. If this fails the loss is found again.
+        """
+        by = ev.Actor(name="the journal", channel="rule")
+        ids = await self._write().alone(wal_loss.unfrozen)
+        # Queued at once, and in this order: a loss is told of once it has taken effect on all.
+        await asyncio.gather(
+            self.post(ev.WORKSPACE, ev.FreezeSet(reason=wal_loss.WHY, by=by)),
+            *(self.post(run_id, ev.RunFrozen(reason=wal_loss.WHY, by=by)) for run_id in ids),
+            self.post(ev.WORKSPACE, ev.EventsLost(detail=lost)),
+        )
+        wal_loss.mark_again(self.path, await self.position())
+        return ids
+
+    async def sign(self) -> None:
+        """From now on `displaced` also notices that the files are overwritten in place. For the process that drives."""
+        content = await self._write().alone(lambda connection: content_check.sign(connection, self.path))
+        assert self._files is not None
+        self._files.content = content
+
+    def displaced(self) -> str:
+        """What became of the journal's files, in words, where they are not at their path any more, or were overwritten
+        there; else empty. From any thread.
+        """
+        return self._files.displaced() if self._files is not None else ""
+
+    def overwritten(self) -> str:
+        """`displaced`, where the files are at their paths and their content was changed; else empty."""
+        return self._files.overwritten() if self._files is not None else ""
+
+    async def keep_log(self) -> None:
+        """Write nothing from the write-ahead log into the database any more, in this connection."""
+        await self._write().alone(lambda connection: connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall())
+
+    async def rescue(self, target: Path) -> None:
+        """Write a copy of what this object has open, also where the file itself is gone. Raises `JournalError`, also
+        where `target` exists.
+        """
+        await self._write().alone(lambda connection: maintenance.rescue(connection, target))
+        wal_loss.mark_again(target, await self.position())
+
+    def hold_back(self, hold: bool) -> None:
+        self._write().hold_back(hold)
+
+    @property
+    def held_back(self) -> str:
+        return self._writer.held_back if self._writer is not None else ""
+
+    async def backup(self, target: str | Path) -> None:
+        """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""
+        await maintenance.backup(self.path, Path(target).absolute())  # noqa: ASYNC240
+
+    async def rebuild_summaries(self) -> int:
+        """Make every run's summary anew from its events; how many were."""
+        return await maintenance.rebuild_summaries(self._reader, self._write())
+
+    async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
+        """Forget finished runs untouched for `older_than`, then the oldest until the data fits in `max_bytes`.
+
+        Never a run that is not finished. Gives the ids of those forgotten.
+        """
+        before = self._clock() - older_than if older_than is not None else None
+        return await maintenance.prune(self._write(), before=before, max_bytes=max_bytes)
+
+    def _writing(self) -> bool:
+        return self._writer is not None and self._writer.writing
+
+    def _write(self) -> Writer:
+        if self._writer is None:
+            raise JournalError(f"the journal {self.path} was opened for reading only")
+        return self._writer

@@ -1,0 +1,154 @@
+"""Whether a journal's file has lost its newest events, which SQLite itself does not say.
+
+After a crash SQLite reads the write-ahead log as far as its frames are whole, and takes the first that is not for its
+end (https://www.sqlite.org/walformat.html, section 4.2). That is right where a transaction was cut off; where the file
+was damaged, or taken away, everything behind is gone without a word. Two things tell: transactions in the file behind
+the place where SQLite stopped, and a mark of how far the journal had come, which is kept beside it.
+
+The log's index is never opened here: closing it would drop the locks that this process has on it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from runtime.record.sqlite.statements import POSITION
+
+WHY: Final = (
+    "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
+    " look at them, then thaw"
+)
+_HEAD: Final = 32
+_FRAME: Final = 24
+_MAGIC: Final = (0x377F0682, 0x377F0683)
+_SLOTS: Final = 64
+_SLOT: Final = b"%020d\n"
+_BUSY_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 0.01
+
+
+def lost(connection: sqlite3.Connection, path: Path) -> str:
+    """What is missing at the end, in words; empty if nothing is. `path` is the journal's.
+
+    For whoever opens it first after the last process died, before anything new is written.
+    """
+    known = marked(path)  # before the position: another process may be writing, and both only rise
+    (position,) = connection.execute(POSITION).fetchone()
+    found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
+    try:
+        behind = _unreadable(connection, path)
+    except sqlite3.Error:  # the disk is full, or the file damaged elsewhere
+        if not found:
+            raise
+    else:
+        if behind:
+            found.insert(0, f"{behind} transactions at the end of its write-ahead log cannot be read")
+    return "; ".join(found)
+
+
+def _unreadable(connection: sqlite3.Connection, path: Path) -> int:
+    """Transactions in the log behind the last that SQLite reads.
+
+    The write lock is held: while another process commits, its frames are in the file before they can be read.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        return _transactions_behind(Path(f"{path}-wal"), _frames(path))
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _frames(path: Path) -> int:
+    """Frames of the log that SQLite reads. A connection of its own asks: one in a transaction is refused.
+
+    Raises:
+        sqlite3.OperationalError: another process has been moving the log into the database for `_BUSY_S` seconds.
+    """
+    until = time.monotonic() + _BUSY_S
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(POSITION).fetchone()
+        while True:
+            busy, frames, _ = other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy:
+                return max(0, int(frames))
+            if time.monotonic() > until:
+                raise sqlite3.OperationalError("another process is moving the write-ahead log into the database")
+            time.sleep(_LOOK_AGAIN_S)
+
+
+def unfrozen(connection: sqlite3.Connection) -> list[str]:
+    """Ids of the runs that would go on by themselves."""
+    rows = connection.execute("SELECT id FROM run WHERE state IN ('queued', 'running', 'waiting')").fetchall()
+    return [run_id for (run_id,) in rows]
+
+
+def _transactions_behind(log: Path, read: int) -> int:
+    """Transactions in the file behind its first `read` frames that belong to what stands before them."""
+    try:
+        with log.open("rb") as file:
+            head = file.read(_HEAD)
+            if len(head) < _HEAD:
+                return 0
+            page = int.from_bytes(head[8:12], "big")
+            if int.from_bytes(head[:4], "big") not in _MAGIC or not 512 <= page <= 65_536:
+                # The head itself: nothing of what follows could be read, whatever it was.
+                return 1 if any(file.read(page or 1)) else 0
+            order = ">" if head[3] & 1 else "<"
+            count, before = 0, b""
+            file.seek(_HEAD + read * (_FRAME + page))
+            while len(frame := file.read(_FRAME)) == _FRAME and len(content := file.read(page)) == page:
+                # The last frame of a transaction says how long the database is after it. Frames of an older round of
+                # the log have other salts; one that a process died over does not follow from the one before it.
+                ends = frame[8:16] == head[16:24] and any(frame[4:8])
+                count += ends and _follows(order, before, frame, content)
+                before = frame
+            return count
+    except FileNotFoundError:
+        return 0
+
+
+def _follows(order: str, before: bytes, frame: bytes, content: bytes) -> bool:
+    """Whether a frame's checksum goes on from that of the frame before it, as that one says it."""
+    if not before:
+        return False
+    one, two = struct.unpack(">II", before[16:24])
+    for first, second in struct.iter_unpack(f"{order}II", frame[:8] + content):
+        one = (one + first + two) & 0xFFFFFFFF
+        two = (two + second + one) & 0xFFFFFFFF
+    return struct.pack(">II", one, two) == frame[16:24]
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(f"{path.name}-mark")
+
+
+def marked(path: Path) -> int:
+    """How far the journal is known to have come. What is no number (cut short, damaged) does not count."""
+    try:
+        slots = _mark(path).read_bytes().split(b"\n")
+    except OSError:
+        return 0
+    return max((int(slot) for each in slots if (slot := each.strip(b"\0")).isdigit()), default=0)
+
+
+def mark(path: Path, position: int) -> None:
+    """Keep that the journal has come to `position`. Not synced: what a power cut takes from the mark, it leaves in the
+    journal, which is synced.
+    """
+    descriptor = os.open(_mark(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.pwrite(descriptor, _SLOT % position, position % _SLOTS * len(_SLOT % 0))
+    finally:
+        os.close(descriptor)
+
+
+def mark_again(path: Path, position: int) -> None:
+    """Keep that the journal has come to `position` and no further, once the loss of the rest is known."""
+    _mark(path).write_bytes(b"")
+    mark(path, position)

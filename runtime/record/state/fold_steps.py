@@ -1,0 +1,262 @@
+"""The fold of events at a node: scopes open and close, steps are tried, incidents are opened and answered.
+
+Each handler says whether its event could be: False leaves the state as it was and is counted as an anomaly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Cause
+from runtime.record.state.nodes import (
+    DEATHS,
+    TRIES,
+    Incident,
+    Node,
+    Try,
+)
+from runtime.record.state.summary import NodePhase
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import RunState
+
+
+def cancel_below(s: RunState, top: Node, e: ev.Record) -> None:
+    """What is still open under a node that ended can only have been cancelled."""
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        stack.extend(s.nodes[child] for child in node.children)
+        if not node.terminal:
+            node.closed_at = e.ts
+            s._move(node, "cancelled")
+
+
+def reopen(s: RunState, node: Node) -> None:
+    s.counts[node.phase] -= 1
+    s.counts["running"] += 1
+    node.phase, node.output, node.error, node.closed_at = "running", "", "", None
+
+
+def node_opened(s: RunState, e: ev.NodeOpened) -> bool:
+    if e.node_id in s.nodes:
+        return False
+    node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts)
+    node.active_at_open = s.active_seconds(e.ts)
+    s._add(node)
+    return True
+
+
+def node_closed(s: RunState, e: ev.NodeClosed) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.terminal:
+        return False
+    node.output, node.error, node.closed_at = e.output, e.error, e.ts
+    s._move(node, e.state)
+    cancel_below(s, node, e)
+    return True
+
+
+def warned(s: RunState, e: ev.Warned) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is not None:
+        node.warnings.append(e.text)
+    return True
+
+
+def _introduce(s: RunState, e: ev.StepRecord, phase: NodePhase) -> Node:
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        node = Node(e.node_id, e.parent_id, e.kind, e.name, agent=e.agent, phase=phase, is_step=True, opened_at=e.ts)
+        node.requested, node.permissions, node.idempotent = e.requested, e.permissions, e.idempotent
+        s._add(node)
+        s.steps += 1
+    return node
+
+
+def step_requested(s: RunState, e: ev.StepRequested) -> bool:
+    node = _introduce(s, e, "pending")
+    if not (node.recorded or node.hooks_due):
+        node.requested = e.requested
+    return True
+
+
+def step_started(s: RunState, e: ev.StepStarted) -> bool:
+    node = _introduce(s, e, "running")
+    if node.secret:
+        node.secret = False
+        reopen(s, node)
+    if node.terminal or node.recorded or node.hooks_due or not node.is_step:
+        return False
+    if e.requested:
+        node.requested = e.requested
+    node.effective = e.effective
+    if s.unplaced and not node.attempts:
+        node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
+    if not node.attempts:
+        s.llm_calls += e.kind == "llm"
+        s.tool_calls += e.kind == "tool"
+    if node.id not in s.busy:
+        s.busy.append(node.id)
+    node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
+    return s._move(node, "running")
+
+
+def step_edited(s: RunState, e: ev.StepEdited) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return False
+    node.edits = e.changes
+    return True
+
+
+def step_ended(s: RunState, e: ev.StepEnded) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded or node.hooks_due or not node.is_step:
+        return False
+    node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
+    s.unplaced = False
+    if node.id in s.busy:
+        s.busy.remove(node.id)
+    s.unpriced_calls += e.unpriced
+    node.input_tokens += e.input_tokens
+    node.output_tokens += e.output_tokens
+    s.input_tokens += e.input_tokens
+    s.output_tokens += e.output_tokens
+    if e.cost_usd is not None:
+        node.cost_usd = (node.cost_usd or 0.0) + e.cost_usd
+        s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
+    if e.fault is not None:
+        node.error = e.fault.technical or e.fault.user_message
+        if e.by is None:
+            node.tries.append(Try(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500]))
+            del node.tries[:-TRIES]
+    if e.secret:
+        node.secret, node.closed_at = True, e.ts
+        return s._move(node, "succeeded")
+    if e.fault is not None and not e.absorbed:
+        return True
+    node.result = e.result
+    node.recorded, node.hooks_due = e.settled, not e.settled
+    return _settle(s, node, e) if e.settled else True
+
+
+def _settle(s: RunState, node: Node, e: ev.Record) -> bool:
+    node.recorded, node.hooks_due, node.closed_at = True, False, e.ts
+    if node.by is not None and isinstance(e, ev.StepEnded) and e.skipped:
+        return s._move(node, "skipped")
+    if node.fault is None:
+        return s._move(node, "succeeded")
+    return s._move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
+
+
+def step_settled(s: RunState, e: ev.StepSettled) -> bool:
+    node = s.nodes.get(e.node_id)
+    return node is not None and node.hooks_due and _settle(s, node, e)
+
+
+def step_fell_back(s: RunState, e: ev.StepFellBack) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded:
+        return False
+    node.fell_back.append(e)
+    node.round = 0
+    return True
+
+
+def step_compacted(s: RunState, e: ev.StepCompacted) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded:
+        return False
+    node.compactions = max(node.compactions, e.round)
+    return True
+
+
+def control_returned(s: RunState, e: ev.ControlReturned) -> bool:
+    s.returned.append(e)
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return not e.node_id
+    node.returned = e
+    return True
+
+
+def retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is None or node.recorded:
+        return False
+    node.retry = e
+    if node.tries:
+        node.tries[-1] = replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source)
+    return s._move(node, "retrying")
+
+
+def late_result(s: RunState, e: ev.LateResultDropped) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is not None:
+        node.warnings.append(f"attempt {e.attempt} came back after it had been given up: {e.summary}")
+    return True
+
+
+def incident_opened(s: RunState, e: ev.IncidentOpened) -> bool:
+    if e.incident_id in s.incidents:
+        return False
+    s.incidents[e.incident_id] = Incident(e)
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        return not e.node_id
+    node.incidents.append(e.incident_id)
+    return s._move(node, "waiting")
+
+
+def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None or not incident.open:
+        return False
+    incident.answer = e
+    if s.phase == "waiting":
+        s.phase = "queued"
+    node = s.nodes.get(incident.opened.node_id)
+    s.deaths = min(s.deaths, DEATHS - 1)  # one more try
+    if node is not None:
+        node.deaths = min(node.deaths, DEATHS - 1)
+    if node is not None and not node.terminal:
+        node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
+        s._move(node, "running")
+    return True
+
+
+def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None or not incident.open:
+        return False
+    incident.closed = e.reason
+    if s.phase == "waiting":
+        s.phase = "queued"
+    return True
+
+
+def grant_used(s: RunState, e: ev.GrantUsed) -> bool:
+    s.granted.setdefault(e.node_id, []).append(e)  # of a step that has not begun: its node comes after
+    return True
+
+
+def analysis_started(s: RunState, e: ev.AnalysisStarted) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None:
+        return False
+    if incident.analysis is None:
+        incident.analysing = e
+    return True
+
+
+def analysis_added(s: RunState, e: ev.AnalysisAdded) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None:
+        return False
+    incident.analysing, incident.analysis = None, e
+    if e.cost_usd is not None:
+        s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
+    return True

@@ -1,0 +1,114 @@
+"""What state is made of: nodes and incidents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Classification
+from runtime.record.state.summary import NODE_TERMINAL, NodePhase
+
+NodeKind = Literal["swarm", "group", "agent", "tool", "llm", "value"]
+
+
+@dataclass(slots=True)
+class Incident:
+    """A fault that waits, or waited, for a person or a rule."""
+
+    opened: ev.IncidentOpened
+    answer: ev.IncidentAnswered | None = None
+    closed: str = ""
+    analysing: ev.AnalysisStarted | None = None
+    """A model is being asked, and since when; None before and once `analysis` is there."""
+    analysis: ev.AnalysisAdded | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None and not self.closed
+
+    @property
+    def state(self) -> Literal["open", "answered", "closed"]:
+        return "open" if self.open else "answered" if self.answer is not None else "closed"
+
+
+@dataclass(slots=True, frozen=True)
+class Try:
+    """An attempt of a step that failed; `wait_s` and `wait_source` are of the wait that came after it, if one did."""
+
+    attempt: int
+    ended_at: datetime
+    seconds: float
+    cause: str
+    message: str
+    wait_s: float | None = None
+    wait_source: str = ""
+
+
+DEATHS = 3
+"""How many processes must end at the same place of a run before it is set aside."""
+TRIES = 50
+"""Failed attempts of a step that are remembered, the latest ones."""
+
+
+@dataclass(slots=True)
+class Node:
+    """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes."""
+
+    id: str
+    parent_id: str
+    kind: NodeKind
+    name: str
+    agent: str = ""
+    phase: NodePhase = "running"
+    info: dict[str, Any] = field(default_factory=dict)
+    children: list[str] = field(default_factory=list)
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    output: str = ""
+    error: str = ""
+    warnings: list[str] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
+    returned: ev.ControlReturned | None = None
+    """Its failure went back into the swarm, as decided here."""
+    active_at_open: float = 0.0
+    """The run's active seconds when it opened."""
+    is_step: bool = False
+    # what follows is of steps only
+    requested: dict[str, Any] = field(default_factory=dict)
+    effective: dict[str, Any] = field(default_factory=dict)
+    permissions: tuple[str, ...] = ()
+    idempotent: bool = False
+    attempts: int = 0
+    """Attempts begun, over all lives."""
+    round: int = 0
+    """Attempts begun since the last answer of an operator: what a retry policy counts."""
+    in_flight: int | None = None
+    """Epoch in which an attempt began that has no end yet."""
+    recorded: bool = False
+    """A result is recorded and the POST hooks have run: the step will not be carried out again."""
+    hooks_due: bool = False
+    result: Any = None
+    fault: Classification | None = None
+    by: ev.Actor | None = None
+    edits: dict[str, Any] | None = None
+    delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Injected messages that an agent got, by turn."""
+    retry: ev.RetryScheduled | None = None
+    tries: list[Try] = field(default_factory=list)
+    secret: bool = False
+    """Its result was given and is kept nowhere: a later life asks again."""
+    fell_back: list[ev.StepFellBack] = field(default_factory=list)
+    """Models that stood in for one another, in order."""
+    deaths: int = 0
+    """How many processes have ended while an attempt was under way, since one last came to its end."""
+    compactions: int = 0
+    """How often its conversation was made smaller."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def terminal(self) -> bool:
+        return self.phase in NODE_TERMINAL

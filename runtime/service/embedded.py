@@ -1,0 +1,95 @@
+"""A runtime inside the console's process, on threads and loops of its own, reached over a socket pair: the same code.
+
+For containers, tests and one-shot use. It ends with the process: the runs go on when the next runtime starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runtime.execution.execution_config import Conditions
+from runtime.link.transports.transport import PairTransport, Unreachable
+from runtime.link.wire.protocol import Role
+from runtime.service.runtime import Runtime
+
+
+class Embedded:
+    """A runtime on a thread. `start` before `transport`; `close` at the end. May be used as a ``with``.
+
+    `listening` and `driving` as for `Runtime`.
+    """
+
+    def __init__(
+        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+    ) -> None:
+        self._state_dir = state_dir
+        self._conditions = conditions
+        self._listening = listening
+        self._driving = driving
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runtime: Runtime | None = None
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin to drive and to serve; returns once both do. Raises as `Runtime.start`."""
+        self._thread = threading.Thread(target=self._work, name="orbiter-serving")
+        self._thread.start()
+        self._ready.wait()
+        if self._runtime is None:
+            self._thread.join()
+            self._thread = None
+            assert self._failed is not None
+            raise self._failed
+
+    def transport(self, role: Role = "operator") -> PairTransport:
+        """The way to it, for a `LinkClient` on any loop."""
+        return PairTransport(partial(self._adopt, role))
+
+    def close(self) -> None:
+        """Stop it, from any other thread. Raises what had ended it, if something had."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        if self._loop is not None and self._runtime is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._runtime.stop)
+        thread.join()
+        if self._failed is not None:
+            raise self._failed
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as exc:
+            self._failed = exc
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        made = Runtime(self._state_dir, self._conditions, listening=self._listening, driving=self._driving)
+        async with made as runtime:
+            self._loop, self._runtime = asyncio.get_running_loop(), runtime
+            self._ready.set()
+            await runtime.ended()
+
+    async def _adopt(self, role: Role, sock: socket.socket) -> None:
+        if self._loop is None or self._runtime is None or self._thread is None or self._loop.is_closed():
+            why = f" ({self._failed})" if self._failed is not None else ""
+            raise Unreachable(f"the runtime in this console has ended{why}: open the console again", gone=True)
+        with sock:  # the runtime has its own: who dials may give up, and close this one, at any moment
+            adopting = self._runtime.adopt(sock.dup(), role)
+        await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(adopting, self._loop)))

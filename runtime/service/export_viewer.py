@@ -1,0 +1,93 @@
+"""An export, opened read-only: served to a console as any run is, by a runtime that drives nothing.
+
+The file's events are put into a journal of their own in a directory that goes with the runtime, so that everything
+which a console shows of a run it shows of an export. Consoles dial in as viewers: there is nothing to act on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.reports.export_file import BadCapsule, Capsule
+from runtime.link.transports.transport import PairTransport
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RunState
+from runtime.service.embedded import Embedded
+from runtime.worker.driving_thread import JOURNAL
+
+
+class Replay:
+    """A runtime on an export, inside this process. `start` before `transport`; may be used as a ``with``.
+
+    `name` is what a console shows as its workspace: where the export came from.
+    """
+
+    def __init__(self, capsule: Capsule, name: str) -> None:
+        self._capsule = capsule
+        self._directory = Path(tempfile.mkdtemp(prefix="orbiter-replay-"))  # 0700
+        self._embedded = Embedded(self._directory, Conditions(workspace=name), listening=False, driving=False)
+
+    def start(self) -> None:
+        """Unpack the export and serve it.
+
+        Raises:
+            BadCapsule: it does not begin with a run.
+        """
+        asyncio.run(unpack(self._capsule, self._directory / JOURNAL))
+        self._embedded.start()
+
+    def transport(self) -> PairTransport:
+        """The way to it, for a `LinkClient` on any loop."""
+        return self._embedded.transport("viewer")
+
+    def close(self) -> None:
+        """Stop serving and forget what was unpacked."""
+        try:
+            self._embedded.close()
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+async def unpack(capsule: Capsule, path: Path) -> None:
+    """Write an export's events into a new journal, in their order.
+
+    Raises:
+        BadCapsule: it does not begin with a run.
+    """
+    first, *rest = capsule.events or (None,)
+    if not isinstance(first, ev.RunCreated):
+        raise BadCapsule("the export does not begin with its run: it was cut or changed")
+    created = RunState()
+    created.apply(first)
+    async with await SqliteJournal.open(path) as journal:
+        # A use is counted of a grant that is known.
+        given: list[ev.Record] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
+        taken_back = [event for event in capsule.grants if event not in given]
+        for event in given:
+            await journal.post(ev.WORKSPACE, event)
+        await journal.create(first, created.summary())
+        lease = await journal.claim(first.run_id, "replay", ttl_s=60.0)
+        assert lease is not None
+        if rest:
+            await journal.append(lease, rest, summary=capsule.state().summary())
+        await journal.release(lease)
+        for event in taken_back:
+            await journal.post(ev.WORKSPACE, event)

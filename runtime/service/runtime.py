@@ -1,0 +1,245 @@
+"""A runtime as a whole: the driving thread, and on the loop that starts it the serving side. Nothing is shared between
+them but the journal's file, hints, and pieces of streamed replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from orbiter.models.endpoints import ENDPOINTS
+from runtime.daemon import sockets
+from runtime.execution.execution_config import Conditions
+from runtime.execution.view_redaction import Views
+from runtime.link.server.reply_streams import Streams
+from runtime.link.server.server import LinkServer
+from runtime.link.verbs.breakers import breaker_verbs, budget_verbs
+from runtime.link.verbs.controls import run_verbs
+from runtime.link.verbs.logs import log_verbs
+from runtime.link.verbs.permissions import permission_verbs
+from runtime.link.verbs.recovery import recovery_verbs
+from runtime.link.verbs.registry import control_verbs, desk_verbs, journal_verbs
+from runtime.link.verbs.start import start_verbs
+from runtime.link.wire.protocol import Role
+from runtime.operations.decisions import Desk
+from runtime.operations.run_controls import Controls
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.state.events import utc_now
+from runtime.worker.driving_thread import JOURNAL, Host
+from runtime.worker.duties.changed_patterns import note_rereadings
+
+log = logging.getLogger(__name__)
+
+
+class Runtime:
+    """Drives a workspace's runs and serves its consoles.
+
+        async with Runtime(state_dir, conditions) as runtime:
+            await runtime.ended()
+
+    Args:
+        state_dir: Where journal, lock and sockets are; made if it is not there.
+        conditions: What every drive is given; where pieces of replies go is set here.
+        listening: Open the sockets too. Without them only `adopt` brings consoles.
+        driving: Drive runs. Without it what is in the journal is only shown.
+    """
+
+    def __init__(
+        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+    ) -> None:
+        self._state_dir = state_dir
+        self._streams = Streams()
+        self._conditions = replace(conditions, deltas=self._streams)
+        self._host = Host(state_dir, self._conditions, program=conditions.program or "orbiter-console")
+        self._listening = listening
+        self._driving = driving
+        self._since = utc_now()
+        self._stopping = asyncio.Event()
+        self._draining = False
+        self._sockets: sockets.Sockets | None = None
+        self._journal: SqliteJournal | None = None
+        self._server: LinkServer | None = None
+
+    async def start(self) -> None:
+        """Take the lock, begin to drive and to serve.
+
+        Raises:
+            Locked: another process drives this workspace.
+            JournalError: the journal cannot be opened.
+            SocketError: the sockets cannot be made.
+        """
+        if self._driving:
+            await asyncio.to_thread(self._host.start)
+        try:
+            await self._serve()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def adopt(self, sock: socket.socket, role: Role = "operator") -> None:
+        """Serve a console over one end of a socket pair."""
+        assert self._server is not None
+        await self._server.adopt(sock, role)
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether, after `close`, the driving thread goes on: blocked, and with the lock."""
+        return self._host.alive
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody has said stop."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Let `ended` return. For the loop's own thread."""
+        self._stopping.set()
+
+    async def ended(self) -> None:
+        """Wait for `stop`, or for a console to ask for it.
+
+        Raises:
+            HostError: the driving thread ended with an error.
+        """
+        loop, died = asyncio.get_running_loop(), asyncio.Event()
+        if self._driving:
+            self._host.on_end(lambda: loop.call_soon_threadsafe(died.set))
+        either = [asyncio.create_task(event.wait()) for event in (self._stopping, died)]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in either:
+                task.cancel()
+        if not self._stopping.is_set():
+            log.error("the driving thread has ended")
+            await asyncio.to_thread(self._host.stop)  # raises what ended it
+
+    async def drain(self) -> None:
+        """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once somebody
+        says stop.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+        """
+        self._draining = True
+        draining = asyncio.create_task(asyncio.to_thread(self._host.stop, whole=True))
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({draining, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not draining.done():
+                self._host.hurry()
+        finally:
+            stopping.cancel()
+            await draining
+
+    async def close(self) -> None:
+        """Let go of the runs while the consoles still watch, then send them away.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+        """
+        if self._server is not None:
+            self._server.stop_listening()
+        if self._sockets is not None:
+            self._sockets.close()
+        try:
+            await asyncio.to_thread(self._host.stop)
+        finally:
+            with self._server.held() if self._server is not None else contextlib.nullcontext():
+                if self._server is not None:
+                    await self._server.close()
+                if self._journal is not None:
+                    await self._journal.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def status(self) -> dict[str, Any]:
+        """What `status` answers."""
+        return {
+            "pid": os.getpid(),
+            "program": self._conditions.program,
+            "workspace": self._conditions.workspace,
+            "state_dir": str(self._state_dir),
+            "since": self._since.astimezone(UTC).isoformat(timespec="seconds"),
+            "uptime_s": round((datetime.now(UTC) - self._since).total_seconds(), 1),
+            "consoles": self._server.consoles if self._server is not None else 0,
+            "driving": self._host.alive,
+            "stopping": self._stopping.is_set(),
+            "draining": sorted(self._host.driving) if self._draining else [],
+            "held_up": [
+                {"run_id": each.run_id, "reason": each.reason, "since": each.since.isoformat(), "times": each.times}
+                for each in self._host.held_up
+            ],
+            "keys": list(provider_keys()),
+        }
+
+    def _held_up(self) -> str:
+        if displaced := self._host.displaced:
+            return f"{displaced}: nothing new begins, and the runtime ends"
+        if held_back := self._host.held_back:
+            return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
+        found = [each for each in self._host.held_up if each.run_id]
+        if not found:
+            return ""
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
+
+    async def _serve(self) -> None:
+        self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
+        await note_rereadings(self._journal, self._conditions.permissions)
+        views = Views(self._conditions.redact, masked=self._conditions.redact_views)
+        desk = Desk(
+            self._journal,
+            Path(self._conditions.workspace),
+            program=self._conditions.program,
+            verbs=self._conditions.permissions.verbs,
+            views=views,
+        )
+        verbs = {
+            **desk_verbs(desk, self._host.hint),
+            **run_verbs(Controls(self._journal, views), self._host.hint),
+            **start_verbs(Path(self._conditions.workspace), self._conditions.import_limit_s),
+            **journal_verbs(self._journal),
+            **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
+            **recovery_verbs(
+                self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
+            ),
+            **budget_verbs(self._journal, self._conditions.budget),
+            **permission_verbs(self._journal, self._conditions.permissions, Path(self._conditions.workspace)),
+            **log_verbs(self._journal, self._state_dir, self._conditions.redact),
+            **control_verbs(self.status, self.stop),
+        }
+        self._server = LinkServer(
+            self._journal,
+            verbs,
+            program=self._conditions.program,
+            workspace=self._conditions.workspace,
+            keys=provider_keys(),
+            streams=self._streams,
+            held_up=self._held_up,
+            displaced=self._host.look if self._driving else self._journal.displaced,
+            views=views,
+        )
+        await self._server.start()
+        if self._listening:
+            self._sockets = sockets.listen(self._state_dir)
+            for role, sock in self._sockets.by_role.items():
+                await self._server.listen(sock, role)
+
+
+def provider_keys() -> tuple[str, ...]:
+    """Names of the variables with providers' keys that are set here."""
+    names = {name for endpoint in ENDPOINTS.values() for name in endpoint.key_variables}
+    return tuple(sorted(name for name in names if os.environ.get(name)))

@@ -1,0 +1,251 @@
+"""The process of a background runtime, as `runtime.daemon.daemon` starts it; and the same in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import io
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from orbiter.errors import OrbiterError
+from runtime.config.environment import UnusableEnvironment, read_env_file
+from runtime.config.loader import load, take_env_file
+from runtime.daemon.log_file import RotatingDescriptors, log_path
+from runtime.daemon.sockets import SocketError
+from runtime.execution.execution_config import Conditions
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.service.program_version import installed, program
+from runtime.service.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+SWEPT = (5_000, 20, 20)
+"""How rarely a process that does nothing but serve looks for garbage: nearly all of what a step makes goes away by
+itself, and with Python's own (700, 10, 10) the looking takes a part of each step that grows with what is held.
+"""
+LOOK_S = 3.0
+"""How often, in seconds, it is looked whether another program is installed."""
+
+
+class Settings(BaseModel):
+    """What is set for one runtime, over what is configured; each field as `runtime.execution.run_session.Conditions` has it.
+
+    `policy` is in the words of `RetryPolicy.from_mapping`, `permissions` of `PermissionPolicy.from_mapping`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    grace_s: float = Field(default=60.0, ge=0)
+    deadline_s: float | None = Field(default=None, ge=0)
+    enable_error_routing: bool = True
+    analysis: str = "off"
+    policy: dict[str, Any] = Field(default_factory=dict)
+    permissions: dict[str, Any] = Field(default_factory=dict)
+
+
+class BadSetting(ValueError):
+    """A setting that is not known, or a value that it cannot have."""
+
+
+def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
+    """What drives are given: what is configured for the workspace, with settings over it.
+
+    Raises:
+        BadConfiguration: an `orbiter.toml` that cannot be used.
+        BadSetting: a setting that is not known, or a value that it cannot have.
+    """
+    configured = load(workspace)
+    try:
+        given = Settings.model_validate(dict(settings))
+        over: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
+        if "policy" in over:
+            over["policy"] = RetryPolicy.from_mapping(given.policy)
+        if "permissions" in over:
+            over["permissions"] = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        raise BadSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+    except ValueError as exc:
+        raise BadSetting(f"setting: {exc}") from exc
+    return configured.conditions(program=program(), **over)
+
+
+async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> bool:
+    """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
+
+    Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
+    called goes on as that one (see `become`). Where a tool blocks the driving thread for good the process ends here,
+    with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready` is
+    called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
+    """
+    loop = asyncio.get_running_loop()
+    begun = await asyncio.to_thread(installed)  # before anybody is told that it works: what comes after is a change
+    stopped = False  # also while the runs are being let go of for another program
+    async with Runtime(state_dir, given) as runtime:
+        ending = [signal.SIGINT, signal.SIGTERM] + ([] if outlive else [signal.SIGHUP])
+
+        def stop() -> None:
+            nonlocal stopped
+            stopped = True
+            runtime.stop()
+            for number in ending:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+
+        if outlive:
+            loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
+        for number in ending:
+            loop.add_signal_handler(number, stop)
+        with rarely_swept():
+            ready()
+            changing = await _until_changed(runtime, begun)
+            if changing:
+                await runtime.drain()
+        stopped = stopped or runtime.stopping
+    if changing and not stopped:
+        return True
+    if runtime.left_behind:
+        _leave()
+    return False
+
+
+@contextmanager
+def rarely_swept() -> Iterator[None]:
+    """What has been loaded stays, and is no longer looked at for garbage; what comes is looked at more rarely."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*SWEPT)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+async def _until_changed(runtime: Runtime, begun: str) -> bool:
+    """True once the program has changed, False when the runtime is to end. Raises as `Runtime.ended`."""
+    ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed(begun))
+    try:
+        await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)
+        if changed.done() and (failed := changed.exception()) is not None:
+            log.error("a change of the program will not be noticed: %r", failed)
+            await asyncio.wait({ended})
+        if ended.done():
+            await ended
+            log.info("stopping: every run is found as it is")
+            return False
+        log.info("another program is installed (%s): letting go of every run, then going on as that one", program())
+        return True
+    finally:
+        for task in (ended, changed):
+            task.cancel()
+        await asyncio.gather(ended, changed, return_exceptions=True)
+
+
+async def program_changed(begun: str, every_s: float = LOOK_S) -> None:
+    """Return when another program than `begun` is installed. One that is not all there yet is waited for, one
+    that cannot be loaded is named and left alone.
+    """
+    seen = begun
+    while True:
+        await asyncio.sleep(every_s)
+        found = await asyncio.to_thread(installed)
+        if found not in ("", begun) and found == seen:
+            if await _loads():
+                return
+            begun = found
+        seen = found
+
+
+async def _loads() -> bool:
+    command = [sys.executable, "-P", "-c", "import runtime.service.serve"]
+    pipe = asyncio.subprocess.PIPE
+    trying = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    _, said = await trying.communicate()
+    if trying.returncode:
+        why = said.decode(errors="replace").strip().rpartition("\n")[2]
+        log.error("another program is installed (%s) and cannot be loaded (%s): going on as before", program(), why)
+    return not trying.returncode
+
+
+def _leave() -> NoReturn:
+    """End at once: threads that never come back would be waited for."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
+
+
+def become(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Go on as the program that is installed now, in this very process: its number stays what it was."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.execve(sys.executable, [sys.executable, *command], dict(environ))  # noqa: S606 - ourselves
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The background runtime's process. Says one line of JSON on `--ready-fd` when it is there."""
+    parser = argparse.ArgumentParser(prog="orbiter runtime", description=main.__doc__)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--workspace", type=Path, required=True)
+    parser.add_argument("--env-file", type=Path)
+    parser.add_argument("--settings", type=json.loads, default={})
+    parser.add_argument("--ready-fd", type=int, help="none: who started us knows")
+    given = parser.parse_args(arguments)
+    os.umask(0o077)
+    os.environ.pop("PYTHONSAFEPATH", None)  # ours alone, not for the processes that tools start
+    environ = dict(os.environ)
+    if given.ready_fd is not None:
+        os.set_inheritable(given.ready_fd, False)
+    logging.basicConfig(level=logging.INFO, handlers=[RotatingDescriptors(log_path(given.state))])
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a tool prints is in the log when it prints it
+        sys.stdout.reconfigure(line_buffering=True)
+
+    def ready() -> None:
+        log.info("%s: runtime of %s, pid %d", program(), given.workspace, os.getpid())
+        if given.ready_fd is None:
+            return
+        with suppress(BrokenPipeError):  # whoever started us has gone
+            os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program()}).encode() + b"\n")
+        os.close(given.ready_fd)
+
+    try:
+        if given.env_file is not None:
+            for name, value in read_env_file(given.env_file).items():
+                os.environ.setdefault(name, value)
+        take_env_file(load(given.workspace))
+        changed = asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
+    except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
+        log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
+        return 1
+    except Exception:
+        log.exception("the runtime ended with an error")
+        return 1
+    if changed:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it has a handler of its own again
+        become(["-P", "-m", "runtime.service.serve", *_as_given(given)], environ)
+    log.info("stopped")
+    return 0
+
+
+def _as_given(given: argparse.Namespace) -> list[str]:
+    words = ["--state", str(given.state), "--workspace", str(given.workspace)]
+    if given.env_file is not None:
+        words += ["--env-file", str(given.env_file)]
+    return [*words, "--settings", json.dumps(given.settings)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

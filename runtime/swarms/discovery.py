@@ -1,0 +1,81 @@
+"""Before a run is asked for: which swarms a workspace has, and whether a reference leads to one that can be run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from orbiter.runner import provider_for
+from runtime.swarms import imports, loader
+from runtime.swarms.definitions import names_in
+from runtime.swarms.loader import LoadError
+
+_FILES: Final = 2_000
+_MOST: Final = 200
+_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+
+
+async def check(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S) -> str:
+    """The reference made absolute, after the swarm was loaded as the run's driver will load it.
+
+    Raises:
+        LoadError: the reference does not lead to a swarm.
+        AgentError: an agent's model cannot be used, for a reason that is known already.
+    """
+    ref = loader.absolute(ref, root)
+    await imports.within(partial(_checked, ref, root), imports.Import(ref, root), limit_s)
+    return ref
+
+
+def _checked(ref: str, root: Path, begun: Callable[[], None]) -> None:
+    swarm = loader.load(ref, root, begun)
+    try:
+        check_models(swarm)
+    except Exception:
+        raise
+    except BaseException as exc:  # user code again: a provider, or an agent of a class of their own
+        raise LoadError(f"{ref} raised {type(exc).__name__} when its models were looked at: correct it") from exc
+
+
+def check_models(swarm: Any) -> None:
+    """Say now what would keep every model call of an agent from being made: an unknown provider, a missing key.
+
+    Raises:
+        AgentError: naming the agent and, for a key, the variable.
+    """
+    members = getattr(swarm, "agents", None)
+    if members is not None:
+        for member in members.values() if isinstance(members, Mapping) else members:
+            check_models(member)
+    elif hasattr(swarm, "swarm"):
+        check_models(swarm.swarm)
+    else:
+        provider_for(swarm)
+
+
+def swarms_in(root: Path) -> list[str]:
+    """References to the swarms and agents that files below `root` define, relative to it: read off the files' text,
+    without running any of it. A file that cannot be read, or is no Python, has none.
+    """
+    found: list[str] = []
+    for path in _files(root):
+        found += (f"{path.relative_to(root)}:{name}" for name in names_in(path))
+        if len(found) >= _MOST:
+            break
+    return found[:_MOST]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Python files, folder by folder, no more than are looked at in a moment."""
+    seen = 0
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(".py"):
+                seen += 1
+                if seen > _FILES:
+                    return
+                yield Path(folder) / name

@@ -1,0 +1,140 @@
+"""Loads of users' swarms with a limit: in daemon threads, outside every lock and event loop of ours.
+
+A thread cannot be ended from outside. An import that does not come back within its limit is given up: who waited for it
+gets an `ImportTimeoutError` that names the file, everything else goes on, and its result is dropped if it comes later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
+
+from orbiter._internal.worker_threads import ThreadPool
+from runtime.record.state.events import utc_now
+from runtime.swarms import loader
+from runtime.swarms.loader import LoadError
+
+log = logging.getLogger("runtime.imports")
+
+LIMIT_S = 60.0
+SLOW_S = 3.0
+"""After how long, in seconds, an import is shown as one that hangs."""
+
+R = TypeVar("R")
+_pool = ThreadPool(limit=128, abandoned_limit=512)
+_under_way: set[Import] = set()
+
+
+class ImportTimeoutError(LoadError):
+    """The import of a swarm's file did not come back within its limit."""
+
+
+@dataclass(slots=True, eq=False)
+class Import:
+    """An import under way. `run_id` is empty where it is only checked whether the swarm can be run."""
+
+    ref: str
+    root: Path
+    run_id: str = ""
+    since: datetime = field(default_factory=utc_now)
+    given_up: bool = False
+    thread: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return (utc_now() - self.since).total_seconds()
+
+    @property
+    def place(self) -> str:
+        """Where in the user's files it stands now, as ``FILE, line N``; the swarm's file if that cannot be told."""
+        frame = sys._current_frames().get(self.thread)
+        while frame is not None:
+            if self._is_users(frame):
+                return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+            frame = frame.f_back
+        return self.ref.rpartition(":")[0]
+
+    def _is_users(self, frame: FrameType) -> bool:
+        path = Path(frame.f_code.co_filename)
+        target = Path(self.ref.rpartition(":")[0])
+        inside = path.is_relative_to(self.root.resolve()) or path.is_relative_to(self.root) or path == target
+        return inside and not {"site-packages", "dist-packages"} & set(path.parts)
+
+    def __str__(self) -> str:
+        since = f"{self.since.astimezone():%H:%M:%S}"
+        given_up = "; it was given up, and its thread still runs" if self.given_up else ""
+        return f"the import of {self.ref} has not come back since {since}: it stands at {self.place}{given_up}"
+
+
+async def load(ref: str, root: Path, *, limit_s: float = LIMIT_S, run_id: str = "") -> Any:
+    """`runtime.swarms.loader.load` with a limit.
+
+    Raises:
+        LoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
+    """
+    return await within(partial(loader.load, ref, root), Import(ref, root, run_id), limit_s)
+
+
+async def within(work: Callable[[Callable[[], None]], R], importing: Import, limit_s: float) -> R:
+    """What `work` returns, which runs user code on behalf of `importing`. It calls its argument when it really begins:
+    the limit holds from there.
+
+    Raises:
+        ImportTimeoutError: it takes longer than `limit_s` seconds.
+    """
+    loop = asyncio.get_running_loop()
+    limit = asyncio.timeout(None)
+
+    def started() -> None:
+        importing.since = utc_now()
+        if not importing.given_up:
+            limit.reschedule(loop.time() + limit_s)
+
+    def begun() -> None:
+        # In an empty context: the loop keeps the timer, with its context, until the limit is over. With the run's
+        # context it would keep the run in memory.
+        loop.call_soon_threadsafe(started, context=Context())
+
+    def worked() -> R:
+        importing.thread = threading.get_ident()
+        try:
+            return work(begun)
+        finally:
+            _under_way.discard(importing)
+
+    def late(_result: Any, _error: BaseException | None) -> None:
+        took = f"{importing.seconds:.0f} s"
+        log.warning("the import of %s ended after %s, too late: dropped; a retry loads it", importing.ref, took)
+
+    _under_way.add(importing)
+    try:
+        async with limit:
+            return await _pool.run(worked, on_late=late)
+    except TimeoutError as exc:
+        if not limit.expired():
+            raise
+        raise ImportTimeoutError(
+            f"{importing.place}: the import of {importing.ref} did not come back within {limit_s:g} s and was given up",
+            hint="Correct the file and retry. If another module hangs that it imports, stop the runtime first"
+            " (orbiter-console stop): Python imports a module once. If it only needs longer, raise"
+            " [runtime] import_limit_s in orbiter.toml.",
+        ) from exc
+    finally:
+        importing.given_up = True  # if it has not come back: its run was aborted, say
+        if not importing.thread:  # it never began
+            _under_way.discard(importing)
+
+
+def hanging() -> list[Import]:
+    """Imports that are under way for longer than `SLOW_S`, given up or not, oldest first. For any thread."""
+    return sorted((each for each in _under_way.copy() if each.seconds >= SLOW_S), key=lambda each: each.since)

@@ -1,0 +1,287 @@
+"""From a reference to the swarm that it names: ``module:attr`` or ``path.py:attr``.
+
+Whatever goes wrong becomes a `LoadError` that says which file, which line, and what to do. A user's module that
+would hide one of this program's packages, or be hidden by one, is refused by name (DESIGN section 1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from orbiter._internal.user_code import text_within
+from orbiter.errors import OrbiterError
+from orbiter.tool import Tool
+from runtime.swarms import module_reload
+from runtime.swarms.definitions import names_in
+from runtime.swarms.module_reload import OURS, SWARMS
+
+_added: list[str] = []
+"""What was put on the path for swarms."""
+TURN_S = 1.0
+"""How long, in seconds, a load keeps other loads waiting. After that they go on beside it: it may never return."""
+
+
+class LoadError(OrbiterError):
+    """A swarm's reference does not lead to a swarm."""
+
+
+@dataclass(slots=True, eq=False)
+class _Load:
+    """One load under way. `overtaken`: another load has changed what is importable, or where, meanwhile."""
+
+    beside: Path
+    began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=module_reload.now)
+    overtaken: bool = False
+
+
+class _Turns:
+    """Lets loads go one after the other, because forgetting modules and importing them is one act.
+
+    A load that takes longer than `TURN_S` loses its turn: no lock is held while user code runs. If the one that goes on
+    beside it forgets modules, or puts another folder first on the path, the slow load is `overtaken`: it may hold a
+    mixture of both, and has to be done again.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way: list[_Load] = []
+        self._writes = sys.dont_write_bytecode
+
+    def begin(self, beside: Path, folders: tuple[Path, ...]) -> _Load:
+        """Wait for the turn, then forget the modules that must be imported again."""
+        with self._changed:
+            while (left := max((each.began + TURN_S for each in self._under_way), default=0.0) - time.monotonic()) > 0:
+                self._changed.wait(left)
+            load = _Load(beside)
+            if not self._under_way:
+                # Python tells versions of a file apart by whole seconds and size only, so no bytecode is written.
+                self._writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+            forgotten = [*module_reload.forget_changed(*folders), *module_reload.forget_others(beside)]
+            for each in self._under_way:
+                each.overtaken = each.overtaken or bool(forgotten) or each.beside != beside
+            self._under_way.append(load)
+            return load
+
+    def end(self, load: _Load, folders: tuple[Path, ...]) -> None:
+        """The import has ended, with or without an error."""
+        with self._changed:
+            # What another load imports at the same time was read no earlier than that one began.
+            module_reload.remember(*folders, since=min(each.since for each in self._under_way))
+            self._under_way.remove(load)
+            if not self._under_way:
+                sys.dont_write_bytecode = self._writes
+            self._changed.notify_all()
+
+
+_turns = _Turns()
+
+
+def absolute(ref: str, root: Path) -> str:
+    """`ref` with a file's path made absolute against `root`; a module's reference stays as it is.
+
+    Raises:
+        LoadError: `ref` has not the form of a reference, or names a file that is not there.
+    """
+    target, _, attribute = ref.rpartition(":")
+    if not target or not attribute:
+        named = _defined(ref, root)
+        raise LoadError(f"{ref!r} is not a reference to a swarm: write path/file.py:name or package.module:name{named}")
+    if not _is_path(target):
+        return ref
+    path = Path(target) if Path(target).is_absolute() else root / target
+    if not path.is_file():
+        raise LoadError(f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm")
+    return f"{path.resolve()}:{attribute}"
+
+
+def _defined(ref: str, root: Path) -> str:
+    """What could be named in the file, if that is all that `ref` names."""
+    file = ref.strip(":")
+    names = names_in(root / file) if file.endswith(".py") else []
+    return f"; {file} defines: {', '.join(f'{file}:{name}' for name in names)}" if names else ""
+
+
+def load(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
+    """The agent or swarm that `ref` names; a callable without parameters is called for it.
+
+    This runs user code, which may never return: see `runtime.swarms.imports` for a load with a limit. `begun` is called
+    when it is this load's turn.
+
+    Raises:
+        LoadError: with the file, the line and what to do; for whatever the user's code raises.
+    """
+    ref = absolute(ref, root)
+    try:
+        return _loaded(ref, root, begun)
+    except LoadError:
+        raise
+    except BaseException as exc:
+        raise LoadError(_explain(exc, ref)) from exc
+
+
+def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
+    target, _, attribute = ref.rpartition(":")
+    module = _fresh(target, root, begun)
+    found = _attribute(module, attribute, target)
+    if not hasattr(found, "run") and callable(found):
+        found = found()
+    if not callable(getattr(found, "run", None)):
+        raise LoadError(
+            f"{ref} is {_kind(found)}, not an agent or a swarm: name the variable that holds one; {_runs(module)}"
+        )
+    return found
+
+
+def _fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
+    """The module, imported again if files of the workspace have changed."""
+    beside = Path(target).parent if _is_path(target) else root
+    folders = (root, root.resolve(), beside)
+    while True:
+        load = _turns.begin(beside, folders)
+        try:
+            begun()
+            module = _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+        except BaseException:
+            if not load.overtaken:
+                raise
+        else:
+            if not load.overtaken:
+                return module
+        finally:
+            _turns.end(load, folders)
+
+
+def _is_path(target: str) -> bool:
+    return target.endswith(".py") or "/" in target
+
+
+def _from_file(path: Path) -> ModuleType:
+    if path.stem in OURS:
+        ours = importlib.import_module(path.stem).__file__
+        raise LoadError(f"{path} would hide {ours}, a package of this program: rename the file")
+    # A name that depends on the path: two files of the same name in one runtime do not become each other.
+    name = f"{SWARMS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _with_path(path.parent)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as exc:
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        raise LoadError(_explain(exc, str(path))) from exc
+    return module
+
+
+def _from_name(name: str, root: Path) -> ModuleType:
+    top = name.partition(".")[0]
+    _with_path(root)
+    if top in OURS:
+        for candidate in (root / f"{top}.py", root / top / "__init__.py"):
+            ours = importlib.import_module(top).__file__
+            if candidate.is_file() and ours is not None and candidate.resolve() != Path(ours).resolve():
+                raise LoadError(f"{candidate} is hidden by {ours}, a package of this program: rename it")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        if exc.name is not None and (name == exc.name or name.startswith(f"{exc.name}.")):
+            raise LoadError(f"there is no module {name!r} (looked in {root} and in this Python's packages)") from exc
+        raise LoadError(_explain(exc, name)) from exc
+    except BaseException as exc:
+        raise LoadError(_explain(exc, name)) from exc
+
+
+def _with_path(folder: Path) -> None:
+    """Let modules in `folder` be found: after all that was there before, so that a user's file never takes the place
+    of a package of ours, but before the folders of other swarms.
+    """
+    name = str(folder)
+    if name in _added:
+        sys.path.remove(name)
+    elif name in sys.path:
+        return
+    else:
+        _added.append(name)
+    first = next((index for index, each in enumerate(sys.path) if each in _added), len(sys.path))
+    sys.path.insert(first, name)
+
+
+def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise LoadError(f"{target} has no {attribute!r}; {_runs(module)}")
+        found = getattr(found, part)
+    if not hasattr(found, "run") and not _needs_no_arguments(found):
+        raise LoadError(
+            f"{target}:{attribute} is {_kind(found)}, not an agent or a swarm: name the variable that holds one;"
+            f" {_runs(module)}"
+        )
+    return found
+
+
+def _needs_no_arguments(found: Any) -> bool:
+    """Whether it can be called for a swarm."""
+    if isinstance(found, Tool):
+        return False
+    try:
+        inspect.signature(found).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _kind(found: Any) -> str:
+    if isinstance(found, Tool):
+        return "a tool"
+    if isinstance(found, type):
+        return "a class"
+    if callable(found):
+        return "a function that takes arguments"
+    kind = type(found).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _runs(module: ModuleType) -> str:
+    """What to name instead."""
+    names = _swarms_in(module)
+    return (
+        f"it defines: {', '.join(names)}"
+        if names
+        else "it defines nothing that runs: write an agent or a swarm into it, as in swarm = Swarm(agents=[...])"
+    )
+
+
+def _swarms_in(module: ModuleType) -> list[str]:
+    found = vars(module).items()
+    return [name for name, value in found if callable(getattr(value, "run", None)) and not isinstance(value, type)]
+
+
+def _explain(exc: BaseException, where: str) -> str:
+    if isinstance(exc, SyntaxError):
+        return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]
+    frames = [frame for frame in frames if Path(frame.filename).resolve() != Path(__file__).resolve()]
+    place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
+    said = text_within(exc)
+    what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
+    missing = isinstance(exc, ImportError)
+    return (
+        f"{place}: {what}: {'install what it needs into this environment' if missing else 'correct it and try again'}"
+    )

@@ -1,0 +1,303 @@
+"""The driving side on a thread and loop of its own.
+
+Serving (or a console) and driving share no object: they meet in the journal, in hints and in deltas. The host holds
+the workspace's lock for as long as it drives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from orbiter._internal.user_code import disarm, text_within
+from orbiter.errors import OrbiterError
+from runtime.execution.execution_config import Conditions
+from runtime.record import workspace_lock
+from runtime.record.journal import Displaced, JournalError
+from runtime.record.lease_owner import has_died
+from runtime.record.sqlite.journal import SqliteJournal
+from runtime.worker.loop_watchdog import Watchdog
+from runtime.worker.rescue import (
+    explain,
+    explain_overwritten,
+    leave_note,
+    rescue,
+    rescue_overwritten,
+)
+from runtime.worker.supervisor import HeldUp, Supervisor
+
+log = logging.getLogger(__name__)
+
+JOURNAL = "journal.db"
+LOOK_S = 0.5
+"""How often, in seconds, it is looked whether lock and journal are still at their paths."""
+LEAVE_S = 15.0
+"""How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
+loop is blocked by a tool, or a module that it loads never ends.
+"""
+
+
+class HostError(OrbiterError):
+    """The driving thread could not begin, or ended with an error."""
+
+
+class Host:
+    """A runtime's driving thread for one workspace.
+
+    Args:
+        state_dir: Where journal, lock and log are; made if it is not there.
+        conditions: What every drive is given.
+        program: Who holds the lock, for those who find it held.
+    """
+
+    def __init__(self, state_dir: Path, conditions: Conditions, *, program: str = "orbiter-console") -> None:
+        self._state_dir = state_dir
+        self._conditions = conditions
+        self._program = program
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._supervisor: Supervisor | None = None
+        self._watchdog: Watchdog | None = None
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+        self._displaced = ""
+        self._journal: SqliteJournal | None = None
+
+    def start(self) -> None:
+        """Take the lock and begin to drive. Returns once it does.
+
+        Raises:
+            Locked: another process drives this workspace.
+            JournalError: the journal cannot be opened.
+        """
+        held = workspace_lock.acquire(self._state_dir, program=self._program)
+        self._thread = threading.Thread(target=self._work, args=(held,), name="orbiter-driving", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            self._thread.join()
+            if isinstance(self._failed, JournalError):
+                raise self._failed
+            raise HostError(f"the driving thread could not begin: {self._failed}") from self._failed
+
+    def hint(self) -> None:
+        """Something may have become runnable. From any thread."""
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._supervisor.hint)
+
+    def stop(self, *, whole: bool = False) -> None:
+        """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
+
+        With `whole` every step under way comes to its end first, for a minute at most (`Conditions.change_s`), unless
+        somebody is in a `hurry`.
+
+        A thread that does not end in time is left behind (it stays `alive`): nothing is lost, for its runs are found as
+        after a crash, but the lock is held until this process ends.
+
+        Raises:
+            HostError: the driving thread had ended with an error.
+            Displaced: the state directory was removed, moved or replaced.
+        """
+        if self._thread is None:
+            return
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(partial(self._supervisor.stop, whole=whole))
+        self._thread.join((self._conditions.change_s if whole else self._conditions.drain_s) + LEAVE_S)
+        if self._thread.is_alive():
+            log.error("the driving thread is blocked and does not end: it is left behind")
+            return
+        self._thread = None
+        if isinstance(self._failed, Displaced):
+            raise self._failed
+        if self._failed is not None:
+            raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
+
+    def hurry(self) -> None:
+        """A stop that waits for every step shall wait no longer than any other. From any thread."""
+        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
+            with suppress(RuntimeError):  # it has ended at this very moment
+                self._loop.call_soon_threadsafe(self._supervisor.stop)
+
+    def on_end(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when the driving thread ends, from a thread that waits for it; at once if it has ended."""
+
+        def wait(thread: threading.Thread) -> None:
+            thread.join()
+            with suppress(RuntimeError):  # nobody is there any more: the loop to be told is closed
+                tell()
+
+        if self._thread is not None:
+            threading.Thread(target=wait, args=(self._thread,), name="orbiter-driving-end", daemon=True).start()
+
+    @property
+    def driving(self) -> list[str]:
+        """Ids of the runs that are driven now. From any thread."""
+        return self._supervisor.driving if self._supervisor is not None else []
+
+    @property
+    def held_back(self) -> str:
+        """Why what happens is held in memory, in words; empty where it is written. From any thread."""
+        return self._supervisor.held_back if self._supervisor is not None else ""
+
+    @property
+    def held_up(self) -> list[HeldUp]:
+        """Runs that cannot be carried on now, and why; first, what blocks them all. From any thread."""
+        found = self._supervisor.held_up if self._supervisor is not None else []
+        blocked = self._watchdog.blocked if self._watchdog is not None else None
+        return [HeldUp(*blocked), *found] if blocked is not None else found
+
+    @property
+    def displaced(self) -> str:
+        """Why the runtime is about to end, where its state directory was removed, moved or replaced; else empty. From
+        any thread.
+        """
+        return self._displaced
+
+    def look(self) -> str:
+        """Whether the journal's files are displaced or overwritten now, in words; empty if not. From any thread."""
+        return self._displaced or (self._journal.displaced() if self._journal is not None else "")
+
+    @property
+    def alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _work(self, held: workspace_lock.Lock) -> None:
+        try:
+            with held:
+                _run_to_its_end(self._drive(held))
+        except BaseException as exc:
+            self._failed = exc
+        finally:
+            self._ready.set()
+
+    async def _drive(self, held: workspace_lock.Lock) -> None:
+        async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
+            await _look_for_loss(journal)
+            for run_id in await journal.expire(has_died):
+                log.info("run %s: its driver is gone; it goes on here", run_id)
+            await _sign(journal)
+            self._journal = journal
+            self._loop = asyncio.get_running_loop()
+            journal.hold_back(True)
+            self._supervisor = Supervisor(journal, self._conditions)
+            watchdog = self._watchdog = Watchdog()
+            looking = asyncio.create_task(self._look(journal, held, self._supervisor))
+            self._ready.set()
+            try:
+                await self._supervisor.serve()
+            finally:
+                watchdog.stop()
+                looking.cancel()
+            if displaced := self._displaced or journal.displaced():
+                await self._rescue(journal, displaced)
+
+    async def _look(self, journal: SqliteJournal, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
+        """End the driving where another process could work at the same paths."""
+        unlocked = ""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._displaced = journal.displaced()
+            if held.displaced:
+                try:
+                    held.take_again()
+                    log.warning("the lock %s was removed while it was held: it is taken again", held.path)
+                except workspace_lock.Locked as exc:
+                    self._displaced = self._displaced or f"the lock {held.path} was removed while it was held"
+                    self._displaced += f", and {exc.holder} works there now"
+                    supervisor.stop(at_once=True)
+                except JournalError as exc:
+                    if str(exc) != unlocked:
+                        log.error("a second runtime would not be kept out: %s", exc)  # noqa: TRY400
+                    unlocked = str(exc)
+            if self._displaced:
+                log.error("%s: nothing new begins, and the runtime ends", self._displaced)
+                supervisor.stop()
+                if journal.overwritten():
+                    await journal.keep_log()
+                return
+
+    async def _rescue(self, journal: SqliteJournal, displaced: str) -> NoReturn:
+        """Keep what the journal has, where its files are not those of the state directory any more.
+
+        Raises:
+            Displaced: always; it says what happened and what to do.
+        """
+        if not journal.displaced():
+            raise Displaced(f"{displaced}: this runtime ends; its journal is whole, and its runs stay as they are")
+        if journal.overwritten():
+            kept, whole = await rescue_overwritten(journal, self._state_dir)
+            text = explain_overwritten(displaced, self._state_dir, kept, whole=whole)
+        else:
+            kept = await rescue(journal, self._state_dir)
+            text = explain(displaced, self._state_dir, kept)
+        leave_note(kept, text)
+        raise Displaced(text)
+
+
+def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, in a thread whose loop carries user code.
+
+    asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here nobody presses Ctrl-C
+    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        loop.set_exception_handler(_report)
+        task = loop.create_task(driving)
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit) as exc:
+                if task.done():
+                    raise
+                said = text_within(exc)
+                log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """As asyncio reports what a task or callback raised and nothing awaits, once it is safe to put it into words."""
+    exc = context.get("exception")
+    if not isinstance(exc, BaseException):
+        loop.default_exception_handler(context)
+        return
+
+    async def report() -> None:
+        await disarm(exc)
+        loop.default_exception_handler(context)
+
+    reporting = loop.create_task(report())
+    _reporting.add(reporting)
+    reporting.add_done_callback(_reporting.discard)
+
+
+_reporting: set[asyncio.Task[None]] = set()
+
+
+async def _sign(journal: SqliteJournal) -> None:
+    try:
+        await journal.sign()
+    except JournalError as exc:
+        log.warning("that the journal is overwritten in place might not be noticed: %s", exc)
+
+
+async def _look_for_loss(journal: SqliteJournal) -> None:
+    """Nothing goes on by itself from a journal that has lost its end: somebody looks first.
+
+    Raises:
+        JournalError: it has, and the runs cannot be frozen.
+    """
+    try:
+        missing = await journal.look_for_loss()
+    except JournalError as exc:  # a file that is damaged elsewhere, too: what of it can be used is
+        log.error("whether the journal has lost its newest events cannot be told: %s", exc)  # noqa: TRY400
+        return
+    if missing:
+        frozen = await journal.stand_still(missing)
+        told = "the journal has lost its newest events: %s. Everything is frozen until somebody has looked: %s"
+        log.error(told, missing, ", ".join(frozen) or "no run was under way")

@@ -1,0 +1,266 @@
+"""The analyst: asks a model about every incident, beside the run and never in its way.
+
+It holds no lease and opens no incident; what a restart lost is asked again, and what the journal holds is not. The
+structured report is there before it begins. Where a model fails the next one is asked in the time that is left; where
+none answers, seed 002's fixed sentence stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from orbiter.models.endpoints import ENDPOINTS
+from orbiter.models.provider import get_provider
+from orbiter.models.reply_assembly import StreamAssembly
+from orbiter.types import SystemMessage, UserMessage
+from runtime.execution.execution_config import Deltas
+from runtime.execution.gates.breaker import breakers_of
+from runtime.execution.secret_vault import redactor
+from runtime.judgement.faults.classify import classify
+from runtime.judgement.recovery.breaker import BreakerPolicy
+from runtime.judgement.reports import incident_report as reports
+from runtime.judgement.reports.analysis_prompt import (
+    INSTRUCTIONS,
+    LONGEST,
+    MAX_TOKENS,
+    NO_ANALYSIS,
+    TIMEOUT_S,
+    analysis_text,
+    briefing,
+    evidence,
+    without_references,
+)
+from runtime.judgement.reports.prices import PriceTable
+from runtime.operations.queries import sifted
+from runtime.record.journal import Journal, JournalError, OpenIncident
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold
+from runtime.record.state.fault_taxonomy import (
+    Cause,
+    Effect,
+    Impact,
+    Origin,
+)
+
+log = logging.getLogger("runtime.analysis")
+
+PREFERRED = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
+"""Who is asked if the configuration names nobody: the first whose key is there and that is not the one that failed.
+Models that answer at once: one that reasons first spends the few tokens of an analysis on that.
+"""
+
+AT_ONCE = 4
+"""Incidents that a model is asked about at the same time."""
+
+FIRST_SHARE = 0.6
+"""Of the time that is left, how much a model gets where another one could still be asked after it."""
+
+_MARKS = ('{"type":"incident.analysed"',)
+
+
+def models_to_ask(configured: str, failing_provider: str) -> tuple[str, ...]:
+    """Who could be asked, best first, the provider that failed last. `configured` is `auto` (all whose key is there),
+    model strings with commas between them (these and no other), or `off`.
+    """
+    if configured == "off":
+        return ()
+    if configured in ("", "auto"):
+        able = [model for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
+    else:
+        able = [model.strip() for model in configured.split(",") if model.strip()]
+    return tuple(sorted(able, key=lambda model: model.partition(":")[0] == failing_provider))
+
+
+def worth_analysing(opened: ev.IncidentOpened) -> bool:
+    """Whether a fault is behind it that somebody will decide about: not a question or a breakpoint, where nothing
+    failed, nor what is decided without anybody, nor a fault of the process itself (seed 002's FATAL).
+    """
+    if opened.unattended or opened.fault.impact is Impact.PROCESS:
+        return False
+    return opened.fault.cause is not Cause.MISSING_INPUT
+
+
+class Analyst:
+    """One per driving process. `provider_for` makes a provider from a model string."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        model: str = "auto",
+        provider_for: Callable[[str], Any] = get_provider,
+        timeout_s: float = TIMEOUT_S,
+        patterns: tuple[str, ...] = (),
+        prices: PriceTable | None = None,
+        breaker: BreakerPolicy | None = None,
+        deltas: Deltas | None = None,
+    ) -> None:
+        self._journal = journal
+        self._model = model
+        self._provider_for = provider_for
+        self._timeout_s = timeout_s
+        self._patterns = patterns
+        self._prices = prices
+        self._breaker = breaker or BreakerPolicy()
+        self._deltas = deltas
+        self._known: dict[str, ev.AnalysisAdded] = {}
+        self._read_to = 0
+        self._reading = asyncio.Lock()
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._at_work: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """Analyse what is open now, and then every incident as it opens, until cancelled."""
+        after = await self._journal.position()
+        try:
+            for found in await self._journal.incidents():
+                state = fold(await self._journal.read(found.run_id))
+                incident = state.incidents.get(found.opened.incident_id)
+                if incident is not None and incident.analysis is None:
+                    self._begin(found)
+            async for batch in self._journal.tail(None, after):
+                for event in batch:
+                    if isinstance(event, ev.IncidentOpened):
+                        self._begin(OpenIncident(event.run_id, "", event))
+        finally:
+            for task in self._at_work:
+                task.cancel()
+            await asyncio.gather(*self._at_work, return_exceptions=True)
+
+    def _begin(self, found: OpenIncident) -> None:
+        if not worth_analysing(found.opened):
+            return
+        task = asyncio.create_task(self._analyse(found), name=f"analyse {found.opened.incident_id}")
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+
+    async def _analyse(self, found: OpenIncident) -> None:
+        try:
+            # Of a storm of equal incidents the first is asked about; the others wait for what came of it.
+            async with self._asking.setdefault(found.opened.fingerprint or found.opened.incident_id, asyncio.Lock()):
+                # Written before the next one looks: what it is to find stands in the journal.
+                await self._journal.post(found.run_id, await self._ask(found))
+        except JournalError:
+            log.exception("incident %s: its analysis could not be written", found.opened.incident_id)
+
+    async def _ask(self, found: OpenIncident) -> ev.AnalysisAdded:
+        opened = found.opened
+        at: dict[str, Any] = {
+            "node_id": opened.node_id,
+            "parent_id": opened.parent_id,
+            "incident_id": opened.incident_id,
+        }
+        known = await self._recalled(opened.fingerprint)
+        if known is not None:
+            # What it points to are events of the run that it was made of.
+            own = known.run_id == found.run_id and known.node_id == opened.node_id
+            text = known.text if own else without_references(known.text)
+            return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
+        async with self._at_once:
+            end = asyncio.get_running_loop().time() + self._timeout_s
+            for number, (model, share) in enumerate(await self._usable(opened), 1):
+                analysis = await self._asked(found, model, at, end=end, share=share, number=number)
+                if analysis is not None:
+                    return analysis
+        return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
+
+    async def _recalled(self, fingerprint: str) -> ev.AnalysisAdded | None:
+        """What a model said of an equal incident, in this life or an earlier one. Read from the journal, each time only
+        what was written since the last: a restart asks nobody again.
+        """
+        if not fingerprint:
+            return None
+        async with self._reading:
+            end = await self._journal.position()
+            async for event in sifted(self._journal, _MARKS, after=self._read_to, end=end):
+                if isinstance(event, ev.AnalysisAdded) and event.fingerprint and not event.fallback:
+                    self._known.setdefault(event.fingerprint, event)
+            self._read_to = end
+        return self._known.get(fingerprint)
+
+    async def _usable(self, opened: ev.IncidentOpened) -> list[tuple[str, float]]:
+        """Who can be asked now, best first, each with its share of the time that is left by then."""
+        models = [
+            model
+            for model in models_to_ask(self._model, opened.fault.provider)
+            if (await breakers_of(self._journal).look(*self._breaker_at(model), opened.incident_id)).allowed
+        ]
+        return [(model, 1.0 if model is models[-1] else FIRST_SHARE) for model in models]
+
+    def _breaker_at(self, model: str) -> tuple[str, BreakerPolicy, float]:
+        """The breaker that the runs' own calls go by, too, and now."""
+        return f"model:{model}", self._breaker, ev.utc_now().timestamp()
+
+    async def _asked(
+        self, found: OpenIncident, model: str, at: dict[str, Any], *, end: float, share: float, number: int
+    ) -> ev.AnalysisAdded | None:
+        """What one model says, the `number`th that is asked; None where it fails or takes longer than its share."""
+        opened = found.opened
+        breakers = breakers_of(self._journal)
+        _, verdict = await breakers.admit(*self._breaker_at(model), opened.incident_id)
+        if not verdict.allowed:
+            return None
+        try:
+            left = end - asyncio.get_running_loop().time()
+            async with asyncio.timeout(left * share):
+                await self._journal.post(found.run_id, ev.AnalysisStarted(**at, model=model))
+                reply = await self._reply(found, model, number)
+            text, fallback = analysis_text(reply.content)
+            cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None
+        except Exception as exc:
+            log.warning("incident %s: %s could not be asked: %r", opened.incident_id, model, exc)
+            await self._failed(model, opened, exc)
+            return None
+        except asyncio.CancelledError:
+            await asyncio.shield(breakers.released(f"model:{model}", opened.incident_id))
+            raise
+        await breakers.succeeded(f"model:{model}", opened.incident_id)
+        return ev.AnalysisAdded(
+            **at, fingerprint=opened.fingerprint, text=text, model=model, fallback=fallback, cost_usd=cost
+        )
+
+    async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
+        fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
+        key, policy, now = self._breaker_at(model)
+        await breakers_of(self._journal).failed(key, fault, policy, now, opened.incident_id)
+
+    async def _reply(self, found: OpenIncident, model: str, number: int) -> Any:
+        events = await self._journal.read(found.run_id)
+        state = fold(events)
+        report = reports.build(state, found.opened)
+        messages = [
+            SystemMessage(content=INSTRUCTIONS),
+            UserMessage(content=briefing(state, report, redactor(self._patterns), evidence(events, found.opened))),
+        ]
+        provider = self._provider_for(model)
+        try:
+            streams = getattr(type(provider), "streams", False) is True
+            if streams and self._deltas is not None and self._deltas.wants(found.run_id):
+                return await self._streamed(found, provider, messages, self._deltas, number)
+            return await provider.complete(messages, tools=None, max_tokens=MAX_TOKENS)
+        finally:
+            await provider.aclose()
+
+    async def _streamed(
+        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas, number: int
+    ) -> Any:
+        """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its
+        `number`th text, so that what a second model says is not put behind the first's half sentence.
+        """
+        assembly = StreamAssembly()
+        left = LONGEST + 1
+        async with aclosing(provider.stream(messages, tools=None, max_tokens=MAX_TOKENS)) as chunks:
+            async for chunk in chunks:
+                assembly.add(chunk)
+                if piece := (chunk.delta or "")[:left]:
+                    deltas.put(found.run_id, found.opened.incident_id, number, "text", piece)
+                    left -= len(piece)
+                if not left:  # one that does not keep to the limit of tokens is listened to no longer
+                    break
+        return assembly.response()

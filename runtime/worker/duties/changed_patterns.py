@@ -1,0 +1,18 @@
+"""Tells once in each workspace which patterns mean something else than before (`runtime.judgement.permissions.changed_patterns`)."""
+
+from __future__ import annotations
+
+from runtime.judgement.permissions.changed_patterns import rereadings
+from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.record.journal import Journal
+from runtime.record.state import events as ev
+
+_MARK = '"type":"permission.pattern_reread"'
+
+
+async def note_rereadings(journal: Journal, policy: PermissionPolicy) -> None:
+    """Write an event for each pattern that is read in another way, unless that was done, or the workspace is new."""
+    if not await journal.runs(1) or await journal.latest(ev.WORKSPACE, limit=1, marks=(_MARK,)):
+        return
+    for found in rereadings(await journal.grants(), policy):
+        await journal.post(ev.WORKSPACE, found)

@@ -1,0 +1,178 @@
+"""Tells the channels that a runtime can reach by itself: its log and a webhook. Bell and terminal are the consoles'.
+
+Runs beside the drives and holds no lease. A channel that cannot be reached is tried again, ever more slowly; what was
+sent stands in the workspace's stream, so that a restarted runtime does not say it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from orbiter.redaction import Redactor
+from runtime.execution.secret_vault import redactor as redactor_of
+from runtime.judgement.reports.notices import Notice, NoticeRules, Outbox
+from runtime.record.journal import Journal
+from runtime.record.state import events as ev
+
+if TYPE_CHECKING:
+    import httpx  # loaded where a webhook is configured: it is slow to import, and brings Rich along
+
+log = logging.getLogger("runtime.notices")
+told = logging.getLogger("runtime.notices.told")
+"""The channel `log` itself, apart from what is wrong with the others: whoever follows a run is told already."""
+
+TIMEOUT_S = 10.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 300.0
+OURS = ("log", "webhook")
+MOST = 100
+"""Incidents that one post describes: receivers have limits, and nobody reads more."""
+
+
+class Notifier:
+    """One per driving process."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        rules: NoticeRules,
+        *,
+        redactor: Redactor | None = None,
+        patterns: tuple[str, ...] = (),
+        clock: Callable[[], datetime] = ev.utc_now,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        self._journal = journal
+        ours = {channel: least for channel, least in rules.channels.items() if channel in OURS}
+        self._rules = replace(rules, channels=ours)
+        self._given, self._patterns = redactor, patterns
+        self._clock = clock
+        self._first_pause_s = first_pause_s
+        self._outbox = Outbox(self._rules)
+        self._client: httpx.AsyncClient | None = None
+        self._changed = asyncio.Event()
+        self._failures: dict[str, int] = {}
+        self._again_at: dict[str, float] = {}
+
+    @property
+    def speaks(self) -> bool:
+        """Whether any channel of ours is told of anything."""
+        return bool(self._rules.channels)
+
+    async def serve(self) -> None:
+        """Tell what is open and untold, and then what comes, until cancelled."""
+        after = await self._journal.position()
+        for event in await self._journal.read(ev.WORKSPACE):
+            self._outbox.apply(event)
+        for found in await self._journal.incidents():
+            self._outbox.apply(found.opened.model_copy(update={"run_id": found.run_id}))
+        self._changed.set()
+        hearing = asyncio.create_task(self._hear(after))
+        try:
+            async with AsyncExitStack() as stack:
+                if "webhook" in self._rules.channels:
+                    import httpx
+
+                    self._client = await stack.enter_async_context(httpx.AsyncClient(timeout=TIMEOUT_S))
+                while not hearing.done():
+                    await self._tell()
+                    await self._rest()
+                await hearing
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+    async def _hear(self, after: int) -> None:
+        try:
+            async for batch in self._journal.tail(None, after):
+                for event in batch:
+                    self._outbox.apply(event)
+                self._changed.set()
+        finally:
+            self._changed.set()
+
+    async def _rest(self) -> None:
+        """Until something happens, or what is held back or failed is due."""
+        loop = asyncio.get_running_loop()
+        held = self._outbox.next_at()
+        waits = [at - loop.time() for at in self._again_at.values()]
+        if held is not None and not self._again_at:
+            waits.append((held - self._clock()).total_seconds())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.01, min(waits)) if waits else None):
+                await self._changed.wait()
+        self._changed.clear()
+
+    async def _tell(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for notice in self._outbox.due(self._clock()):
+            if self._again_at.get(notice.channel, now) > now:
+                continue
+            try:
+                await self._send(notice)
+            except Exception as exc:  # one channel that cannot be reached, for whatever reason, silences no other
+                self._put_off(notice, exc, now)
+                continue
+            self._failures.pop(notice.channel, None)
+            self._again_at.pop(notice.channel, None)
+            sent = await self._journal.post(
+                ev.WORKSPACE, ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=self._clock())
+            )
+            self._outbox.apply(sent)
+
+    def _put_off(self, notice: Notice, exc: Exception, now: float) -> None:
+        failures = self._failures[notice.channel] = self._failures.get(notice.channel, 0) + 1
+        pause = min(LONGEST_PAUSE_S, self._first_pause_s * 2 ** min(failures - 1, 16))
+        self._again_at[notice.channel] = now + pause
+        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
+
+    async def _send(self, notice: Notice) -> None:
+        mask = self._given or redactor_of(self._patterns)  # made for each notice: secrets may have become known
+        if notice.channel == "log":
+            told.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
+            return
+        body = mask.value(webhook_body(notice))
+        assert self._client is not None, "a webhook is configured"
+        response = await self._client.post(self._rules.webhook, json=body)
+        response.raise_for_status()
+
+
+def _why(exc: Exception) -> str:
+    """What went wrong, without the address, which is a secret: whoever has it may post. httpx quotes it, in a form of
+    its own, where there was an answer.
+    """
+    response = getattr(exc, "response", None)
+    return f"it answered {response.status_code}" if response is not None else f"{type(exc).__name__}: {exc}"
+
+
+def webhook_body(notice: Notice) -> dict[str, Any]:
+    """What a webhook is posted, as JSON: `text` for chat programs that show just that, the number of incidents, and the
+    first `MOST` of them.
+    """
+    return {
+        "text": f"{notice.title()}\n{notice.body()}",
+        "count": len(notice.incidents),
+        "incidents": [
+            {
+                "id": opened.incident_id,
+                "revision": opened.revision,
+                "run_id": opened.run_id,
+                "severity": opened.fault.severity.value,
+                "cause": opened.fault.cause.value,
+                "where": list(opened.lineage),
+                "message": opened.question or opened.message,
+                "options": [option.id for option in opened.options],
+                "safe": opened.safe,
+                "deadline": opened.deadline.isoformat() if opened.deadline is not None else None,
+                "fingerprint": opened.fingerprint,
+                "opened_at": opened.ts.isoformat(),
+            }
+            for opened in notice.incidents[:MOST]
+        ],
+    }

@@ -1,0 +1,144 @@
+"""A state directory that is removed, moved or replaced while a runtime works in it: what was recorded is kept.
+
+What is kept is a state directory itself (`.orbiter.rescued-…`, beside the one that is gone). Its journal holds
+everything that the runtime had recorded when it ended, and a note says what happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from runtime.record.journal import JournalError
+from runtime.record.sqlite import wal_loss
+from runtime.record.sqlite.journal import SqliteJournal
+
+log = logging.getLogger(__name__)
+
+NOTE = "README.txt"
+DAMAGED = "journal.damaged.db"
+"""What could be read back of a journal that was overwritten, where that is not all of it."""
+
+
+async def rescue(journal: SqliteJournal, state_dir: Path) -> Path:
+    """Copy what the journal has open into a directory of its own; which one.
+
+    Raises:
+        JournalError: no place takes it.
+    """
+    refusals: list[str] = []
+    for place in _places(state_dir):
+        try:
+            made = _made(place)
+            await journal.rescue(made / "journal.db")
+        except (OSError, JournalError) as exc:
+            refusals.append(f"{place}: {exc}")
+        else:
+            return made
+    raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
+
+
+async def rescue_overwritten(journal: SqliteJournal, state_dir: Path) -> tuple[Path, bool]:
+    """As `rescue`, for a journal whose files were overwritten in place; also, whether the copy is whole.
+
+    The write-ahead log is moved away, too: the next process to open the database would write it into what is there now.
+
+    Raises:
+        JournalError: no place takes it.
+    """
+    refusals: list[str] = []
+    for place in _places(state_dir):
+        try:
+            made = _made(place)
+            whole = await _copied_whole(journal, made / "journal.db")
+            if not whole and (made / "journal.db").exists():
+                (made / "journal.db").rename(made / DAMAGED)
+            for suffix in ("-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    shutil.move(f"{journal.path}{suffix}", made / f"overwritten.db{suffix}")
+        except OSError as exc:
+            refusals.append(f"{place}: {exc}")
+        else:
+            return made, whole
+    raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
+
+
+async def _copied_whole(journal: SqliteJournal, target: Path) -> bool:
+    """Copy what is in the cache, the log and the file. Whether every page and every event known of is in the copy."""
+    try:
+        await journal.rescue(target)
+        async with await SqliteJournal.open(target, readonly=True) as copy:
+            return not await copy.check() and await copy.position() >= wal_loss.marked(journal.path)
+    except JournalError as exc:
+        log.warning("the journal that was overwritten cannot be read back: %s", exc)
+        return False
+
+
+def explain(what: str, state_dir: Path, kept: Path) -> str:
+    """What happened to the state directory, and what to do."""
+    return (
+        f"{what}: nothing new was begun, and the runtime ends. Everything that it had recorded is kept in {kept}. "
+        f"To look at it: orbiter-console --state {kept} runs. To go on with it: orbiter-console --state {kept}, or, "
+        f"while no runtime works there, move it to {state_dir}"
+    )
+
+
+def explain_overwritten(what: str, state_dir: Path, kept: Path, *, whole: bool) -> str:
+    """What happened to the journal, and what to do."""
+    begin = f"{what}: nothing new was begun, and the runtime ends. The file is left as it is now. "
+    go_on = f"To go on with the file that is there now: orbiter-console --state {state_dir}"
+    if whole:
+        return (
+            f"{begin}Everything that it had recorded is kept in {kept}. To look at it, or go on with it: "
+            f"orbiter-console --state {kept}. {go_on}"
+        )
+    return (
+        f"{begin}What it had recorded cannot be read back as a whole: what is left is kept in {kept} ({DAMAGED} and "
+        f"the log). {go_on}"
+    )
+
+
+def leave_note(kept: Path, text: str) -> None:
+    """Write what happened beside what was kept."""
+    try:
+        (kept / NOTE).write_text(f"{text}.\n")
+    except OSError as exc:
+        log.warning("%s cannot be written: %s", kept / NOTE, exc)
+
+
+def rescued(state_dir: Path) -> list[Path]:
+    """Directories in which something of this state directory was kept, oldest first."""
+    return sorted(
+        found
+        for place in _places(state_dir)
+        for found in (place.parent.glob(f"{place.name}-*") if place.parent.is_dir() else ())
+        if (found / "journal.db").exists() or (found / DAMAGED).exists()
+    )
+
+
+def _places(state_dir: Path) -> Iterator[Path]:
+    """Where a directory for it may be, best first, without the time at the end of its name."""
+    state = Path(os.path.abspath(state_dir))  # noqa: PTH100 - not through links, which may lead elsewhere by now
+    yield state.with_name(f"{state.name}.rescued")
+    with suppress(RuntimeError):  # an account without a home
+        digest = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+        yield Path.home() / ".local" / "state" / "orbiter" / "rescued" / digest
+
+
+def _made(place: Path) -> Path:
+    """A new directory for the owner alone. One above it is made in the owner's home only."""
+    if place.parent.name == "rescued":
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 100):
+        made = place.with_name(f"{place.name}-{stamp}" + (f"-{number}" if number > 1 else ""))
+        with suppress(FileExistsError):
+            made.mkdir(mode=0o700)
+            return made
+    raise FileExistsError(f"{place}-{stamp} exists")

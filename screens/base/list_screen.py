@@ -1,0 +1,214 @@
+"""A screen that is a list: what is left out of it, how it is sorted, what is selected. Those who inherit from this say
+what its rows are and what can be done with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from screens.base.runtime_screen import LinkedScreen
+from screens.render.layout import Column, Row
+from screens.shell.context import Session
+from screens.views.shared.list_state import Listing, chosen_of
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_sort import header_line
+from screens.widgets.bar import Bar
+from screens.widgets.line_list import LiveLines
+from screens.widgets.row_list import LiveList
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+CONNECTING = "Connecting to the runtime"
+NOT_KNOWN = "Nothing is known yet"
+
+
+class ListScreen(LinkedScreen):
+    """The names of the columns, the list, and a line that says what is left out of it."""
+
+    DEFAULT_CSS = """
+    ListScreen {
+        #columns { background: $panel; }
+        #panes, #list { height: 1fr; }
+        #narrowed { display: none; }
+        #narrowed.-shown { display: block; }
+        #filter { background: $panel; border: none; padding: 0 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "slash",
+            "filter",
+            "Filter",
+            key_display="/",
+            tooltip="Show what has these words, or matches a regular expression; ! turns it round",
+            id="list.filter",
+        ),
+        Binding("F", "faults_only", "Faults only", show=False, id="list.faults"),
+        Binding("o", "sort", "Sort", show=False, tooltip="Sort by the next column", id="list.sort"),
+        Binding("O", "turn", "Turn the order round", show=False, id="list.reverse"),
+        Binding("space", "select", "Select", show=False, tooltip="Select the row, or no longer", id="list.select"),
+        Binding("ctrl+a", "select_shown", "Select all shown", show=False, id="list.select_all"),
+    ]
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+    """The columns of the list, by which it can be sorted."""
+    EMPTY: ClassVar[str] = "Nothing is here."
+    """Said where there is nothing to list; ours, not foreign text."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.listing = Listing(self.COLUMNS)
+
+    def body(self) -> ComposeResult:
+        """The list; what is beside it comes from `beside`."""
+        glyphs = self.session.glyphs
+        yield Bar(id="columns", ellipsis=glyphs.ellipsis)
+        with Vertical(id="panes"):
+            yield LiveList(self.COLUMNS, empty=CONNECTING, glyphs=glyphs, id="list")
+            yield from self.beside()
+        yield Bar(id="narrowed", ellipsis=glyphs.ellipsis)
+
+    def beside(self) -> ComposeResult:
+        """Panes that stand below or beside the list."""
+        yield from ()
+
+    def nothing(self, looks: Looks) -> str:
+        """Said where there is nothing to list; ours, not foreign text."""
+        return self.EMPTY
+
+    def all_rows(self) -> Sequence[Row]:
+        """All rows there are, in the order of the view."""
+        raise NotImplementedError
+
+    @property
+    def ready(self) -> bool:
+        """Whether what there is was told at all: what comes later is new."""
+        return self.link.ready
+
+    @property
+    def list(self) -> LiveList:
+        return self.query_one("#list", LiveList)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Keys of the rows that an action is about."""
+        return chosen_of(self.listing, self.list.cursor_key)
+
+    def draw(self) -> None:
+        """The rows as they are by now, less what is left out."""
+        looks, shown = self.session.looks(), self.list
+        rows = self.all_rows()
+        if self.ready:
+            shown.empty = looks.nothing_matches() if rows else self.nothing(looks)
+        else:
+            shown.empty = NOT_KNOWN if self.link.status.phase == "lost" else CONNECTING
+        fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
+        shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
+        header = self.query_one("#columns", Bar)
+        header.show(header_line(self.COLUMNS, shown.room.width, self.listing.sort, looks.glyphs) if rows else ())
+        header.display = bool(rows)
+        narrowed = self.query_one("#narrowed", Bar)
+        words = self.listing.words(looks)
+        narrowed.show(words)
+        narrowed.set_class(bool(words), "-shown")
+
+    def on_resize(self) -> None:
+        self.pace.request()
+
+    def on_live_list_folded(self, message: LiveList.Folded) -> None:
+        self.listing.fold(message.key, folded=message.folded)
+        self._draw_now()
+
+    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+        """The cursor stands on another row: what is beside the list is about that one."""
+
+    # -- what is left out ------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """`escape` first takes back what leaves rows out, and then goes back."""
+        if action == "up" and (self.listing.narrowed or bool(self.query("#filter"))):
+            return True
+        return super().check_action(action, parameters)
+
+    def action_up(self) -> None:
+        """Show all again; where all is shown, go back."""
+        if self.query("#filter"):
+            self.listing.narrow("")
+            self._end_typing()
+        elif self.listing.widen():
+            self._draw_now()
+        else:
+            super().action_up()
+
+    def action_filter(self) -> None:
+        """Type a pattern; the last one stands there to be changed, and is in force at once."""
+        from screens.widgets.pattern_input import PatternField  # not before the first list is painted
+
+        if self.query("#filter"):
+            return
+        self.listing.narrow(self.listing.filter.text or self.listing.last_filter)
+        field = PatternField(self.listing.filter.text, id="filter")
+        self.mount(field, after="#narrowed")
+        field.focus()
+        self._draw_now()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if message.input.id == "filter":
+            self.listing.narrow(message.value)
+            self.pace.request()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        if message.input.id == "filter":
+            self._end_typing()
+
+    def _end_typing(self) -> None:
+        self.query("#filter").remove()
+        self.list.focus()
+        self._draw_now()
+
+    def action_faults_only(self) -> None:
+        self.listing.faults_only = not self.listing.faults_only
+        self._draw_now()
+
+    # -- order and selection ---------------------------------------------------------------------------------
+
+    def action_sort(self) -> None:
+        """By the next column; after the last one, as the list has it by itself, and that is worked out anew."""
+        self.listing.sort_by_next()
+        self.renew_order()
+        self._draw_now()
+
+    def action_turn(self) -> None:
+        self.listing.turn()
+        self.renew_order()
+        self._draw_now()
+
+    def renew_order(self) -> None:
+        """Another order was asked for: what kept its place may move now."""
+
+    def action_select(self) -> None:
+        """Select the row under the cursor, and go on to the next; fold or unfold it, if others are under it."""
+        row = self.list.cursor_row
+        if row is None:
+            return
+        if row.fold is not None:
+            self.list.toggle_fold()
+            return
+        self.listing.toggle(row.key)
+        self.list.action_move(1)
+        self._draw_now()
+
+    def action_select_shown(self) -> None:
+        self.listing.select_shown()
+        self._draw_now()
+
+    def _draw_now(self) -> None:
+        """Somebody pressed a key: they see what it did."""
+        self.draw()
+        self.refresh_bindings()

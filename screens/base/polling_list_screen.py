@@ -1,0 +1,18 @@
+"""A list of what the link's picture does not hold."""
+
+from __future__ import annotations
+
+from screens.base.list_screen import ListScreen
+from screens.base.polling_screen import AskingScreen
+
+
+class AskingListScreen(ListScreen, AskingScreen):
+    """There is a list as soon as there was an answer."""
+
+    @property
+    def ready(self) -> bool:
+        return self._asker.answered
+
+    def draw(self) -> None:
+        super().draw()
+        self.tell_news()

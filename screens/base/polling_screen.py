@@ -1,0 +1,128 @@
+"""What a screen asks a runtime for, and again when the picture changed: one question at a time, never in a hurry, and
+none at all while nothing changes or another screen stands before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import ClassVar, Final
+
+from runtime.link.client.client import LinkError, LinkLost
+from screens.base.runtime_screen import LinkedScreen
+from screens.shell.context import Session
+from screens.shell.timer import Alarm
+
+PAUSE: Final = 1.0
+"""Seconds between an answer and the next question, at least."""
+SHARE: Final = 0.25
+"""The part of the time that may be spent waiting for answers: on a slow link there are fewer questions."""
+
+
+class Asker:
+    """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is. That the link is
+    lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
+    """
+
+    def __init__(
+        self,
+        screen: LinkedScreen,
+        ask: Callable[[], Awaitable[None]],
+        *,
+        pause: float = PAUSE,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._screen = screen
+        self._ask = ask
+        self._pause = pause
+        self._clock = clock
+        self._alarm = Alarm(screen, self._due, clock=clock)
+        self._asking = False
+        self._stale = False
+        self._free_at = 0.0
+        self._seen: object = None
+        self._said = ""
+        self.answered = False
+        self.problem = ""
+
+    def follow(self) -> None:
+        """Called for each change of the link: asks if the picture is another, and not because a reply came in."""
+        position = self._screen.link.position
+        if position != self._seen:
+            self._seen = position
+            self.stir()
+
+    def news(self) -> str:
+        """A problem that was not told yet; each is told once."""
+        told, self._said = self._said, self.problem
+        return self.problem if self.problem != told else ""
+
+    def stir(self) -> None:
+        """Ask, as soon as that may be."""
+        self._stale = True
+        if not self._alarm.pending and not self._asking and self._screen.is_active:
+            self._alarm.set(self._free_at - self._clock())
+
+    def resume(self) -> None:
+        """The screen is to be seen again: ask what was not asked meanwhile."""
+        if self._stale:
+            self.stir()
+
+    def _due(self) -> None:
+        if self._screen.is_active:
+            self._asking, self._stale = True, False
+            self._screen.run_worker(self._work(), group="asking", exit_on_error=False)
+
+    async def _work(self) -> None:
+        began = self._clock()
+        try:
+            await self._ask()
+            self.answered, self.problem = True, ""
+        except LinkLost:
+            self._seen = None
+        except LinkError as exc:
+            self.problem = str(exc)
+        except (KeyError, TypeError, ValueError) as exc:
+            self.problem = f"the runtime's answer cannot be read: {type(exc).__name__}: {exc}"
+        finally:
+            now = self._clock()
+            self._asking = False
+            self._free_at = now + max(self._pause, (now - began) / SHARE)
+        self._screen.pace.request()
+        if self._stale:
+            self.stir()
+
+
+class AskingScreen(LinkedScreen):
+    """A screen of what the link's picture does not hold: the runtime is asked for it, and again when something changed.
+    Those who inherit from this say in `ask` what they want to know.
+    """
+
+    PAUSE: ClassVar[float] = PAUSE
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._asker = Asker(self, self.ask, pause=self.PAUSE)
+
+    async def ask(self) -> None:
+        """Ask each host, and keep the answers. Raises as `Link.command`, and as whoever cannot read an answer."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self._stop = self.link.subscribe(self._asker.follow)
+        self._asker.follow()
+
+    def on_unmount(self) -> None:
+        self._stop()
+
+    def on_screen_resume(self) -> None:
+        self._asker.resume()
+
+    def news(self) -> str:
+        """A problem of the questions that was not told yet."""
+        return self._asker.news()
+
+    def tell_news(self) -> None:
+        """Say it."""
+        if news := self.news():
+            self.say(news, "error")

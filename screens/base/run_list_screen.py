@@ -1,0 +1,130 @@
+"""A list of runs, or of what belongs to runs: what can be done to those that are selected, or under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from runtime.record.state.summary import Summary
+from screens.base.list_screen import ListScreen
+from screens.render.formatting import plural
+from screens.render.layout import Spans
+from screens.views.decisions.batch_action import Came, Item, order_question
+from screens.views.lists.runs import is_done, title_of
+from screens.widgets.line_list import LiveLines
+from screens.widgets.text_page import LivePage
+
+
+class RunListScreen(ListScreen):
+    """Below or beside the list, where there is room, stands what is known of the row under the cursor. Says which runs
+    its rows stand for; freezes, thaws and aborts them.
+    """
+
+    CSS_PATH = "runlist.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (160, "-vast")]  # noqa: RUF012 - Textual's own
+    ACTS = frozenset({"pause", "abort"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "p",
+            "pause",
+            "Freeze",
+            tooltip="Freeze the run, or those selected: no new step begins; again: they go on",
+            id="runs.freeze",
+        ),
+        Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
+    ]
+
+    _alive = False
+    """Whether something can be done to what is chosen, as last drawn: a run may end under the cursor."""
+
+    def beside(self) -> ComposeResult:
+        preview = LivePage(id="preview")
+        preview.can_focus = False
+        yield preview
+
+    def preview(self, key: str) -> list[Spans]:
+        """What is known of a row."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        super().draw()
+        self._draw_preview()
+        if (alive := bool(self._chosen_runs())) is not self._alive:
+            self._alive = alive
+            self.refresh_bindings()
+
+    def _draw_preview(self) -> None:
+        preview = self.query_one("#preview", LivePage)
+        if preview.display:
+            key = self.list.cursor_key
+            preview.show(self.preview(key), key)
+
+    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+        self._draw_preview()
+        self._alive = bool(self._chosen_runs())
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what has not ended can be frozen or aborted."""
+        if action in ("pause", "abort") and not self.withheld(action):
+            return self.is_mounted and (bool(self._chosen_runs()) or None)
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        why = super().why_not(action)
+        if why or action not in ("pause", "abort") or self._chosen_runs():
+            return why
+        return "what is under the cursor, or selected, has ended" if self.chosen else "no run is listed"
+
+    # -- what is done to runs --------------------------------------------------------------------------------
+
+    def runs_of(self, key: str) -> Sequence[str]:
+        """The runs that a row stands for."""
+        raise NotImplementedError
+
+    def _chosen_runs(self) -> list[Summary]:
+        """Each once, without those that have ended."""
+        ids = dict.fromkeys(run_id for key in self.chosen for run_id in self.runs_of(key))
+        found = (self.link.summaries.get(run_id) for run_id in ids)
+        return [summary for summary in found if summary is not None and not is_done(summary)]
+
+    def action_pause(self) -> None:
+        """Freeze what is not frozen; where all is frozen, thaw it."""
+        runs = self._chosen_runs()
+        frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
+        if frozen:
+            question = order_question("thaw", self._what(runs))
+            self._act("thaw", runs, Came("running", "thawed"), question)
+        else:
+            going = [found for found in runs if found.state != "frozen"]
+            question = order_question("freeze", self._what(going))
+            self._act("freeze", going, Came("frozen", "frozen"), question)
+
+    def action_abort(self) -> None:
+        runs = self._chosen_runs()
+        question = order_question("abort", self._what(runs))
+        self._act("abort", runs, Came("aborted", "aborting"), question)
+
+    def _what(self, runs: Sequence[Summary]) -> str:
+        return plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
+
+    def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str) -> None:
+        """Say a verb of one run for each of these, on a page that asks first."""
+        if not self.may_act():
+            return
+        if not runs:
+            self.say("No run that has not ended is under the cursor, or selected.")
+            return
+        looks = self.session.looks()
+        items = [Item(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
+
+        async def act(run_id: str) -> None:
+            await self.link.command(verb, run_id=run_id)
+
+        from screens.dialogs.batch_action import BatchScreen  # not before the first list is painted
+
+        title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
+        self.app.push_screen(BatchScreen(self.session, title, items, act, done=done, question=question))

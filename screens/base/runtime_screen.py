@@ -1,0 +1,410 @@
+"""What every screen on a runtime does: look at what is known when something changed, and say how the link is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.timer import Timer
+from textual.worker import Worker, WorkerState
+
+from runtime.link.client.client import LinkLost
+from screens.base.exportable_screen import TakenScreen
+from screens.base.screen_registry import PLACES
+from screens.render.formatting import plural
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    span,
+)
+from screens.render.sanitize import clean_line
+from screens.shell.context import Link, Said, Session
+from screens.shell.messages import (
+    GoStep,
+    OpenHome,
+    OpenPlace,
+    OpenRun,
+)
+from screens.views.shared.link_quality import WHO_MAY, link_words
+from screens.widgets.bar import Bar, Sentence
+from screens.widgets.footer import Foot
+from screens.widgets.redraw_throttle import Pace
+
+if TYPE_CHECKING:
+    from screens.views.lists.commands import Command
+
+log = logging.getLogger(__name__)
+
+TICK = 1.0
+"""Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
+
+
+class LinkedScreen(TakenScreen):
+    """Has a crumb line at the top, a notice and the keys at the bottom; `body` is between, `draw` fills it."""
+
+    DEFAULT_CSS = """
+    LinkedScreen {
+        background: $surface;
+        #crumbs { background: $panel; }
+        #lost, #notice { display: none; }
+        #lost.-shown, #notice.-shown { display: block; }
+    }
+    """
+
+    AUTO_FOCUS: ClassVar[str | None] = "LineView"
+    ACTS: ClassVar[frozenset[str]] = frozenset()
+    """Actions that change something where the runs are: not offered to a login that may only look."""
+    BINDING_GROUP_TITLE = "Everywhere"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
+        *(
+            Binding(place.key, f"place('{place.name}')", place.title, show=False, id=f"app.{place.name}")
+            for place in PLACES.values()
+        ),
+        Binding("escape", "up", "Back", key_display="esc", tooltip="To where this was opened from", id="app.up"),
+        Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
+        Binding("right_square_bracket", "step(1)", "Forward in history", show=False, id="app.forward"),
+        Binding("b", "revive", "Bring the runtime back", id="app.revive"),
+        Binding("r", "login", "Log in again", show=False, priority=True, id="app.login"),
+        Binding(
+            "colon,ctrl+p",
+            "palette",
+            "Commands",
+            key_display=":",
+            tooltip="All that can be done, by name",
+            id="app.palette",
+        ),
+        Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),
+        Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own, no ClassVar
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.pace = Pace(self, self._draw, governor=session.governor)
+        self._end: Callable[[], None] | None = None
+        self._clock: Timer | None = None
+        self._standing: object = None
+        self._failure = ""
+        self.came_from: tuple[str, ...] = ()
+        """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
+
+    @property
+    def link(self) -> Link:
+        return self.session.link
+
+    def compose(self) -> ComposeResult:
+        """The frame; what is in it comes from `body`."""
+        ellipsis = self.session.glyphs.ellipsis
+        yield Bar(id="crumbs", ellipsis=ellipsis)
+        yield from self.body()
+        yield Sentence(id="lost", ellipsis=ellipsis)
+        yield Sentence(id="notice", ellipsis=ellipsis)
+        yield Foot(id="foot", ellipsis=ellipsis)
+
+    def body(self) -> ComposeResult:
+        """The panes of this screen."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        """Show what is known now. Called at most ten times a second."""
+        raise NotImplementedError
+
+    def crumbs(self) -> Spans:
+        """Where this screen stands."""
+        raise NotImplementedError
+
+    def trail(self, here: str, *, ink: str = "ink-accent") -> Spans:
+        """`orbiter › inbox › here`: the crumbs of a screen, whose own name is clean."""
+        crumb = self.session.glyphs.crumb
+        above = "".join(f"{title.lower()}{crumb}" for title in self.came_from)
+        return (
+            Span("orbiter", "ink-strong", bold=True),
+            Span(f"{crumb}{above}", "ink-muted"),
+            Span(here, ink),
+        )
+
+    def on_mount(self) -> None:
+        self._end = self.link.subscribe(self._changed)
+        self._clock = self.set_interval(TICK, self._changed)
+        self._draw(mounting=True)
+
+    def on_unmount(self) -> None:
+        if self._end is not None:
+            self._end()
+
+    def on_screen_suspend(self) -> None:
+        if self._clock is not None:
+            self._clock.pause()
+
+    def on_screen_resume(self) -> None:
+        if self._clock is not None:
+            self._clock.resume()
+        self.pace.request()
+
+    def _changed(self) -> None:
+        """Something changed, or a second went by. What is covered by another screen is drawn when it comes back:
+        a covered screen that gets so much as a timer makes Textual repaint it, for ever, below an opaque one.
+        """
+        if self.is_active:
+            self.pace.request()
+
+    def _draw(self, *, mounting: bool = False) -> None:
+        """`mounting`: what is in it is there, and Textual says so when this is done: the first frame has it then."""
+        if not (self.is_mounted or mounting) or not self.is_active:
+            return
+        crumbs = self.query_one_optional("#crumbs", Bar)
+        if crumbs is None:  # the screen is being taken down
+            return
+        try:
+            crumbs.show(self.crumbs(), self._link_words())
+            self._draw_lost()
+            self.draw()
+        except Exception as exc:  # one pane that fails must not take the console away from whoever decides
+            self._failed(exc, "This screen could not be drawn whole")
+        else:
+            self._failure = ""
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """A handler that fails is a line: the screen stands, and the next key is taken. Not while it is being made:
+        what is made by half is closed by the app.
+        """
+        try:
+            await super()._dispatch_message(message)
+        except Exception as exc:
+            if not self.is_mounted or not self.is_running:
+                raise
+            self._failure = ""
+            self._failed(exc, "This did not work")
+
+    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
+        """What was begun in the background failed for a reason that nobody thought of."""
+        if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
+            self._failure = ""
+            self._failed(message.worker.error, "This did not work")
+
+    def _failed(self, exc: Exception, what: str) -> None:
+        """Logged once, said in a line; the next change is drawn again."""
+        words = f"{type(exc).__name__}: {exc}"
+        if words != self._failure:
+            self._failure = words
+            log.error("%s", what, exc_info=exc)
+            self.say(f"{what}, please report it: {words}", "error")
+
+    def _draw_lost(self) -> None:
+        status = self.link.status
+        bar = self.query_one("#lost", Sentence)
+        held_up = self._held_up()
+        bar.set_class(status.phase == "lost" or bool(held_up), "-shown")
+        if status.phase == "lost":
+            looks = self.session.looks()
+            what = "Another version" if status.mismatch else "No runtime"
+            why = looks.line(status.reason, 400)
+            bar.show(
+                (
+                    Span(f"{self.session.glyphs.state['failed']} {what}", "severity-error", bold=True),
+                    *(() if status.mismatch else (Span(", ", "severity-error"), *self._way_back())),
+                    Span(f": {why}{looks.glyphs.dot}what you see is what was known last", "severity-error"),
+                )
+            )
+        elif held_up:
+            bar.show(held_up)
+        standing = (status.phase, status.mismatch, self.link.role)
+        if standing != self._standing:
+            self._standing = standing
+            self.refresh_bindings()
+
+    def _held_up(self) -> Spans:
+        """Runs that cannot be carried on, of which nothing could be written either; empty where there are none."""
+        looks = self.session.looks()
+        found = [
+            f"{looks.line(each.host, 40)}: {words}" if each.host else words
+            for each in self.link.qualities
+            if (words := looks.line(each.held_up, 400))
+        ]
+        if not found:
+            return ()
+        told = f"{'; '.join(found)}{looks.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
+        return (Span(f"{looks.glyphs.state['failed']} {told}", "severity-error"),)
+
+    def _way_back(self) -> Spans:
+        action, words = ("app.login", " logs in again") if self.link.asks else ("app.revive", " brings it back")
+        active = (each.binding for each in self.active_bindings.values())
+        key = next((self.app.get_key_display(each) for each in active if each.id == action), "b")
+        return (Span(key, "ink-key"), Span(words))
+
+    def _link_words(self) -> Spans:
+        waiting = len(self.link.incidents)
+        looks = self.session.looks()
+        status = self.link.status
+        count = (*looks.state("waiting", plural(waiting, "decision")),) if waiting else ()
+        why = f": {looks.line(status.reason, 60)}" if status.phase == "connecting" and status.reason else ""
+        state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
+        quality = self.session.governor.quality
+        line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
+        return joined((line, count, state, link_words(self.link.qualities, looks)))
+
+    # -- what this login may not do ---------------------------------------------------------------------------
+
+    def withheld(self, action: str) -> str:
+        """Why an action is not offered to this login; empty if it is, or nothing is known of where it would act."""
+        acts = action.partition("(")[0] in self.ACTS
+        return "" if not acts or self.session.may_act(self.run_here) else "this login may only look"
+
+    def may_act(self) -> bool:
+        """Whether the one who looks may do anything here; if not, it is said, with what helps."""
+        if not self.session.may_act(self.run_here):
+            self.say(f"A viewer may look, not act; {WHO_MAY}.", "warning")
+            return False
+        return True
+
+    # -- what can be done everywhere --------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys for what cannot be done now are not offered."""
+        if self.withheld(action):
+            return None
+        if action == "revive":
+            return self.link.status.phase == "lost" and not self.link.status.mismatch
+        if action == "login":  # before any other meaning of its key, but not of a letter that is typed
+            return self.link.asks and not (self.focused is not None and self.focused.check_consume_key("r", "r"))
+        if action == "up":
+            return bool(self.came_from)
+        return True
+
+    def action_place(self, name: str) -> None:
+        self.post_message(OpenPlace(name))
+
+    def action_up(self) -> None:
+        self.post_message(OpenHome())
+
+    def action_step(self, step: int) -> None:
+        self.post_message(GoStep(step))
+
+    def action_leave(self) -> None:
+        """Close the console. The runs go on."""
+        self.app.exit()
+
+    def action_help(self) -> None:
+        from screens.dialogs.help import help_lines  # not before the first screen is painted
+
+        self._read(help_lines(self, self.session.letters, self.deciding), "Keys")
+
+    def _read(self, lines: Sequence[Spans], title: str) -> None:
+        from screens.dialogs.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(lines, self.session.looks(), title))
+
+    def action_palette(self) -> None:
+        """Everything that can be done here, by name."""
+        from screens.dialogs.palette import PaletteScreen
+        from screens.dialogs.palette_commands import commands
+
+        self.app.push_screen(PaletteScreen(self.session, commands(self)), self._do)
+
+    async def _do(self, command: Command | None) -> None:
+        if command is not None and isawaitable(found := command.act()):
+            await found
+
+    def why_not(self, action: str) -> str:
+        """Why an action of this screen cannot be done now, for those that say so; empty for others."""
+        if why := self.withheld(action):
+            return why
+        return "the runtime is there" if action == "revive" and self.link.status.phase != "lost" else ""
+
+    @property
+    def run_here(self) -> str:
+        """The run that this screen is about, or that is under its cursor; empty if there is none."""
+        return str(getattr(self, "run_id", ""))
+
+    def action_next_decision(self) -> None:
+        """Go to the decision that matters most (`screens.views.decisions.priority`); from one to the next, and round again."""
+        waiting = self.session.decisions()
+        keys = [found.opened.incident_id for found in waiting]
+        here = self.incident_id
+        found = waiting[(keys.index(here) + 1) % len(keys) if here in keys else 0] if waiting else None
+        if found is None or found.opened.incident_id == here:
+            self.say("No other decision is waiting." if here else "No decision is waiting.")
+        else:
+            self.post_message(OpenRun(found.run_id, found.opened.incident_id))
+
+    @property
+    def incident_id(self) -> str:
+        """The incident that is being decided on this screen, if there is one."""
+        return ""
+
+    @property
+    def deciding(self) -> Collection[str]:
+        """The options of that incident."""
+        return ()
+
+    def action_login(self) -> None:
+        """As `revive`, under the key that the line names while a login is needed."""
+        self.action_revive()
+
+    def action_revive(self) -> None:
+        self.run_worker(self.revive(), group="revive", exclusive=True, exit_on_error=False)
+
+    # -- notices ---------------------------------------------------------------------------------------------
+
+    def say(self, text: str, severity: str = "info") -> None:
+        """One line above the keys, until the next key, and among the notices. `text` may be foreign."""
+        if text:
+            self.session.said.append(Said(self.session.clock(), severity, text))
+        bar = self.query_one("#notice", Bar)
+        ascii_only = self.session.glyphs.name == "ascii"
+        bar.show((Span(clean_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))
+        bar.set_class(bool(text), "-shown")
+
+    def on_key(self, event: events.Key) -> None:
+        """A key was pressed: what was said has been read. One that cannot be done says why not."""
+        self.session.last_key.press(event.key, self.session.monotonic())
+        self.query_one("#notice", Bar).remove_class("-shown")
+        active = self.active_bindings.get(event.key)
+        if active is None or active.enabled:
+            return
+        if self.withheld(active.binding.action):
+            self.may_act()
+        elif why := self.why_not(active.binding.action):
+            self.say(f"{active.binding.description}: {why}.")
+
+    # -- pages of words -------------------------------------------------------------------------------------
+
+    def action_notices(self) -> None:
+        """What was said in a line so far, the newest first."""
+        looks = self.session.looks()
+        lines = [
+            (Span(f"{said.at:%H:%M:%S}  ", "ink-muted"), Span(looks.line(said.text, 1000), f"severity-{said.severity}"))
+            for said in reversed(self.session.said)
+        ]
+        self._read(lines or [span("Nothing was said yet.", "ink-muted")], "Notices")
+
+    def action_digest(self) -> None:
+        """What happened while the operator was away."""
+        looks, away = self.session.looks(), self.session.away
+        lines = [span(looks.line(text, 400)) for text in (away.line.partition(":")[0], *away.sentences) if text]
+        nothing = [span("Nothing that is known of.", "ink-muted")]
+        self._read(lines or nothing, "While you were away")
+
+    async def revive(self) -> None:
+        """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
+        self.say("starting the runtime")
+        try:
+            if self.link.asks:
+                with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
+                    self.link.login()
+            else:
+                await self.link.revive()
+        except LinkLost as exc:
+            self.say(str(exc), "error")
+        else:
+            self.say("")

@@ -1,0 +1,87 @@
+"""After an answer, where others wait that are the same: a line when the first proved right. It decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from textual.app import App
+
+from runtime.link.client.client import LinkError
+from screens.base.runtime_screen import LinkedScreen
+from screens.render.formatting import plural
+from screens.shell.context import Said, Session
+from screens.views.decisions.bulk_answer import same_words
+from screens.views.decisions.incident_groups import Waiting, alike
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+"""Between two questions to the runtime, for which it reads the whole run; asked only after something changed."""
+
+
+def begin(app: App[Any], session: Session, answered: Waiting) -> None:
+    """Watch what becomes of an answer, for as long as the app lives and others like it wait."""
+    if _others(session, answered):
+        app.run_worker(_watch(app, session, answered), group="canary", exit_on_error=False)
+
+
+async def _watch(app: App[Any], session: Session, answered: Waiting) -> None:
+    changed = asyncio.Event()
+    end = session.link.subscribe(changed.set)
+    pause, seen = FIRST_PAUSE_S, None
+    try:
+        while _others(session, answered):
+            summary = session.link.summaries.get(answered.run_id)
+            if summary != seen:
+                seen = summary
+                before = await _precedent(session, answered)
+                if before.get("id", answered.opened.incident_id) != answered.opened.incident_id:
+                    return  # somebody answered another one since
+                if before.get("state", "not proven") != "not proven":
+                    _tell(app, session, answered, before)
+                    return
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE_S, 2 * pause)
+            changed.clear()
+            if session.link.summaries.get(answered.run_id) == seen:
+                await changed.wait()
+    finally:
+        end()
+
+
+async def _precedent(session: Session, answered: Waiting) -> Mapping[str, Any]:
+    where = {"where": host} if (host := session.link.where(answered.run_id)) else {}
+    with suppress(LinkError):  # it is asked again when something changes
+        found: Mapping[str, Any] = await session.link.command(
+            "precedent", incident_id=answered.opened.incident_id, **where
+        )
+        return found
+    return {}
+
+
+def _tell(app: App[Any], session: Session, answered: Waiting, before: Mapping[str, Any]) -> None:
+    others = _others(session, answered)
+    option = same_words(before, others)
+    if not (option and others):
+        return
+    key = session.looks().key("home.answer_alike", "B")
+    how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
+    waiting = f"{plural(len(others), 'other')} like it {'waits' if len(others) == 1 else 'wait'}"
+    text = f"{option} proved right: {waiting}; {how}"
+    if isinstance(app.screen, LinkedScreen):
+        app.screen.say(text)
+    else:
+        session.said.append(Said(session.clock(), "info", text))
+
+
+def _others(session: Session, answered: Waiting) -> list[Waiting]:
+    """What waits and is the same."""
+    link = session.link
+    key = alike(answered, link.where(answered.run_id))
+    return [
+        found
+        for found in link.incidents.values()
+        if alike(found, link.where(found.run_id)) == key and found.opened.incident_id != answered.opened.incident_id
+    ]

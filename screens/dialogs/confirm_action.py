@@ -1,0 +1,220 @@
+"""Before something is done to a run: what it touches is read, what it needs typed; then one fresh key does it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from runtime.link.client.client import LinkError
+from runtime.record.state.durable_run import RunState
+from screens.base.armed_screen import ArmedScreen
+from screens.base.runtime_screen import LinkedScreen
+from screens.dialogs.help import HelpPage
+from screens.render.formatting import plural
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    span,
+)
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.decisions.run_actions import ACTS, WHILE_IT_LASTS, Act
+from screens.widgets.bar import Bar
+from screens.widgets.editor import Editor
+from screens.widgets.link_line import LinkLine
+from screens.widgets.text_page import LivePage
+
+Args = dict[str, Any]
+
+
+class ActScreen(ArmedScreen[Args | None]):
+    """A page over the screen that asked for it. It gives the arguments of the act's verb, or None.
+
+    Like the prompt it takes keys only after a moment, and says what it swallowed; `enter` alone never does it.
+    """
+
+    CSS_PATH = "acting.tcss"
+    AUTO_FOCUS: ClassVar[str | None] = None
+    ACTS = frozenset({"yes"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "yes", "Yes, do it", id="ask.yes"),
+        Binding("escape", "leave", "Leave it", key_display="esc", id="ask.leave"),
+    ]
+
+    def __init__(self, session: Session, act: Act) -> None:
+        super().__init__(session)
+        self._act = act
+        self._args: Args | None = None
+        self._problem = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="act") as box:
+            box.border_title = Content(self._act.title)
+            yield HelpPage()
+            if self._act.asks is not None:
+                label = Bar(id="label", ellipsis=self._session.glyphs.ellipsis)
+                label.show(span(self._act.asks.label, "ink-accent"))
+                yield label
+                yield Editor()
+            yield LinkLine(self._session)
+            yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
+
+    def on_mount(self) -> None:
+        self.query_one(HelpPage).show(self._act.lines, "act")
+        asks = self._act.asks
+        if asks is None:
+            self._ask()
+        else:
+            self.query_one(Editor).begin(asks.text, single=asks.single)
+            self.arming.ask("typing")
+
+    # -- one after the other: type, read, decide -------------------------------------------------------------
+
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        self._problem = message.why
+        self._hint()
+
+    def on_editor_sent(self, message: Editor.Sent) -> None:
+        message.stop()
+        try:
+            args = self._act.filled(message.text)
+        except ValueError as exc:
+            self._problem = str(exc)
+            self._hint()
+            return
+        if self._act.confirms:
+            self._args = args
+            self._problem = ""
+            self._ask()
+        elif self.arming.accept("enter") and self._session.link.status.phase != "lost":
+            self.dismiss(args)
+
+    def _ask(self) -> None:
+        """All is said: from a moment on one key does it."""
+        if self._args is None:
+            self._args = self._act.filled("")
+        self.query_one(HelpPage).focus()
+        self.arming.ask(("confirm", self._act.lines), second=True)
+
+    def laid_out(self) -> bool:
+        return self.query_one(HelpPage).stands("act")
+
+    def show_armed(self) -> None:
+        self._hint()
+
+    @property
+    def armed(self) -> bool:
+        """Whether `y` does it now."""
+        return self._args is not None and self.arming.armed
+
+    def _hint(self) -> None:
+        self.query_one("#hint", Bar).show(self._hint_words(), self._below())
+
+    def _hint_words(self) -> Spans:
+        looks = self._session.looks()
+        leave = (Span(looks.key("ask.leave", "esc"), "ink-key"), Span(" leaves it", "ink-muted"))
+        if self._problem:
+            return span(looks.line(self._problem, 200), "severity-error")
+        if self._args is None:
+            asks = self._act.asks
+            key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
+            then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
+            return joined((self.arming.words(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
+        ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
+        return joined((self.arming.words(), ready if self.armed else span("takes keys in a moment", "ink-muted")))
+
+    def _below(self) -> Spans:
+        below = self.query_one(HelpPage).below
+        return span(f"{self._session.glyphs.more} {plural(below, 'more line')}", "severity-warning") if below else ()
+
+    def on_live_page_seen(self, _message: LivePage.Seen) -> None:
+        self._hint()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While something is typed, `y` is a letter."""
+        return self._args is not None if action == "yes" else True
+
+    def action_yes(self) -> None:
+        if self._session.link.status.phase != "lost":
+            self.dismiss(self._args)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Acting(LinkedScreen):
+    """A screen of one run, on which something can be done to it and to its nodes."""
+
+    ACTS = frozenset({"act"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
+        Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
+        Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
+        Binding("K", "act('fork')", "Fork", show=False, tooltip="Another run, from here on", id="run.fork"),
+        Binding("M", "act('inject')", "Message", show=False, tooltip="Give the agent a message", id="run.inject"),
+        Binding("B", "act('break')", "Breakpoint", show=False, tooltip="Stop before this tool or agent",
+                id="run.breakpoint"),
+    ]  # fmt: skip
+
+    _over: bool | None = None
+    """Whether the run has ended, as last seen."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What can be done to a run that goes on only, is not offered once it has ended."""
+        if action == "act" and self._over and parameters[0] in WHILE_IT_LASTS:
+            return None
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        why = super().why_not(action)
+        if why or not self._over or action not in (f"act('{name}')" for name in WHILE_IT_LASTS):
+            return why
+        return "the run has ended"
+
+    def see_whether_over(self, state: RunState) -> None:
+        """It may end, and be turned back, while somebody looks."""
+        if state.terminal is not self._over:
+            self._over = state.terminal
+            self.refresh_bindings()
+
+    def acting_on(self) -> tuple[RunState | None, str]:
+        """The run as far as it is known, and the node that is meant."""
+        raise NotImplementedError
+
+    def action_act(self, name: str) -> None:
+        """Say what it would touch; one more key does it."""
+        state, node_id = self.acting_on()
+        if state is None:
+            self.say("The run has not come yet: what this would touch is not known.")
+            return
+        if not self.may_act():
+            return
+        act = ACTS[name](state, node_id, self.session.looks())
+        if isinstance(act, str):
+            self.say(act)
+            return
+
+        def decided(args: Args | None) -> None:
+            if args is not None:
+                self.run_worker(self._carry_out(act, args), group="act", exit_on_error=False)
+
+        self.app.push_screen(ActScreen(self.session, act), decided)
+
+    async def _carry_out(self, act: Act, args: Args) -> None:
+        self.say("sent, not yet confirmed")
+        try:
+            result = await self.link.command(act.verb, **args)
+        except LinkError as exc:
+            self.say(str(exc), "error")
+            return
+        self.say(act.done)
+        if act.verb == "fork":
+            self.post_message(OpenRun(str(result["run_id"])))
+        self.pace.request()

@@ -1,0 +1,194 @@
+"""Everything that can be done on a screen, as commands of the palette: keys, places, orders to runs, looks, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual.binding import Binding
+
+from runtime.record.state.summary import RUN_TERMINAL, Summary
+from screens.base.screen_registry import PLACES
+from screens.dialogs.batch_action import BatchScreen
+from screens.render.key_names import UNBOUND, in_words
+from screens.shell.messages import ChooseTheme, OpenPlace, OpenRun
+from screens.views.decisions.batch_action import Came, Item, order_question
+from screens.views.lists.commands import Command
+from screens.views.lists.runs import title_of
+
+if TYPE_CHECKING:
+    from screens.base.runtime_screen import LinkedScreen
+
+_NOT_LISTED: Final = frozenset({"prompt", "editor", "palette"})
+"""Contexts whose keys only mean something where the focus is. A decision is made in its prompt, never by a name."""
+_EVERYWHERE: Final = 2
+_MOVES: Final = 3
+_MOST_WANTED: Final = 5
+"""Runs that need a decision and stand near the top; all of them are among the runs."""
+_OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"), "app.up": ("back",)}
+
+
+def commands(screen: LinkedScreen) -> list[Command]:
+    """All of them, in the order in which they are looked for: places, the runs that need a decision most, what this
+    screen has keys for, what every screen has; last what only moves a cursor.
+    """
+    found: dict[str, Command] = {}
+    actions = sorted(_actions(screen), key=lambda ranked: ranked[0])
+    here = [command for rank, command in actions if rank < _EVERYWHERE]
+    everywhere = [command for rank, command in actions if rank == _EVERYWHERE]
+    moves = [command for rank, command in actions if rank == _MOVES]
+    others = (*everywhere, *_pages(screen), *_orders(screen), *_looks(screen), *_runs(screen))
+    for command in (*_places(screen), *_waiting(screen), *here, *others, *moves):
+        found.setdefault(command.name, command)
+    return list(found.values())
+
+
+def _actions(screen: LinkedScreen) -> Iterator[tuple[int, Command]]:
+    """What has a key, as it works where the focus is now, and what has one but cannot be done; each with its rank: what
+    the foot of the screen shows, what is the screen's own, what is everywhere, what moves a cursor.
+    """
+    active = list(screen.active_bindings.values())
+    seen = set()
+    keys: dict[str, list[str]] = {}
+    for each in active:
+        if each.binding.id and each.binding.key != UNBOUND:
+            keys.setdefault(each.binding.id, []).append(in_words(each.binding.key))
+    places = {"app.palette", *(f"app.{name}" for name in PLACES)}
+    for each in active:
+        named = each.binding.id
+        if not named or named in seen or named in places or named.partition(".")[0] in _NOT_LISTED:
+            continue
+        seen.add(named)
+        act = partial(screen.app.run_action, each.binding.action, each.node)
+        why_not = "" if each.enabled else screen.why_not(each.binding.action) or "not now"
+        key = min(keys.get(named, [""]), key=len)
+        yield _rank(each.binding), _command(each.binding, act, key, why_not)
+    for owner in type(screen).__mro__:
+        for binding in owner.__dict__.get("BINDINGS", ()):
+            if isinstance(binding, Binding) and binding.id and binding.id not in seen and binding.id not in places:
+                seen.add(binding.id)
+                if why_not := screen.why_not(binding.action):
+                    key = in_words(binding.key.partition(",")[0])
+                    yield _rank(binding), _command(binding, lambda: None, key, why_not)
+
+
+def _rank(binding: Binding) -> int:
+    context = (binding.id or "").partition(".")[0]
+    if context in ("tree", "page") or (context == "list" and not binding.show):
+        return _MOVES
+    return _EVERYWHERE if context == "app" else 0 if binding.show else 1
+
+
+def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:
+    named = binding.id or ""
+    name = named.partition(".")[2].replace("_", " ")
+    return Command(name, binding.tooltip or binding.description, act, key, _OTHER_NAMES.get(named, ()), why_not)
+
+
+def _pages(screen: LinkedScreen) -> Iterator[Command]:
+    yield Command("notices", "What was said in a line so far", screen.action_notices, also=("messages",))
+    yield Command("digest", "What happened while you were away", screen.action_digest, also=("away",))
+
+
+def _places(screen: LinkedScreen) -> Iterator[Command]:
+    keys = {each.binding.id: in_words(each.binding.key) for each in screen.active_bindings.values()}
+    for place in PLACES.values():
+        go = partial(screen.post_message, OpenPlace(place.name))
+        yield Command(place.name, f"Go to {place.title}", go, keys.get(f"app.{place.name}", ""), place.aliases)
+
+
+# -- orders to runs ------------------------------------------------------------------------------------------------
+
+
+def _orders(screen: LinkedScreen) -> Iterator[Command]:
+    """Freeze, thaw and abort: the run that is shown by the bare word, any other by its title, all of them at once."""
+    looks = screen.session.looks()
+    going = [found for found in screen.link.summaries.values() if found.state not in RUN_TERMINAL]
+    here = next((found for found in going if found.id == screen.run_here), None)
+    if here is not None:
+        may_not = _may_not(screen, here.id)
+        for verb, words in (
+            ("freeze", "Freeze this run: no new step begins"),
+            ("thaw", "Let this run go on"),
+            ("abort", "End this run now; asks first"),
+        ):
+            yield Command(verb, words, partial(order, screen, verb, here), why_not=may_not)
+    reached = screen.link.status.phase == "connected" or any(screen.link.host_names)
+    why_not = _may_not(screen, "") if reached else "there is no runtime"
+    for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
+        yield Command(f"{verb} everything", words, partial(order, screen, verb, None), why_not=why_not)
+    for found in reversed(going):
+        title = f"{title_of(found, looks)} {looks.line(found.id, 40)}"
+        may_not = _may_not(screen, found.id)
+        verb, words = ("thaw", "Let it go on") if found.state == "frozen" else ("freeze", "No new step begins")
+        yield Command(f"{verb} {title}", words, partial(order, screen, verb, found), why_not=may_not)
+        yield Command(
+            f"abort {title}", "End it now; asks first", partial(order, screen, "abort", found), why_not=may_not
+        )
+
+
+_DONE: Final = {
+    "freeze": Came("frozen", "frozen"),
+    "thaw": Came("running", "thawed"),
+    "abort": Came("aborted", "aborting"),
+}
+
+
+def _may_not(screen: LinkedScreen, run_id: str) -> str:
+    return "" if screen.session.may_act(run_id) else "this login may only look"
+
+
+def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
+    """Say a verb of a run, or of all, once that was asked about: a search may have found another than was meant."""
+    looks = screen.session.looks()
+    what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
+    question = order_question(verb, what)
+    if verb == "freeze" and run is None:
+        question = "Freeze every run, and those that are started later, until they are thawed?"
+    item = Item(run.id if run is not None else "", what)
+
+    async def act(run_id: str) -> None:
+        await screen.link.command(verb, **({"run_id": run_id} if run_id else {}))
+
+    page = BatchScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
+    screen.app.push_screen(page)
+
+
+def _out_of_reach(screen: LinkedScreen) -> str:
+    """What an order to all does not reach: of several hosts, one that is lost must not keep it from the others."""
+    looks = screen.session.looks()
+    away = [looks.line(found.host, 40) for found in screen.link.qualities if found.host and found.phase != "connected"]
+    return f" (but not on {', '.join(away)}: out of reach)" if away else ""
+
+
+# -- looks and runs ------------------------------------------------------------------------------------------------
+
+
+def _looks(screen: LinkedScreen) -> Iterator[Command]:
+    for name in screen.app.available_themes:
+        now = "what is shown" if name == screen.app.theme else "Show it, and keep it"
+        yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)))
+
+
+def _waiting(screen: LinkedScreen) -> Iterator[Command]:
+    """The runs that need a decision, the most urgent first; each opens at that decision."""
+    first = {found.run_id: found.opened.incident_id for found in reversed(screen.session.decisions())}
+    most = dict.fromkeys(found.run_id for found in screen.session.decisions())
+    for run_id in list(most)[:_MOST_WANTED]:
+        if (run := screen.link.summaries.get(run_id)) is not None:
+            act = partial(screen.post_message, OpenRun(run_id, first[run_id]))
+            yield _run(screen, run, "Decide: it waits for you", act)
+
+
+def _runs(screen: LinkedScreen) -> Iterator[Command]:
+    looks = screen.session.looks()
+    for found in reversed(list(screen.link.summaries.values())):
+        state = f"Go to it: {looks.line(found.shown, 20)}"
+        yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
+
+
+def _run(screen: LinkedScreen, run: Summary, does: str, act: Callable[[], object]) -> Command:
+    looks = screen.session.looks()
+    named = looks.line(run.id, 40)
+    return Command(f"run {title_of(run, looks)} {named}", does, act, also=(named, f"run {named}"))

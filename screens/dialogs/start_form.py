@@ -1,0 +1,384 @@
+"""The form that starts a run: of which swarm, on which input."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input, Label
+from textual.worker import Worker, WorkerState
+
+from runtime.link.client.client import LinkError
+from screens.base.armed_screen import ArmedScreen
+from screens.render.layout import Row, span
+from screens.shell.context import Session
+from screens.views.lists.start import (
+    COLUMNS,
+    BadLimits,
+    completed,
+    known_refs,
+    limits_of,
+    suggested,
+)
+from screens.widgets.bar import Sentence
+from screens.widgets.editor import Editor
+from screens.widgets.line_list import LiveLines
+from screens.widgets.link_line import LinkLine
+from screens.widgets.row_list import LiveList
+
+log = logging.getLogger(__name__)
+
+_FIELDS = (
+    ("ref", "Swarm", "path/to/file.py:name or package.module:name"),
+    ("host", "Host", "where it is to run"),
+    ("title", "Title", "what lists call it; empty: the swarm's name"),
+    ("limits", "Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
+)
+
+
+class Suggestions(LiveList):
+    """References to choose from, on the ground of a dialog. Where there are none the focus passes it by; whoever types
+    while it has the focus goes on in the field above it.
+    """
+
+    GROUND: ClassVar[str] = "panel"
+    DEFAULT_CSS = "Suggestions { background: $panel; }"
+
+    @dataclass
+    class Typed(Message):
+        """Text was typed or pasted, which the list has no use for."""
+
+        text: str
+
+    def suggest(self, rows: Sequence[Row], otherwise: str) -> None:
+        """Show these; where there are none, say `otherwise`."""
+        self.empty = otherwise
+        self.can_focus = bool(rows)
+        self.show(rows)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.is_printable and event.character:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Typed(event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.post_message(self.Typed(event.text.strip().partition("\n")[0]))
+
+
+class LimitNames(Suggester):
+    """Writes the name of a limit out, at `right`."""
+
+    def __init__(self) -> None:
+        super().__init__(case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return completed(value) or None
+
+
+class StartScreen(ArmedScreen[str]):
+    """Gives the id of the run that it started, when it is there; an empty text if it was left.
+
+    Nothing that was typed is lost: a mistake is said below the fields, which stay as they are, and what was typed when
+    the form was left stands in the next one.
+    """
+
+    CSS_PATH = "start.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (17, "-low"), (32, "-high")]  # noqa: RUF012 - Textual's own
+    AUTO_FOCUS: ClassVar[str | None] = "#ref"
+    ACTS = frozenset({"start", "send"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "start", "Start", id="start.start"),
+        Binding("escape", "leave", "Leave", key_display="esc", id="start.leave"),
+        Binding("tab", "next", "Next field", show=False, id="start.next"),
+        Binding("shift+tab", "previous", "Previous field", show=False, id="start.previous"),
+        Binding("ctrl+n", "empty", "Empty the form", show=False, id="start.empty"),
+        Binding("ctrl+c", "leave", "Leave", show=False, id="start.leave_too"),
+    ]
+
+    def __init__(
+        self, session: Session, ref: str = "", host: str = "", draft: MutableMapping[str, str] | None = None
+    ) -> None:
+        """`ref` and `host` stand in their fields at first, unless there are others in `draft`, where what was typed is
+        kept by the field's name until a run is started with it.
+        """
+        super().__init__(session)
+        self._draft: MutableMapping[str, str] = {} if draft is None else draft
+        self._ref = ref if ref.isprintable() else ""
+        self._host = host
+        self._root = ""
+        self._found: Sequence[str] = ()
+        self._complained = False
+        self._busy = False
+
+    # -- the fields ------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        glyphs = self._session.glyphs
+        with Vertical(id="start") as box:
+            box.border_title = "Start a run"
+            box.border_subtitle = Content(self.hints_of(*self._hints()))
+            for name, title, hint in _FIELDS:
+                if name != "host" or len(self._session.link.host_names) > 1:
+                    yield self._field(name, title, hint)
+                if name == "ref":
+                    yield Suggestions(COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
+                    yield Label("Input", classes="name", markup=False)
+                    yield Editor(id="input")
+            yield Sentence(id="said", ellipsis=glyphs.ellipsis)
+            yield LinkLine(self._session)
+
+    @property
+    def _empties(self) -> str:
+        return self._session.looks().key("start.empty", "ctrl+n")
+
+    def _hints(self) -> list[tuple[str, str]]:
+        looks = self._session.looks()
+        return [
+            (looks.key("start.start", "ctrl+s"), "starts"),
+            (looks.key("start.next", "tab"), "next"),
+            (self._empties, "empties"),
+            (looks.key("start.leave", "esc"), "leaves"),
+        ]
+
+    def _field(self, name: str, title: str, hint: str) -> Horizontal:
+        value = self._draft.get(name) or {"ref": self._ref, "host": self._host}.get(name, "")
+        suggester = LimitNames() if name == "limits" else None
+        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
+        field.cursor_blink = False
+        return Horizontal(Label(title, classes="name", markup=False), field, classes="field")
+
+    def on_mount(self) -> None:
+        editor = self.query_one("#input", Editor)
+        editor.single = False  # `enter` makes a new line here
+        editor.load_text(self._draft.get("input", ""))
+        editor.move_cursor(editor.document.end)
+        self._fill(self._value("ref"))
+        if self._draft:
+            self._say(f"As you left it; {self._empties} empties the form.")
+        self.on_link_line_back()
+        self.arming.ask("start")
+
+    def show_armed(self) -> None:
+        self.query_one("#start").border_subtitle = Content(self.hints_of(*self._hints()))
+
+    def on_link_line_back(self) -> None:
+        """There is somebody to ask which swarms there are."""
+        if self._session.link.status.phase != "lost":
+            self.run_worker(self._look(), group="look", exclusive=True, exit_on_error=False)
+
+    async def _look(self) -> None:
+        """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
+        try:
+            found = await self._session.link.command("swarms", **self._where())
+        except LinkError as exc:
+            self._say(f"The workspace's swarms are not known: {exc}", "warning")
+            return
+        self._root, self._found = str(found["root"]), [str(ref) for ref in found["refs"]]
+        typed = self._value("ref")
+        if self._root and typed == self._ref:
+            self._fill(self._relative(typed))
+        else:
+            self._suggest()
+
+    def _fill(self, ref: str) -> None:
+        """Put in what is likely meant, selected: typing replaces it."""
+        field = self.query_one("#ref", Input)
+        field.value = ref
+        field.action_select_all()
+        self._suggest()
+
+    def _suggest(self) -> None:
+        link = self._session.link
+        host = self._where().get("where", "")
+        known = known_refs(
+            (run for run in link.summaries.values() if not host or link.where(run.id) == host), self._root
+        )
+        typed = self._value("ref")
+        searched = "" if typed == self._relative(self._ref) else typed
+        rows = suggested(searched, known, self._found, self._session.looks())
+        is_known = self._relative(typed) in (*known, *self._found)
+        listed = self.query_one(Suggestions)
+        if not rows and listed.has_focus:
+            self.set_focus(self.query_one("#ref"))
+        listed.suggest(rows, "Found." if is_known else "Nothing to suggest." if typed else "")
+
+    def _value(self, name: str) -> str:
+        field = self.query(f"#{name}")
+        return field.first(Input).value.strip() if field else ""
+
+    def _where(self) -> dict[str, str]:
+        names = self._session.link.host_names
+        return {"where": self._value("host") or names[0]} if any(names) else {}
+
+    def _relative(self, ref: str) -> str:
+        """A reference as one types it in the workspace."""
+        return ref.removeprefix(f"{self._root.rstrip('/')}/") if self._root else ref
+
+    def _typed(self) -> dict[str, str]:
+        """What a person typed, by field."""
+        typed = {name: self._value(name) for name, *_ in _FIELDS}
+        typed["input"] = self.query_one("#input", Editor).text
+        given = {"ref": (self._ref, self._relative(self._ref)), "host": (self._host,)}
+        return {name: value for name, value in typed.items() if value.strip() and value not in given.get(name, ())}
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if message.input.id in ("ref", "host"):
+            self._suggest()
+        if self._complained:
+            self._judge()
+
+    def on_input_blurred(self, _message: Input.Blurred) -> None:
+        self._judge()
+
+    def on_input_submitted(self, _message: Input.Submitted) -> None:
+        self.action_next()
+
+    def on_editor_sent(self, _message: Editor.Sent) -> None:
+        self.action_start()
+
+    def on_editor_failed(self, message: Editor.Failed) -> None:
+        self._say(message.why, "error")
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """A suggestion is taken over; the input comes next."""
+        self.query_one("#ref", Input).value = message.key
+        self.query_one("#input", Editor).focus()
+
+    def on_suggestions_typed(self, message: Suggestions.Typed) -> None:
+        """It belongs into the field above."""
+        field = self.query_one("#ref", Input)
+        field.replace(message.text, *field.selection)
+        self.set_focus(field)
+
+    def on_key(self, event: events.Key) -> None:
+        """From the swarm's field down to what is suggested, and back."""
+        suggestions = self.query_one(Suggestions)
+        if event.key == "down" and self.focused is self.query_one("#ref") and suggestions.keys:
+            event.stop()
+            suggestions.focus()
+        elif event.key == "up" and self.focused is suggestions and suggestions.cursor_key == suggestions.keys[0]:
+            event.stop()
+            event.prevent_default()
+            self.query_one("#ref").focus()
+
+    def action_next(self) -> None:
+        """To the next field. Suggestions are none: `down` leads to them, whatever the field holds by then."""
+        if self.focused is self.query_one("#ref"):
+            self.set_focus(self.query_one("#input"))
+        else:
+            self.focus_next()
+
+    def action_previous(self) -> None:
+        if self.focused is self.query_one("#input"):
+            self.set_focus(self.query_one("#ref"))
+        else:
+            self.focus_previous()
+
+    def action_empty(self) -> None:
+        """Start over."""
+        self._draft.clear()
+        for name in ("title", "limits", "ref"):
+            self.query_one(f"#{name}", Input).value = ""
+        self.query_one("#input", Editor).load_text("")
+        self.query_one("#ref").focus()
+        self._say("")
+
+    def action_leave(self) -> None:
+        """Leave; what was typed is kept for the next time."""
+        self._draft.clear()
+        self._draft.update(self._typed())
+        self.dismiss("")
+
+    # -- starting --------------------------------------------------------------------------------------------
+
+    def action_start(self) -> None:
+        if self._busy or self._lost():
+            return
+        ref = self._value("ref")
+        if not ref:
+            self._say("Say which swarm: path/to/file.py:name or package.module:name", "error")
+            self.query_one("#ref").focus()
+            return
+        field = self._judge()
+        if field:
+            self.query_one(f"#{field}").focus()
+            return
+        limits = limits_of(self._value("limits"))
+        args: dict[str, Any] = {
+            "input": self.query_one("#input", Editor).text,
+            "title": self._value("title"),
+            "options": {"budget": dict(limits)} if limits else {},
+        }
+        self._busy = True
+        self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
+
+    def _judge(self) -> str:
+        """Say what is wrong with what was typed, or take back what was said of it; gives the field that it is about."""
+        hosts, host, wrong = self._session.link.host_names, self._value("host"), ""
+        field = "host" if host and host not in hosts else ""
+        if field:
+            wrong = f"no host is called {host}; there are: {', '.join(hosts)}"
+        else:
+            try:
+                limits_of(self._value("limits"))
+            except BadLimits as exc:
+                field, wrong = "limits", str(exc)
+        if wrong or self._complained:
+            self._say(wrong, "error")
+        self._complained = bool(wrong)
+        return field
+
+    def _lost(self) -> bool:
+        """Whether there is no runtime that could start something; the line below says so."""
+        return not self._session.reached
+
+    async def _start(self, ref: str, args: dict[str, Any]) -> None:
+        link = self._session.link
+        self._say("loading the swarm")
+        try:
+            checked = await link.command("check", ref=ref, **self._where())
+            self._say("starting")
+            started = await link.command("start", ref=checked["ref"], **args, **self._where())
+        except LinkError as exc:
+            self._say(str(exc), "error")
+        else:
+            self._draft.clear()
+            await self._there(str(started["run_id"]))
+        finally:
+            self._busy = False
+
+    async def _there(self, run_id: str) -> None:
+        """Wait until the run is told of: it was created, and can be looked at."""
+        changed = asyncio.Event()
+        end = self._session.link.subscribe(changed.set)
+        try:
+            while run_id not in self._session.link.summaries:
+                await changed.wait()
+                changed.clear()
+        finally:
+            end()
+        self.dismiss(run_id)
+
+    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
+        """What was begun in the background failed for a reason that nobody thought of: what was typed stays."""
+        if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
+            log.error("the form failed", exc_info=message.worker.error)
+            self._say(f"This did not work, please report it: {message.worker.error!r}", "error")
+
+    def _say(self, text: str, severity: str = "info") -> None:
+        looks = self._session.looks()
+        self.query_one("#said", Sentence).show(span(looks.line(text, 1_000), f"severity-{severity}"))

@@ -1,0 +1,82 @@
+"""The audit: who decided what, when, by which way, and how long it took them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from screens.base.polling_list_screen import AskingListScreen
+from screens.render.layout import Row, Spans
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.lists.audit import (
+    COLUMNS,
+    DECISION,
+    audit_rows,
+    entry_lines,
+)
+from screens.widgets.line_list import LiveLines
+from screens.widgets.text_page import LivePage
+
+LATEST: Final = 500
+"""Decisions that are asked for; the command line lists them all."""
+
+
+class AuditScreen(AskingListScreen):
+    """Its rows are made when an answer comes: nothing in them changes by itself."""
+
+    CSS_PATH = "audit.tcss"
+    BINDING_GROUP_TITLE = "Audit"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "app.focus_next", "Next pane", show=False, id="list.next_pane"),
+    ]
+    COLUMNS = COLUMNS
+    EMPTY = "Nobody has decided anything yet."
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._entries: list[tuple[str, Mapping[str, Any]]] = []
+        self._rows: Sequence[Row] = ()
+
+    def beside(self) -> ComposeResult:
+        yield LivePage(id="detail")
+
+    async def ask(self) -> None:
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        for host in self.link.host_names:
+            found += [(host, entry) for entry in await self.link.command("audit", where=host, limit=LATEST)]
+        self._entries, self._rows = found, audit_rows(found, self.session.looks())
+
+    def crumbs(self) -> Spans:
+        return self.trail("audit")
+
+    def all_rows(self) -> Sequence[Row]:
+        return self._rows
+
+    def draw(self) -> None:
+        super().draw()
+        self._draw_detail()
+
+    @property
+    def _entry(self) -> Mapping[str, Any] | None:
+        key = self.list.cursor_key.removeprefix(DECISION)
+        return self._entries[int(key)][1] if key.isdecimal() and int(key) < len(self._entries) else None
+
+    def _draw_detail(self) -> None:
+        entry = self._entry
+        lines = entry_lines(entry, self.session.looks()) if entry is not None else []
+        self.query_one("#detail", LivePage).show(lines, self.list.cursor_key)
+
+    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+        self._draw_detail()
+
+    def on_live_lines_chosen(self, _message: LiveLines.Chosen) -> None:
+        """To the run that the decision was about."""
+        entry = self._entry
+        if entry is not None and entry.get("run_id"):
+            self.post_message(OpenRun(str(entry["run_id"])))
+        elif entry is not None:
+            self.say("This decision is about the workspace, not about one run.")

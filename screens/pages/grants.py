@@ -1,0 +1,181 @@
+"""The ledger of permissions: what agents may do without being asked about, what lately made use of it, and taking it
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from screens.base.polling_list_screen import AskingListScreen
+from screens.base.polling_screen import Asker
+from screens.dialogs.batch_action import BatchScreen
+from screens.render.formatting import plural
+from screens.render.layout import Row, Spans
+from screens.shell.context import Session
+from screens.shell.messages import OpenPlace, OpenRun
+from screens.views.decisions.batch_action import Came, Item
+from screens.views.lists.grants import (
+    COLUMNS,
+    GRANT,
+    USE,
+    USES,
+    Known,
+    grant_lines,
+    held_by,
+    ledger_rows,
+    use_rows,
+    words_of,
+)
+from screens.widgets.bar import Bar
+from screens.widgets.line_list import LiveLines
+from screens.widgets.row_list import LiveList
+
+PAUSE: Final = 0.1
+"""Seconds between two questions for a grant's uses: the cursor may go down the list quickly."""
+
+
+class LedgerScreen(AskingListScreen):
+    """Grants in force come from the link's picture: one that was taken back goes when its event is there. How often
+    each was used, and the rules, are asked for when something changed.
+    """
+
+    CSS_PATH = "ledger.tcss"
+    BINDING_GROUP_TITLE = "Permissions"
+    ACTS = frozenset({"revoke"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x,D", "revoke", "Revoke", tooltip="Take back the grant, or those selected", id="ledger.revoke"),
+        Binding("tab", "app.focus_next", "Next pane", show=False, id="list.next_pane"),
+        Binding("a", "audit", "Audit", tooltip="Who decided what, and when", id="ledger.audit"),
+    ]
+    COLUMNS = COLUMNS
+    EMPTY = "Nothing is granted, and nothing was denied. Answer a decision with a grant, and it stands here."
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._known: dict[str, Known] = {}
+        self._versions: dict[str, int] = {}
+        self._uses: dict[str, Mapping[str, Any]] = {}
+        self._asked: dict[str, int] = {}
+        self._uses_asker = Asker(self, self._ask_for_uses, pause=PAUSE)
+
+    def beside(self) -> ComposeResult:
+        with Vertical(id="detail"):
+            yield Bar(id="words", ellipsis=self.session.glyphs.ellipsis)
+            yield Bar(id="origin", ellipsis=self.session.glyphs.ellipsis)
+            yield LiveList(USES, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
+
+    async def ask(self) -> None:
+        for host in self.link.host_names:
+            answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
+            if "grants" in answer:
+                known = Known.of(answer, host)
+                ledger_rows({}, [known], self.session.looks())  # an answer that cannot be shown is said, and not kept
+                self._known[host] = known
+                self._versions[host] = int(answer["version"])
+        self._uses_asker.stir()
+
+    async def _ask_for_uses(self) -> None:
+        """The uses of the grant under the cursor one by one, unless as many as there are by now are here."""
+        grant_id = self._grant_id
+        held, host = held_by(self._known.values(), grant_id)
+        if held.get("uses", 0) != self._asked.get(grant_id, 0):
+            self._uses[grant_id] = await self.link.command("uses", where=host, grant_id=grant_id)
+            self._asked[grant_id] = int(held["uses"])
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def crumbs(self) -> Spans:
+        return self.trail("permissions")
+
+    def all_rows(self) -> Sequence[Row]:
+        return ledger_rows(self.link.grants, self._known.values(), self.session.looks())
+
+    @property
+    def _grant_id(self) -> str:
+        key = self.list.cursor_key
+        return key.removeprefix(GRANT) if key.startswith(GRANT) else ""
+
+    def news(self) -> str:
+        return super().news() or self._uses_asker.news()
+
+    def draw(self) -> None:
+        super().draw()
+        self._draw_detail()
+
+    def _draw_detail(self) -> None:
+        grant = self.link.grants.get(self._grant_id)
+        self.query_one("#detail").set_class(grant is not None, "-shown")
+        if grant is None:
+            return
+        looks, uses = self.session.looks(), self._uses.get(grant.grant_id)
+        words, origin = grant_lines(grant, held_by(self._known.values(), grant.grant_id)[0], looks)
+        self.query_one("#words", Bar).show(words)
+        self.query_one("#origin", Bar).show(origin)
+        self.query_one("#uses", LiveList).show(use_rows(uses, looks))
+
+    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+        if message.lines is self.list:
+            self._draw_detail()
+            self.refresh_bindings()
+            self._uses_asker.stir()
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only a grant can be taken back; from its uses `escape` goes to the list."""
+        if action == "revoke" and self.is_mounted and not self.withheld(action):
+            return any(key.startswith(GRANT) for key in self.chosen)
+        if action == "up" and self.is_mounted and self.query_one("#uses").has_focus:
+            return True
+        return super().check_action(action, parameters)
+
+    def action_up(self) -> None:
+        if self.query_one("#uses").has_focus:
+            self.query_one("#detail").remove_class("-open")
+            self.list.focus()
+        else:
+            super().action_up()
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """From a grant to its uses; from a use to its run; of a rule, where it stands."""
+        if message.lines.id == "uses":
+            self.post_message(OpenRun(message.key.partition(":")[2]))
+        elif message.key.startswith(USE):
+            self.post_message(OpenRun(message.key.removeprefix(USE).partition(":")[0]))
+        elif message.key.startswith(GRANT):
+            self.query_one("#detail").add_class("-open")
+            self.query_one("#uses").focus()
+        elif source := self._source(message.key):
+            self.say(f"This rule stands in {source}")
+
+    def _source(self, key: str) -> str:
+        host, _, number = key.partition(":")[2].rpartition(":")
+        rules = [(known.host, rule) for known in self._known.values() for rule in known.rules]
+        at = int(number)
+        return str(rules[at][1]["source"]) if at < len(rules) and rules[at][0] == host else ""
+
+    def action_audit(self) -> None:
+        self.post_message(OpenPlace("audit"))
+
+    def action_revoke(self) -> None:
+        """Ask first, in the words of the grants; they go from the list when it has happened."""
+        if not self.may_act():
+            return
+        looks = self.session.looks()
+        ids = [key.removeprefix(GRANT) for key in self.chosen if key.startswith(GRANT)]
+        grants = [self.link.grants[grant_id] for grant_id in ids if grant_id in self.link.grants]
+        if not grants:
+            return
+
+        async def revoke(grant_id: str) -> None:
+            await self.link.command("revoke", grant_id=grant_id)
+
+        items = [Item(grant.grant_id, words_of(grant, looks)) for grant in grants]
+        question = f"Take back {plural(len(grants), 'grant')}? The next attempt that needs one is asked about again."
+        done = Came("succeeded", "taken back")
+        self.app.push_screen(BatchScreen(self.session, "Revoke", items, revoke, done=done, question=question))

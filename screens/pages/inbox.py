@@ -1,0 +1,115 @@
+"""The first screen: what needs a decision, over all runs; what is at work; what is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from screens.base.run_list_screen import RunListScreen
+from screens.render.layout import Row, Spans
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.decisions.incident_groups import GROUP, Waiting, members
+from screens.views.lists.inbox import inbox_rows
+from screens.views.lists.runs import COLUMNS
+from screens.views.run.preview import preview_lines
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
+from screens.widgets.line_list import LiveLines
+
+
+def first_use(looks: Looks) -> str:
+    """What to do where no run was ever started."""
+    swarms, start = looks.key("app.swarms", "2"), looks.key("swarms.start", "s")
+    here = f"{swarms} then {start} starts one; in" if swarms and start else "in"
+    return f"No runs yet: {here} a shell: orbiter-console run FILE:NAME"
+
+
+class HomeScreen(RunListScreen):
+    """Decisions, then runs, in one list."""
+
+    BINDING_GROUP_TITLE = "Inbox"
+    ACTS = RunListScreen.ACTS | {"answer_alike"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "B",
+            "answer_alike",
+            "Answer all",
+            tooltip="Answer one of those that are the same, and when it proved right, the rest",
+            id="home.answer_alike",
+        ),
+    ]
+    COLUMNS = COLUMNS
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._memory = Memory()
+
+    def crumbs(self) -> Spans:
+        return self.trail("inbox")
+
+    def nothing(self, looks: Looks) -> str:
+        return first_use(looks)
+
+    def all_rows(self) -> Sequence[Row]:
+        return inbox_rows(
+            self.link.summaries,
+            self.session.decisions(),
+            self.session.looks(),
+            self.link.where,
+            self._memory,
+        )
+
+    def renew_order(self) -> None:
+        self.session.order.renew()
+
+    def preview(self, key: str) -> list[Spans]:
+        alike = members(key, self.link.incidents.values(), self.link.where) if key.startswith(GROUP) else ()
+        return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def runs_of(self, key: str) -> Sequence[str]:
+        kind, _, name = key.partition(":")
+        if kind == "run":
+            return (name,)
+        if key.startswith(GROUP):
+            return [found.run_id for found in members(key, self.link.incidents.values(), self.link.where)]
+        found = self.link.incidents.get(name)
+        return (found.run_id,) if found is not None else ()
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """Open a run, or a decision; of those that are the same, the oldest."""
+        kind, _, name = message.key.partition(":")
+        if kind == "run":
+            self.post_message(OpenRun(name))
+            return
+        found = members(message.key, self.link.incidents.values(), self.link.where)
+        first = next((each for each in found if each.opened.incident_id == name), found[0] if found else None)
+        if first is not None:
+            self.post_message(OpenRun(first.run_id, first.opened.incident_id))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is like no other is answered by itself."""
+        if action == "answer_alike" and not self.withheld(action):
+            return self.is_mounted and bool(self._alike())
+        return super().check_action(action, parameters)
+
+    def action_answer_alike(self) -> None:
+        """One answer for those that are the same as what is under the cursor."""
+        from screens.dialogs.bulk_answer import (
+            AlikeScreen,  # with the editor that it needs: not before the first inbox is painted
+        )
+
+        if self.may_act():
+            self.app.push_screen(AlikeScreen(self.session, self._alike()))
+
+    def _alike(self) -> Sequence[Waiting]:
+        """The decisions that are the same as what is under the cursor; none where there is one only that is."""
+        key = self.list.cursor_key
+        row = self.list.cursor_row
+        if row is None or not (row.under or key.startswith(GROUP)):
+            return ()
+        return members(key, self.link.incidents.values(), self.link.where)

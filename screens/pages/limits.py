@@ -1,0 +1,127 @@
+"""Breakers and budgets: what is held back, what is nearly spent, and letting either go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from screens.base.polling_list_screen import AskingListScreen
+from screens.dialogs.batch_action import BatchScreen
+from screens.render.formatting import plural
+from screens.render.layout import Row, Spans
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.decisions.batch_action import Came, Item
+from screens.views.lists.limits import (
+    BREAKER,
+    COLUMNS,
+    LIMIT,
+    Told,
+    kind_and_name,
+    limit_rows,
+    workspace_words,
+)
+from screens.widgets.bar import Bar
+from screens.widgets.line_list import LiveLines
+
+
+class LimitsScreen(AskingListScreen):
+    """What it shows is asked for when something changed; only what counts down goes on by itself."""
+
+    CSS_PATH = "limits.tcss"
+    BINDING_GROUP_TITLE = "Breakers and budgets"
+    ACTS = frozenset({"reset"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "reset", "Reset", tooltip="Close the breaker, or those selected", id="limits.reset"),
+        Binding(
+            "e", "extend", "Extend", tooltip="Go to the decision that waits for more of this budget", id="limits.extend"
+        ),
+    ]
+    COLUMNS = COLUMNS
+    EMPTY = "No breaker has counted a failure, and no unfinished run has a budget."
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._told: dict[str, Told] = {}
+
+    def body(self) -> ComposeResult:
+        yield Bar(id="workspace", ellipsis=self.session.glyphs.ellipsis)
+        yield from super().body()
+
+    async def ask(self) -> None:
+        for host in self.link.host_names:
+            breakers = await self.link.command("breakers", where=host, every=True)
+            budgets = await self.link.command("budgets", where=host)
+            told = Told(host, self.session.clock(), breakers, budgets)
+            limit_rows([told], {}, (), self.session.looks())  # an answer that cannot be shown is said, and not kept
+            self._told[host] = told
+
+    def crumbs(self) -> Spans:
+        return self.trail("breakers and budgets")
+
+    def all_rows(self) -> Sequence[Row]:
+        told, link = self._told.values(), self.link
+        return limit_rows(told, link.summaries, link.incidents.values(), self.session.looks())
+
+    def draw(self) -> None:
+        super().draw()
+        words = workspace_words(self.link.summaries, self._told.values(), self.session.looks())
+        self.query_one("#workspace", Bar).show(words)
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Breakers are reset, budgets extended."""
+        if action == "reset" and self.is_mounted and not self.withheld(action):
+            return any(key.startswith(BREAKER) for key in self.chosen)
+        if action == "extend" and self.is_mounted:
+            return self.list.cursor_key.startswith(LIMIT)
+        return super().check_action(action, parameters)
+
+    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+        self.refresh_bindings()
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """From a limit to its run, at the decision that waits for more; of a breaker, the run that waits for it."""
+        if message.key.startswith(LIMIT):
+            run_id, incident_id = message.key.removeprefix(LIMIT).split(":")[:2]
+            self.post_message(OpenRun(run_id, incident_id))
+        elif message.key.startswith(BREAKER):
+            name = message.key.partition("\n")[2]
+            waiting = [found for found in self.session.decisions() if found.opened.action.get("breaker") == name]
+            if waiting:
+                self.post_message(OpenRun(waiting[0].run_id, waiting[0].opened.incident_id))
+            else:
+                self.say(f"No run waits for this breaker. {self._last_error(name)}".rstrip())
+
+    def _last_error(self, name: str) -> str:
+        rows = (row for told in self._told.values() for row in told.breakers if row["id"] == name and row["error"])
+        return next((f"The last failure: {row['error']}" for row in rows), "")
+
+    def action_extend(self) -> None:
+        """Open the decision that waits, if one does: the answer is given there, as every other."""
+        run_id, incident_id = self.list.cursor_key.removeprefix(LIMIT).split(":")[:2]
+        if incident_id:
+            self.post_message(OpenRun(run_id, incident_id))
+        else:
+            self.say("Nothing waits for more of this budget: it can be extended when the run asks.")
+
+    def action_reset(self) -> None:
+        """Ask first: calls go out again at once."""
+        if not self.may_act():
+            return
+        looks = self.session.looks()
+        keys = [key.removeprefix(BREAKER) for key in self.chosen if key.startswith(BREAKER)]
+        items = [Item(key, looks.line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
+
+        async def reset(key: str) -> None:
+            host, _, name = key.partition("\n")
+            await self.link.command("reset", where=host, key=name)
+            self._asker.stir()
+
+        question = f"Close {plural(len(items), 'breaker')}? Calls go out again at once."
+        done = Came("succeeded", "closed")
+        self.app.push_screen(BatchScreen(self.session, "Reset", items, reset, done=done, question=question))

@@ -1,0 +1,348 @@
+"""The log: what happens in all runs, or in one, as it happens; and the runtime's own log file."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, ClassVar, Final, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Input
+
+from runtime.link.client.client import LinkError
+from screens.base.polling_screen import AskingScreen
+from screens.render.formatting import plural
+from screens.render.layout import Spans, joined, span
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.lists.log import event_lines, file_lines, gap_line
+from screens.views.lists.log_buffer import LogBook, LogLine
+from screens.views.lists.runs import title_of
+from screens.views.run.json_lines import json_lines
+from screens.views.shared.row_filter import Filter
+from screens.widgets.bar import Bar
+from screens.widgets.line_list import LiveLines
+from screens.widgets.log_list import LogLines
+from screens.widgets.pattern_input import FILTER_HINT, PatternField
+from screens.widgets.text_page import LivePage
+
+FIRST: Final = 500
+"""Lines that are asked for at first, and then each time that somebody reads back."""
+_NEWER: Final = 2000
+_JUMP: Final = timedelta(minutes=10)
+_HINTS: Final = {
+    "filter": FILTER_HINT,
+    "search": "find words, or a regular expression; then > and < go on and back",
+}
+
+
+class LogScreen(AskingScreen):
+    """Two sources, each with lines of its own: events, and the log file. Asks for more only when something changed."""
+
+    PAUSE = 0.25  # each answer repaints the pane
+    CSS_PATH = "log.tcss"
+    AUTO_FOCUS = "LogLines"
+    BINDING_GROUP_TITLE = "Log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "type('filter')", "Filter", key_display="/", tooltip="Leave out other lines",
+                id="log.filter"),
+        Binding("s", "type('search')", "Find", tooltip="Find lines, and leave the others", id="log.find"),
+        Binding("greater_than_sign", "match(1)", "Next match", show=False, id="log.next_match"),
+        Binding("less_than_sign", "match(-1)", "Previous match", show=False, id="log.previous_match"),
+        Binding("F", "faults_only", "Faults only", tooltip="Only warnings and faults", id="log.faults"),
+        Binding("plus", "jump(1)", "10 minutes later", show=False, id="log.later"),
+        Binding("minus", "jump(-1)", "10 minutes earlier", show=False, id="log.earlier"),
+        Binding("v,tab", "source", "Source", tooltip="Events, or the runtime's own log file", id="log.source"),
+        Binding("r", "open_run", "Run", tooltip="The run that the line is of", id="log.open_run"),
+    ]  # fmt: skip
+
+    def __init__(self, session: Session, run_id: str = "") -> None:
+        super().__init__(session)
+        self.run_id = run_id
+        self._source: Literal["events", "file"] = "events"
+        self._books = {"events": LogBook(), "file": LogBook()}
+        self._ends: dict[tuple[str, str], int] = {}
+        """Where the last answer of a source ended, by host."""
+        self._starts: dict[str, int] = {}
+        """Where the events that are here begin, by host."""
+        self._paths: dict[str, str] = {}
+        self._older = False
+        self._search = Filter()
+        self._typing = ""
+        self._detail = ""
+
+    def body(self) -> ComposeResult:
+        log = LogLines(empty="Asking the runtime", ellipsis=self.session.glyphs.ellipsis, id="log")
+        yield log
+        detail = LivePage(id="detail")
+        detail.border_title = "Event"
+        yield detail
+        yield Bar(id="narrowed", ellipsis=self.session.glyphs.ellipsis)
+
+    # -- what is asked ---------------------------------------------------------------------------------------
+
+    @property
+    def book(self) -> LogBook:
+        return self._books[self._source]
+
+    @property
+    def _hosts(self) -> tuple[str, ...]:
+        names = tuple(self.link.host_names)
+        where = self.link.where(self.run_id) if self.run_id else ""
+        return (where,) if where in names else names
+
+    async def ask(self) -> None:
+        came = await (self._ask_events() if self._source == "events" else self._ask_file())
+        if self._older:
+            self._older = False
+            await self._ask_older()
+        self.query_one("#log", LogLines).show(self.book.shown, came=came)
+
+    async def _ask_events(self) -> int:
+        """All hosts, and then their lines together: where one does not answer, nothing of the others is passed over."""
+        rows: list[tuple[str, Any]] = []
+        gaps: list[LogLine] = []
+        for host in self._hosts:
+            after = self._ends.get(("events", host))
+            limit = FIRST if after is None else _NEWER
+            found = await self.link.command("log", where=host, run_id=self.run_id, after=after or 0, limit=limit)
+            rows += [(host, row) for row in found]
+            if after is not None and len(found) == limit:
+                gaps.append(gap_line(host, after, self.session.looks()))
+        came = [*gaps, *self._lines(rows)]
+        for host, row in rows:
+            self._ends["events", host] = row["at"]
+            self._starts.setdefault(host, row["at"])
+        return self._books["events"].add(came)
+
+    async def _ask_older(self) -> None:
+        rows: list[tuple[str, Any]] = []
+        for host in self._hosts if self._source == "events" else ():
+            before = self._starts.get(host, 0)
+            if before > 1:
+                found = await self.link.command("log", where=host, run_id=self.run_id, before=before, limit=FIRST)
+                rows += [(host, row) for row in found]
+                self._starts[host] = found[0]["at"] if found else 0
+        taken = self._books["events"].add_older(self._lines(rows))
+        if not taken:
+            self.say("This is the first line." if not rows else "No more lines are kept: filter, or ask for one run.")
+
+    async def _ask_file(self) -> int:
+        book, looks, came = self._books["file"], self.session.looks(), 0
+        for host in self._hosts:
+            found = await self.link.command("logfile", where=host, after=self._ends.get(("file", host)))
+            self._paths[host] = str(found["path"])
+            self._ends["file", host] = int(found["end"])
+            level = book.lines[-1].level if book.lines else "info"
+            came += book.add(file_lines(host, int(found["began"]), str(found["text"]), looks, level))
+        return came
+
+    def _lines(self, rows: list[tuple[str, Any]]) -> list[LogLine]:
+        return event_lines(rows, self.session.looks(), None if self.run_id else self._title)
+
+    def _title(self, run_id: str) -> str:
+        summary = self.link.summaries.get(run_id)
+        return title_of(summary, self.session.looks()) if summary is not None else run_id
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def crumbs(self) -> Spans:
+        of_run = f" of {self.session.looks().line(self._title(self.run_id), 60)}" if self.run_id else ""
+        return self.trail(f"log{of_run}")
+
+    def draw(self) -> None:
+        log = self.query_one("#log", LogLines)
+        self.tell_news()
+        if self._asker.answered:
+            log.empty = self.session.looks().nothing_matches() if self.book.lines else self._nothing()
+        self._title_log(log)
+        words = self._words()
+        narrowed = self.query_one("#narrowed", Bar)
+        narrowed.show(words)
+        narrowed.set_class(bool(words), "-shown")
+        log.repaint_changed()
+
+    def _nothing(self) -> str:
+        return (
+            "Nothing has happened yet." if self._source == "events" else "The runtime has no log file of its own here."
+        )
+
+    def _title_log(self, log: LogLines) -> None:
+        """The source, and whether it follows: what comes never moves what is being read."""
+        glyphs = self.session.glyphs
+        paths = ", ".join(self.session.looks().line(path, 100) for path in self._paths.values())
+        name = "Events" if self._source == "events" else f"Log file {paths}".rstrip()
+        new = f"{log.unseen} new below, " if log.unseen else ""
+        key = self.session.looks().key("log.follow", "G")
+        again = f"{key} follows again" if key else ""
+        state = "following" if log.following else f"{glyphs.more} stopped: {new}{again}"
+        title = f"{name}{glyphs.dot}{plural(len(self.book.shown), 'line')}{glyphs.dot}{state}"
+        if log.border_title != title:
+            log.border_title = Content(title)
+
+    def _words(self) -> Spans:
+        looks, book = self.session.looks(), self.book
+        text, search = looks.line(book.filter.text, 60), looks.line(self._search.text, 60)
+        parts = (
+            (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
+            span(looks.line(book.filter.problem, 120), "severity-error"),
+            span("faults only", "state-failed") if book.faults_only else (),
+            span(f"{book.left_out} left out", "ink-muted") if book.left_out else (),
+            (*span("find ", "ink-muted"), *span(search, "ink-accent"), *self._count()) if search else (),
+            span(looks.line(self._search.problem, 120), "severity-error"),
+        )
+        return joined(parts, looks.glyphs.dot)
+
+    def _count(self) -> Spans:
+        found = self.book.matches(self._search) if self._search.active else []
+        at = self.query_one("#log", LogLines).cursor_index
+        place = f"{found.index(at) + 1} of {len(found)}" if at in found else plural(len(found), "match", "matches")
+        return span(f"  {place}", "ink-muted")
+
+    def on_log_lines_followed(self, message: LogLines.Followed) -> None:
+        if message.top and self.book.lines:
+            self._older = True
+        if message.top or message.following:
+            self._asker.stir()
+        self.pace.request()
+
+    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+        self.pace.request()
+
+    # -- filter and search -----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """`escape` takes back one thing after the other, and then goes back."""
+        if action == "up" and (self._typing or self._detail or self._narrowed):
+            return True
+        return super().check_action(action, parameters)
+
+    @property
+    def _narrowed(self) -> bool:
+        return bool(self.book.filter.text or self.book.faults_only or self._search.text)
+
+    def action_up(self) -> None:
+        if self._typing:
+            self._typed("")
+            self._end_typing()
+        elif self._detail:
+            self._close_detail()
+        elif self._search.text:
+            self._find("")
+        elif self._narrowed:
+            self._narrow("", faults_only=False)
+        else:
+            super().action_up()
+
+    def action_type(self, what: str) -> None:
+        """Type a filter or what to find; the last one stands there to be changed."""
+        if self._typing:
+            return
+        self._typing = what
+        text = self.book.filter.text if what == "filter" else self._search.text
+        field = PatternField(text, hint=_HINTS[what], id="typing")
+        self.mount(field, after="#narrowed")
+        field.focus()
+        self.refresh_bindings()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if self._typing:
+            self._typed(message.value)
+
+    def on_input_submitted(self, _message: Input.Submitted) -> None:
+        """What was searched for is gone to: the match before the cursor, for the newest stand at the end."""
+        search = self._typing == "search"
+        self._end_typing()
+        if search and self._search.active:
+            self._go_to_match(self.query_one("#log", LogLines).cursor_index + 1, -1)
+
+    def _typed(self, text: str) -> None:
+        if self._typing == "filter":
+            self._narrow(text)
+        else:
+            self._find(text)
+
+    def _end_typing(self) -> None:
+        self._typing = ""
+        self.query("#typing").remove()
+        self.query_one("#log").focus()
+        self.refresh_bindings()
+        self.pace.request()
+
+    def _find(self, text: str) -> None:
+        self._search = Filter(text)
+        self.query_one("#log", LogLines).search(self._search)
+        self.refresh_bindings()
+        self.pace.request()
+
+    def _narrow(self, text: str | None = None, *, faults_only: bool | None = None) -> None:
+        self.book.narrow(text, faults_only=faults_only)
+        self.query_one("#log", LogLines).show(self.book.shown)
+        self.refresh_bindings()
+        self.pace.request()
+
+    def action_faults_only(self) -> None:
+        self._narrow(faults_only=not self.book.faults_only)
+
+    def action_match(self, step: int) -> None:
+        if self._search.active:
+            self._go_to_match(self.query_one("#log", LogLines).cursor_index, step)
+        else:
+            self.say("Nothing is searched for: s finds.")
+
+    def _go_to_match(self, start: int, step: int) -> None:
+        at = self.book.found(self._search, start, step)
+        if at < 0:
+            self.say("Nothing is found.")
+        self.query_one("#log", LogLines).go_to_index(at)
+
+    def action_jump(self, step: int) -> None:
+        log = self.query_one("#log", LogLines)
+        log.go_to_index(self.book.at_time(log.cursor_index, step * _JUMP))
+
+    # -- other sources, and more about a line ----------------------------------------------------------------
+
+    def action_source(self) -> None:
+        """Events, the log file, and round again; each keeps its filter."""
+        self._source = "file" if self._source == "events" else "events"
+        log = self.query_one("#log", LogLines)
+        log.following = True
+        log.empty = "Asking the runtime"
+        log.show(self.book.shown)
+        self._close_detail()
+        self._asker.stir()
+        self.pace.request()
+
+    def action_open_run(self) -> None:
+        entry = self.query_one("#log", LogLines).cursor_entry
+        if entry is not None and entry.run_id in self.link.summaries:
+            self.post_message(OpenRun(entry.run_id))
+        else:
+            self.say("This line is of no run that can be shown.")
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """The event under the cursor, whole."""
+        entry = self.query_one("#log", LogLines).cursor_entry
+        if entry is not None and entry.seq and message.lines.id == "log":
+            self.run_worker(self._show_whole(entry), group="detail", exclusive=True, exit_on_error=False)
+
+    async def _show_whole(self, entry: LogLine) -> None:
+        args = {"run_id": entry.run_id, "after": entry.seq - 1, "limit": 1}
+        try:
+            (event,) = await self.link.command("events", where=entry.host, **args)
+        except (LinkError, ValueError) as exc:
+            self.say(f"The event is not there: {exc}", "error")
+            return
+        self._detail = entry.key
+        page = self.query_one("#detail", LivePage)
+        page.add_class("-shown")
+        page.show(json_lines(event, self.session.looks()), entry.key)
+        page.focus()
+        self.refresh_bindings()
+
+    def _close_detail(self) -> None:
+        self._detail = ""
+        self.query_one("#detail").remove_class("-shown")
+        self.query_one("#log").focus()
+        self.refresh_bindings()

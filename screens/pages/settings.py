@@ -1,0 +1,64 @@
+"""What the console works with, and where each value comes from. A theme can be chosen here; the rest is for reading,
+and says where it is set.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from screens.base.runtime_screen import LinkedScreen
+from screens.render.layout import Spans, plain
+from screens.shell.messages import ChooseTheme, EditSettings, ReadSettings
+from screens.views.lists.settings import COLUMNS, THEME, settings_rows
+from screens.widgets.line_list import LiveLines
+from screens.widgets.row_list import LiveList
+
+
+class SettingsScreen(LinkedScreen):
+    """One list."""
+
+    CSS_PATH = "settings.tcss"
+    BINDING_GROUP_TITLE = "Settings"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "e", "edit", "Edit", tooltip="Edit the file in which this is set, and read it again", id="settings.edit"
+        ),
+        Binding("R", "read", "Read again", tooltip="Read orbiter.toml again", id="settings.read"),
+        Binding("t", "next_theme", "Next theme", tooltip="Show the next theme, and keep it", id="settings.next_theme"),
+    ]
+
+    def body(self) -> ComposeResult:
+        yield LiveList(COLUMNS, glyphs=self.session.glyphs, id="settings")
+
+    def on_mount(self) -> None:
+        """The list marks the theme that is shown."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self.pace.request())
+
+    def crumbs(self) -> Spans:
+        return self.trail("settings")
+
+    def draw(self) -> None:
+        self.query_one("#settings", LiveList).show(settings_rows(self.session.settings(), self.session.looks()))
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        if message.key.startswith(THEME):
+            self.post_message(ChooseTheme(message.key.removeprefix(THEME)))
+        else:
+            looks = self.session.looks()
+            edit = looks.hints((looks.key("settings.edit", "e"), "opens the file, which then holds at once."))
+            self.say(f"This is set where the last column says. {edit}".rstrip())
+
+    def action_edit(self) -> None:
+        row = self.query_one("#settings", LiveList).cursor_row
+        self.post_message(EditSettings(plain(row.cells[-1]) if row is not None else ""))
+
+    def action_read(self) -> None:
+        self.post_message(ReadSettings())
+
+    def action_next_theme(self) -> None:
+        names = list(self.app.available_themes)
+        here = names.index(self.app.theme) if self.app.theme in names else -1
+        self.post_message(ChooseTheme(names[(here + 1) % len(names)]))

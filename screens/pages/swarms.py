@@ -1,0 +1,84 @@
+"""The screen of swarms: every run below the swarm that it is of, how far it is, what it costs; and a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from screens.base.run_list_screen import RunListScreen
+from screens.dialogs.start_form import StartScreen
+from screens.render.layout import Row, Spans
+from screens.shell.context import Session
+from screens.shell.messages import OpenRun
+from screens.views.lists.swarms import (
+    COLUMNS,
+    SWARM,
+    ref_of,
+    runs_of,
+    swarm_lines,
+    swarm_rows,
+)
+from screens.views.run.preview import preview_lines
+from screens.views.run.sparkline import Trends
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
+from screens.widgets.line_list import LiveLines
+
+
+class SwarmsScreen(RunListScreen):
+    """Swarms and their runs."""
+
+    BINDING_GROUP_TITLE = "Swarms"
+    ACTS = RunListScreen.ACTS | {"start"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
+    ]
+    COLUMNS = COLUMNS
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._memory = Memory()
+        self._trends = Trends()
+        self._draft: dict[str, str] = {}  # of the form, when it was left
+
+    def crumbs(self) -> Spans:
+        return self.trail("swarms")
+
+    def nothing(self, looks: Looks) -> str:
+        return f"No runs yet. {looks.hints((looks.key('swarms.start', 's'), 'starts one.'))}".rstrip()
+
+    def all_rows(self) -> Sequence[Row]:
+        looks, summaries = self.session.looks(), self.link.summaries
+        self._trends.look(summaries, looks.now)
+        return swarm_rows(summaries, looks, self._trends, self.link.where, self._memory)
+
+    def preview(self, key: str) -> list[Spans]:
+        looks, summaries = self.session.looks(), self.link.summaries
+        if key.startswith(SWARM):
+            return swarm_lines(key, summaries, looks, self.link.where)
+        return preview_lines(key, summaries, self.link.incidents, looks)
+
+    def runs_of(self, key: str) -> Sequence[str]:
+        return runs_of(key, self.link.summaries, self.link.where)
+
+    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+        """Open a run; fold or unfold a swarm."""
+        kind, _, name = message.key.partition(":")
+        if kind == "run":
+            self.post_message(OpenRun(name))
+        else:
+            self.list.toggle_fold()
+
+    def action_start(self) -> None:
+        """Open the form, with the swarm under the cursor in it."""
+        if not self.may_act():
+            return
+        key, summaries = self.list.cursor_key, self.link.summaries
+        host = next((self.link.where(run_id) for run_id in runs_of(key, summaries, self.link.where)), "")
+        self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host, self._draft), self._started)
+
+    def _started(self, run_id: str | None) -> None:
+        if run_id:
+            self.post_message(OpenRun(run_id))

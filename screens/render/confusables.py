@@ -1,0 +1,101 @@
+"""Letters that look like others, marked in what a permission is asked for: ``dа⟨U+0430⟩ta`` has a Cyrillic letter.
+
+By Unicode's table of confusables. A word is marked where it mixes scripts, or could be read as ASCII as a whole; a word
+of one script that reads as itself is left alone. Nothing is changed that is compared: only what is shown.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from screens.render.sanitize import clean_line
+
+_WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
+_PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
+_MARK: Final = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+_SIGNS: Final = frozenset("/\\.:;|&$~*@#?%<>(){}[]`'\"=,!+-")
+"""Signs that mean something in a path, an address or a command."""
+_IPA: Final = 0x0250
+"""The first Latin letter that no orthography in wide use has; from here on, one that looks like ASCII is marked."""
+
+
+def mark(text: str, *, whole: bool = True) -> str:
+    """Cleaned text with a mark behind each letter that looks like another one.
+
+    `whole`: also signs that look like ASCII, and words of another script all of whose letters do. Names, paths and
+    hosts have no other context; in prose such signs and words are common.
+    """
+    if "xn--" in text:
+        text = _PUNYCODE.sub(lambda label: _decoded(label[0]), text)
+    if text.isascii():
+        return text
+    return _WORD.sub(lambda word: _marked(word[0], whole=whole), text)
+
+
+def is_marked(text: str) -> bool:
+    """Whether a text is the mark of a letter that can be seen."""
+    found = _MARK.fullmatch(text)
+    return found is not None and chr(int(found[1], 16)).isprintable()
+
+
+def _decoded(label: str) -> str:
+    """A label of a host with what it reads as, where that is marked."""
+    try:
+        read = clean_line(label.removeprefix("xn--").encode("ascii").decode("punycode"))
+    except UnicodeError:
+        return label
+    return label if mark(read) == read else f"{label} (reads {read})"
+
+
+def _marked(word: str, *, whole: bool) -> str:
+    if word.isascii():
+        return word
+    suspects = set(_suspects(word, whole=whole))
+    return "".join(f"{char}⟨U+{ord(char):04X}⟩" if char in suspects else char for char in word)
+
+
+def _suspects(word: str, *, whole: bool) -> Iterator[str]:
+    letters = [char for char in word if char.isalpha()]
+    foreign = {_script(char) for char in letters} - {"LATIN", "COMMON", "INHERITED"}
+    mixed = bool(foreign) and any(_script(char) == "LATIN" for char in letters)
+    alike = [char for char in letters if not char.isascii() and _ascii_alike(char)]
+    for char in word:
+        plain = (char.isalpha() or char.isdecimal()) and unicodedata.normalize("NFKC", char).isascii()
+        if not char.isascii() and (plain or (whole and _ascii_alike(char) & _SIGNS)):
+            yield char
+    yield from (char for char in alike if _script(char) == "LATIN" and ord(char) >= _IPA)
+    strangers = [char for char in alike if _script(char) in foreign]
+    own = [char for char in letters if char.isascii()]
+    if mixed and not strangers and 2 * len(own) < len(letters):
+        # None of the foreign letters looks like ASCII: then an ASCII letter may look like one of them.
+        yield from (char for char in own if not foreign.isdisjoint(_names(char)))
+    elif mixed or (whole and letters and len(strangers) == len(letters)):
+        yield from strangers
+
+
+def _script(char: str) -> str:
+    from confusable_homoglyphs import categories  # type: ignore[import-untyped]  # tables are read when they are used
+
+    return str(categories.alias(char))
+
+
+@lru_cache(maxsize=2048)
+def _table(char: str) -> tuple[tuple[str, str], ...]:
+    """The characters that look like this one, each with its name."""
+    from confusable_homoglyphs import confusables
+
+    found = confusables.is_confusable(char, greedy=True)
+    return tuple((each["c"], each["n"]) for each in found[0]["homoglyphs"]) if found else ()
+
+
+def _ascii_alike(char: str) -> frozenset[str]:
+    return frozenset(other for other, _ in _table(char) if other.isascii())
+
+
+def _names(char: str) -> frozenset[str]:
+    """The scripts of the characters that look like this one."""
+    return frozenset(name.partition(" ")[0] for _, name in _table(char))

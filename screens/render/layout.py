@@ -1,0 +1,267 @@
+"""Lines made of pieces, and columns that fit a width. Pure: what a pane paints, before anybody paints it.
+
+All text in here has passed the gate of `screens.render.sanitize` already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Span(NamedTuple):
+    """A piece of a line. `ink` is a token of the theme (`themes.tokens`), as its variable is called."""
+
+    text: str
+    ink: str = "ink"
+    bold: bool = False
+
+
+Spans = tuple[Span, ...]
+
+LINK = "ink-key"
+"""The ink of what `enter` follows on a page that has links."""
+GAP = 2
+"""Cells between two columns."""
+_BOTH_ENDS = 8
+"""In less than so many cells two ends are no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
+
+    Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
+    too long loses its end; with `both_ends` its middle, for an id without its end is none; with `ending` what is before
+    its last piece loses its end, if that piece is muted: the end of an id, which tells two of one name apart.
+    """
+
+    name: str
+    width: int
+    grow: int = 0
+    right: bool = False
+    drop: int = 0
+    both_ends: bool = False
+    ending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a list. `key` names what it stands for; a heading cannot be selected.
+
+    `values` are what its columns are sorted by, one each; without them, what stands there is compared. `fault`: it is
+    among what is left when only faults are shown. `fold`: whether it hides (True) or shows (False) the rows that are
+    `under` its key; None where there are none.
+    """
+
+    key: str
+    cells: tuple[Spans, ...]
+    heading: bool = False
+    values: tuple[Any, ...] = ()
+    fault: bool = False
+    under: str = ""
+    fold: bool | None = None
+
+
+class Part(NamedTuple):
+    """Rows under one heading, which says how many there are: `total`, where not all are listed."""
+
+    title: str
+    ink: str
+    rows: Sequence[Row]
+    total: int | None = None
+
+
+def headed(parts: Iterable[Part]) -> list[Row]:
+    """Each part under its heading, a gap between two, without those that are empty."""
+    rows: list[Row] = []
+    for title, ink, found, total in parts:
+        if not found:
+            continue
+        if rows:
+            rows.append(Row(f"gap:{title}", ((),), heading=True))
+        count = len(found) if total is None else total
+        words = (span(f" {title}", ink, bold=True), span(f"  {count}", "ink-muted"))
+        rows += [Row(f"heading:{title}", words, heading=True), *found]
+    return rows
+
+
+def plain(spans: Iterable[Span]) -> str:
+    """The text alone: what the linear mode prints, what a copy takes along."""
+    return "".join(span.text for span in spans)
+
+
+def span(text: str, ink: str = "ink", *, bold: bool = False) -> Spans:
+    """One piece as a whole cell; no pieces for no text."""
+    return (Span(text, ink, bold),) if text else ()
+
+
+def joined(parts: Iterable[Spans], between: str = "  ", ink: str = "ink-muted") -> Spans:
+    """The parts that are not empty, with `between` between them."""
+    found: list[Span] = []
+    for part in parts:
+        if part:
+            if found:
+                found.append(Span(between, ink))
+            found.extend(part)
+    return tuple(found)
+
+
+def width_of(spans: Iterable[Span]) -> int:
+    """In cells."""
+    return sum(cell_len(piece.text) for piece in spans)
+
+
+def fit(columns: Sequence[Column], width: int) -> tuple[int, ...]:
+    """The width of each column in `width` cells; 0 for those that had to go."""
+    kept = list(range(len(columns)))
+    while len(kept) > 1 and _needed(columns, kept) > width:
+        droppable = [index for index in kept if columns[index].drop]
+        if not droppable:
+            break
+        kept.remove(max(droppable, key=lambda index: (columns[index].drop, index)))
+    widths = [columns[index].width if index in kept else 0 for index in range(len(columns))]
+    left = width - _needed(columns, kept)
+    growing = [index for index in kept if columns[index].grow]
+    shares = sum(columns[index].grow for index in growing)
+    if left > 0 and growing:
+        for index in growing:
+            extra = left * columns[index].grow // shares
+            widths[index] += extra
+        widths[growing[0]] += left - sum(left * columns[index].grow // shares for index in growing)
+    for _ in range(-left):  # the widest gives, so that none is lost while another has room
+        widest = max(kept, key=lambda index: widths[index])
+        widths[widest] = max(1, widths[widest] - 1)
+    return tuple(widths)
+
+
+def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return sum(columns[index].width for index in kept) + GAP * (len(kept) - 1)
+
+
+def set_line(
+    columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Spans], ellipsis: str = "…", *, margin: int = 0
+) -> Spans:
+    """One line with every cell in its column, after `margin` blanks."""
+    line: list[Span] = []
+    between = margin
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        if not width:
+            continue
+        if between:
+            line.append(Span(" " * between))
+        shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
+        shown = cut_before(cell, width, ellipsis) if column.ending else shown
+        line.extend(sized(shown, width, right=column.right, ellipsis=ellipsis))
+        between = GAP
+    return tuple(line)
+
+
+def sized(spans: Spans, width: int, *, right: bool = False, ellipsis: str = "…") -> Spans:
+    """Exactly `width` cells: cut with an ellipsis, or filled with blanks."""
+    spare = width - width_of(spans)
+    if spare < 0:
+        return cut(spans, width, ellipsis)
+    if not spare:
+        return spans
+    blank = Span(" " * spare)
+    return (blank, *spans) if right else (*spans, blank)
+
+
+def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells, the loss marked; filled up by a blank where half of a wide character had to go."""
+    if width_of(spans) <= width:
+        return spans
+    if width <= 0:
+        return ()
+    kept: list[Span] = []
+    room = width - 1
+    for piece in spans:
+        length = cell_len(piece.text)
+        if length > room:
+            kept.append(piece._replace(text=set_cell_size(piece.text, room) + ellipsis))
+            return tuple(kept)
+        kept.append(piece)
+        room -= length
+    return tuple(kept)
+
+
+def cut_middle(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells, by a cut in the middle of the last piece, whose beginning and end stay. As it is
+    where that piece would get too little room for two ends.
+    """
+    width -= width_of(spans[:-1])
+    if not spans or width_of(spans[-1:]) <= width or width < _BOTH_ENDS:
+        return spans
+    *before, piece = spans
+    ending = width // 2
+    tail = piece.text[-ending:]
+    while cell_len(tail) > ending:
+        tail = tail[1:]
+    head = set_cell_size(piece.text, width - 1 - cell_len(tail))
+    return (*before, piece._replace(text=f"{head}{ellipsis}{tail}"))
+
+
+def cut_before(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+    """Not more than `width` cells, by a cut before the last piece. As it is where that piece is none that is muted, or
+    would leave less than half of the room to what is before it.
+    """
+    ending = spans[-1:]
+    room = width - width_of(ending)
+    if len(spans) < 2 or ending[0].ink != "ink-muted" or room < width / 2:
+        return spans
+    return (*cut(spans[:-1], room, ellipsis), *ending)
+
+
+def wrap(spans: Spans, width: int) -> list[Spans]:
+    """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
+
+    Continuation lines keep the indent of the first, or stand below what comes after a padded label, as long as that
+    leaves half of the width.
+    """
+    if width < 1 or width_of(spans) <= width:
+        return [spans]
+    indent = min(_indent(spans), width // 2)
+    lines: list[Spans] = []
+    line: list[Span] = []
+    room = width
+    for piece in spans:
+        for word in _words(piece.text):
+            length = cell_len(word)
+            if length > room and word.isspace():
+                continue
+            if length > room and line and not (len(line) == 1 and line[0].text.isspace()):
+                lines.append(tuple(line))
+                line, room = [Span(" " * indent)] if indent else [], width - indent
+            while length > room:
+                head = set_cell_size(word, room).rstrip(" ")
+                if not head and room < width:  # not even one wide character fits behind the indent
+                    line, room = [], width
+                    continue
+                head = head or word[0]
+                lines.append((*line, piece._replace(text=head)))
+                word = word[len(head) :]  # noqa: PLW2901 - a word too long for a line is used up piece by piece
+                line, room = [Span(" " * indent)] if indent else [], width - indent
+                length = cell_len(word)
+            if word:
+                line.append(piece._replace(text=word))
+                room -= length
+    if line:
+        lines.append(tuple(line))
+    return lines
+
+
+def _indent(spans: Spans) -> int:
+    text = plain(spans)
+    blanks = len(text) - len(text.lstrip(" "))
+    label = spans[0].text if spans and len(spans) > 1 else ""
+    return cell_len(label) if label.strip() and label.endswith("  ") else blanks
+
+
+def _words(text: str) -> list[str]:
+    """Words and the blanks between them, nothing lost."""
+    return re.findall(r" +|[^ ]+", text)

@@ -1,0 +1,91 @@
+"""Which lines of a tree stand on the screen, and the rails before them. No recursion: trees may be deep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.layout import Row
+
+
+class Outlined(Protocol):
+    """A tree that can be shown: keys for nodes, children in their order, and what a line says."""
+
+    def roots(self) -> Sequence[str]: ...
+
+    def children(self, key: str) -> Sequence[str]: ...
+
+    def parent(self, key: str) -> str:
+        """Empty for a root."""
+        ...
+
+    def folded_at_first(self, key: str) -> bool:
+        """Whether its children are hidden unless the user chose otherwise."""
+        ...
+
+    def row(self, key: str) -> Row:
+        """The cells of a line; the rails go before the first of them."""
+        ...
+
+    def fresh(self, key: str) -> bool:
+        """Whether it came a moment ago."""
+        ...
+
+    def shape(self) -> object:
+        """Equal as long as no line can have come, gone or folded by itself."""
+        ...
+
+
+class Branch(NamedTuple):
+    """A line of the tree. `rails` is what stands before its first cell."""
+
+    key: str
+    rails: str
+    depth: int
+    foldable: bool
+    folded: bool
+
+
+def outline(
+    tree: Outlined,
+    chosen: Mapping[str, bool],
+    *,
+    glyphs: Glyphs = UNICODE,
+    keep_open: Collection[str] = (),
+) -> list[Branch]:
+    """The lines in order. `chosen` says what the user folded (True) or unfolded (False); what is in `keep_open`
+    does not fold by itself: the user stands in it.
+    """
+    lines: list[Branch] = []
+    blank = " " * len(glyphs.rail)
+    # What is left of the siblings at each level that is being gone through, and what stands before them.
+    levels: list[tuple[Iterator[str], str, str]] = [(iter(tree.roots()), "", "")]
+    while levels:
+        siblings, before, last = levels[-1]
+        depth = len(levels) - 1
+        for key in siblings:
+            own = "" if not depth else glyphs.last if key == last else glyphs.branch
+            children = tree.children(key)
+            if not children:
+                lines.append(Branch(key, before + own, depth, False, False))
+                continue
+            folded = chosen.get(key, key not in keep_open and tree.folded_at_first(key))
+            lines.append(Branch(key, before + own, depth, True, folded))
+            if not folded:
+                below = before + ("" if not depth else glyphs.rail if own == glyphs.branch else blank)
+                levels.append((iter(children), below, children[-1]))
+                break
+        else:
+            levels.pop()
+    return lines
+
+
+def ancestors(tree: Outlined, key: str) -> list[str]:
+    """From the parent of `key` up to its root."""
+    found: list[str] = []
+    above = tree.parent(key)
+    while above:
+        found.append(above)
+        above = tree.parent(above)
+    return found

@@ -1,0 +1,201 @@
+"""What screens need of the link to a runtime; `runtime.link.client.client.LinkClient` is one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.key_names import KEYS
+from screens.shell.armed_keys import ARM_AFTER, ArmedKeys, LastKey
+from screens.shell.frame_rate import Governor
+from screens.views.decisions.incident_groups import Waiting
+from screens.views.decisions.priority import in_order
+from screens.views.shared.list_state import Order
+from screens.views.shared.render_context import Looks
+
+if TYPE_CHECKING:
+    from runtime.link.client.client import Quality, Status
+    from runtime.link.client.workspace_view import StreamedText
+    from runtime.link.wire.startup_messages import Role
+    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.summary import Summary
+    from screens.views.lists.settings import Setting
+
+NOTICES = 500
+"""Lines that were said and can be read again."""
+
+
+class Link(Protocol):
+    """What is known of a runtime, and how to ask it for something. All of it belongs to the screen's own loop."""
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]: ...
+
+    @property
+    def incidents(self) -> Mapping[str, Waiting]: ...
+
+    @property
+    def grants(self) -> Mapping[str, GrantAdded]:
+        """Grants in force, by id."""
+        ...
+
+    @property
+    def position(self) -> object:
+        """Equal as long as nothing of this has changed."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """Whether one may act, or only look."""
+        ...
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def qualities(self) -> Sequence[Quality]:
+        """How good the link to each host is."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether anything was told yet."""
+        ...
+
+    def run(self, run_id: str) -> RunState | None: ...
+
+    def problem(self, run_id: str) -> str: ...
+
+    def text(self, run_id: str, node_id: str) -> StreamedText | None:
+        """The reply that a node is streaming, as far as it is."""
+        ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]: ...
+
+    def watch(self, run_id: str) -> None: ...
+
+    def unwatch(self, run_id: str) -> None: ...
+
+    async def command(self, verb: str, /, **args: Any) -> Any:
+        """Raises `runtime.link.client.client.LinkError`."""
+        ...
+
+    def where(self, run_id: str, /) -> str:
+        """The host that a run is on; empty where there is only one."""
+        ...
+
+    @property
+    def host_names(self) -> Sequence[str]:
+        """The names by which `command` is told where: one, which is empty, where there is one host."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether a lost runtime wants a login: `login`, then, and not `revive`."""
+        ...
+
+    def login(self) -> None:
+        """Blocks, and needs the terminal. Raises `runtime.link.client.client.LinkLost`."""
+        ...
+
+    async def revive(self) -> None:
+        """Raises `runtime.link.client.client.LinkLost`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Said(NamedTuple):
+    """One line that was said: when, in what severity, and its text, which may be foreign."""
+
+    at: datetime
+    severity: str
+    text: str
+
+
+@dataclass(slots=True)
+class Away:
+    """What happened since the operator looked the last time: a line and the sentences of the digest; foreign."""
+
+    line: str = ""
+    sentences: tuple[str, ...] = ()
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What all screens of a console share."""
+
+    link: Link
+    glyphs: Glyphs = UNICODE
+    clock: Callable[[], datetime] = utc_now
+    arm_after: float = ARM_AFTER
+    """Seconds after which what was painted takes keys that act."""
+    monotonic: Callable[[], float] = monotonic
+    """The clock of `armed_keys`."""
+    last_key: LastKey = field(default_factory=LastKey)
+    governor: Governor = field(default_factory=Governor)
+    said: deque[Said] = field(default_factory=lambda: deque(maxlen=NOTICES))
+    """What was said in a line on any screen, the oldest first."""
+    away: Away = field(default_factory=Away)
+    settings: Callable[[], Sequence[Setting]] = tuple
+    """What the console works with, for the page of settings."""
+    letters: Mapping[str, str] = field(default_factory=lambda: dict(KEYS))
+    """The key of each option of a decision; none where it is empty."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The key of each action in words, by its id; nothing where all are the usual ones."""
+
+    order: Order = field(default_factory=Order)
+    """In which decisions stand; see `decisions`."""
+
+    def decisions(self) -> list[Waiting]:
+        """The open decisions, the one to take next first: the same on every screen, and as they were until one of them
+        comes or goes.
+        """
+        link = self.link
+        incidents = link.incidents
+        ranked = self.order.of(
+            incidents.keys(),
+            lambda: (
+                found.opened.incident_id
+                for found in in_order(incidents.values(), link.summaries, self.clock(), link.where)
+            ),
+        )
+        return [incidents[key] for key in ranked]
+
+    def may_act(self, run_id: str = "") -> bool:
+        """Whether more than looking is allowed where a run is; without one, on any host."""
+        links = self.link.qualities
+        if run_id:
+            where = self.link.where(run_id)
+            links = [each for each in links if each.host == where] or links
+        return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
+
+    @property
+    def reached(self) -> bool:
+        """Whether there is anybody to say something to: of several hosts, one that is lost keeps it from no other."""
+        return self.link.status.phase != "lost" or any(self.link.host_names)
+
+    def name_keys(self, keys: Mapping[str, str], letters: Mapping[str, str] | None) -> None:
+        """From now on these are the keys, on every screen; without `letters` decisions have the usual ones."""
+        for here, now in ((self.keys, keys), (self.letters, KEYS if letters is None else letters)):
+            assert isinstance(here, dict)
+            here.clear()
+            here.update(now)
+
+    def armed_keys(self) -> ArmedKeys:
+        """The rule for keys that act, for one prompt or dialog."""
+        return ArmedKeys(self.arm_after, clock=self.monotonic, last=self.last_key)
+
+    def looks(self) -> Looks:
+        """How a view is to look now."""
+        return Looks(self.clock(), self.glyphs, self.keys)

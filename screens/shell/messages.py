@@ -1,0 +1,76 @@
+"""What screens ask of the app: to show another screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+
+@dataclass
+class OpenRun(Message):
+    """Show a run; at an incident of it, if one is named."""
+
+    run_id: str
+    incident_id: str = ""
+
+
+@dataclass
+class OpenPlace(Message):
+    """Show one of the places of `screens.base.screen_registry`; `run_id` for those that can be about one run, as the log."""
+
+    name: str
+    run_id: str = ""
+
+
+@dataclass
+class OpenHome(Message):
+    """Back to where this was opened from: from a run to the place, from a place to what was shown before it."""
+
+
+@dataclass
+class GoStep(Message):
+    """Back (-1) or forward (1) among the screens that were shown."""
+
+    step: int
+
+
+@dataclass
+class CopyText(Message):
+    """Put a text on the clipboard; into a file of this `name` where that cannot be. `what` says what it is."""
+
+    text: str
+    what: str
+    name: str
+
+
+@dataclass
+class ExportText(Message):
+    """Write a text to a file whose name ends so."""
+
+    text: str
+    name: str
+
+
+@dataclass
+class TakePicture(Message):
+    """Write a picture of the screen to a file."""
+
+
+@dataclass
+class EditSettings(Message):
+    """Open the file that a setting stands in (``FILE:LINE``; the directory's own for others), and read it again."""
+
+    source: str
+
+
+@dataclass
+class ReadSettings(Message):
+    """Read the files of settings again."""
+
+
+@dataclass
+class ChooseTheme(Message):
+    """Show a theme from now on, and the next time too."""
+
+    name: str

@@ -1,0 +1,73 @@
+"""What one key does to several things: what is asked before, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    span,
+)
+from screens.views.shared.render_context import Looks
+
+_WORD_WIDTH = 13
+
+CONSEQUENCES: Final = {
+    "freeze": "No new step begins until it is thawed. Nothing is lost.",
+    "thaw": "New steps begin again, where they stopped.",
+    "abort": "Steps under way are cancelled, nothing is done again.",
+}
+"""What an order to a run does, by its verb."""
+
+
+def order_question(verb: str, what: str) -> str:
+    """What is asked before an order is given: ``Freeze 3 runs? …``. `what` names the runs, clean."""
+    return f"{verb.capitalize()} {what}? {CONSEQUENCES[verb]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of them; `title` is clean."""
+
+    key: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What it came to: a state of the theme (for sign and colour), the word for it, and more about it, foreign."""
+
+    state: str
+    word: str
+    detail: str = ""
+
+
+AHEAD = Came("pending", "not yet")
+
+
+def item_lines(items: Sequence[Item], came: Mapping[str, Came], looks: Looks) -> list[Spans]:
+    """A line for each: sign and word, what it is, what is known of it."""
+    return [_line(item, came.get(item.key, AHEAD), looks) for item in items]
+
+
+def _line(item: Item, came: Came, looks: Looks) -> Spans:
+    state = looks.state(came.state, came.word)
+    filled = Span(" " * max(2, _WORD_WIDTH - len(came.word)))
+    return (
+        *state,
+        filled,
+        *joined((span(item.title), span(looks.line(came.detail, 300), "ink-muted")), looks.glyphs.dot),
+    )
+
+
+def sum_words(items: Sequence[Item], came: Mapping[str, Came]) -> str:
+    """`2 frozen, 1 refused, 3 not yet`."""
+    counts: dict[str, int] = {}
+    for item in items:
+        word = came.get(item.key, AHEAD).word
+        counts[word] = counts.get(word, 0) + 1
+    return ", ".join(f"{count} {word}" for word, count in counts.items())

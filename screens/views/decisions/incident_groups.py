@@ -1,0 +1,56 @@
+"""Decisions that are the same, on one line: "17 like this". What makes two the same is their fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from runtime.record.state.events import IncidentOpened
+
+GROUP = "group:"
+"""What the key of a group's line begins with."""
+
+
+class Waiting(Protocol):
+    """An open incident and the run that it belongs to: `link.protocol.Inboxed`, `record.journal.OpenIncident`."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def opened(self) -> IncidentOpened: ...
+
+
+def alike(found: Waiting, where: str = "") -> str:
+    """The key of the group that a decision belongs to: those of one host with one fingerprint. One without a
+    fingerprint is like no other.
+    """
+    opened = found.opened
+    return f"{GROUP}{where}:{opened.fingerprint}" if opened.fingerprint else f"{GROUP}{where}:={opened.incident_id}"
+
+
+def grouped(
+    waiting: Sequence[Waiting], where: Callable[[str], str] = lambda _run_id: ""
+) -> Mapping[str, list[Waiting]]:
+    """Decisions by group, groups in the order of their first one."""
+    groups: dict[str, list[Waiting]] = {}
+    for found in waiting:
+        groups.setdefault(alike(found, where(found.run_id)), []).append(found)
+    return groups
+
+
+def members(key: str, waiting: Iterable[Waiting], where: Callable[[str], str] = lambda _run_id: "") -> list[Waiting]:
+    """The decisions of a group, the oldest first; also those like one decision, whose key begins with `incident:`."""
+    waiting = list(waiting)
+    if not key.startswith(GROUP):
+        name = key.partition(":")[2]
+        one = next((found for found in waiting if found.opened.incident_id == name), None)
+        if one is None:
+            return []
+        key = alike(one, where(one.run_id))
+    found = [each for each in waiting if alike(each, where(each.run_id)) == key]
+    return sorted(found, key=lambda each: (each.opened.ts, each.opened.incident_id))

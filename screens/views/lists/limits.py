@@ -1,0 +1,234 @@
+"""Breakers and budgets as rows: what is held back and until when, and what runs have spent of what they may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from runtime.record.state.durable_run import Summary
+from screens.render.formatting import (
+    ago,
+    cost,
+    count,
+    duration,
+    plural,
+    whole_seconds,
+)
+from screens.render.glyphs import state_ink
+from screens.render.layout import (
+    Column,
+    Part,
+    Row,
+    Span,
+    Spans,
+    headed,
+    joined,
+    span,
+)
+from screens.views.decisions.incident_groups import Waiting
+from screens.views.lists.grants import at_host
+from screens.views.lists.runs import title_of
+from screens.views.shared.render_context import Looks
+
+COLUMNS: Final = (
+    Column("state", width=11),
+    Column("of", width=16, grow=2),
+    Column("limit", width=11),
+    Column("used", width=10),
+    Column("how much", width=21, drop=1),
+    Column("about", width=22, grow=4, drop=2),
+)
+BREAKER: Final = "breaker:"
+LIMIT: Final = "limit:"
+"""How keys of rows begin: of a breaker, then host and key; of a limit, then its run's id."""
+BAR: Final = 10
+"""Cells of a bar."""
+
+_BREAKER_STATES: Final = {
+    "open": ("failed", "open"),
+    "half_open": ("retrying", "half-open"),
+    "closed": ("succeeded", "closed"),
+}
+_LEVELS: Final = {"hit": ("failed", "used up"), "warning": ("waiting", "near"), "": ("running", "within")}
+_NAMES: Final = {
+    "max_steps": "steps",
+    "max_tool_calls": "tool calls",
+    "max_llm_calls": "model calls",
+    "max_total_cost_usd": "cost",
+    "max_total_tokens": "tokens",
+    "max_wall_time_s": "time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one host's runtime said of its breakers and budgets, and when."""
+
+    host: str
+    at: datetime
+    breakers: Sequence[Mapping[str, Any]]
+    budgets: Sequence[Mapping[str, Any]]
+
+
+def limit_rows(
+    told: Iterable[Told], summaries: Mapping[str, Summary], incidents: Iterable[Waiting], looks: Looks
+) -> list[Row]:
+    """Breakers that hold back first, then limits that are used up or near; then the rest of both, each under its
+    heading.
+    """
+    told = list(told)
+    held = waits_by_breaker(incidents)
+    breakers = [breaker_row(each, row, held.get(row["id"], ()), looks) for each in told for row in each.breakers]
+    limits = [row for each in told for run in each.budgets for row in _limit_rows(each.host, run, summaries, looks)]
+    limits.sort(key=lambda row: -float(row.values[4]))
+    return headed((Part("Circuit breakers", "ink-accent", breakers), Part("Budgets of runs", "ink-accent", limits)))
+
+
+def waits_by_breaker(incidents: Iterable[Waiting]) -> dict[str, tuple[str, ...]]:
+    """Titles of the runs that wait for a breaker, by its key."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in incidents:
+        key = each.opened.action.get("breaker")
+        if isinstance(key, str):
+            found[key] = (*found.get(key, ()), each.title or each.run_id)
+    return found
+
+
+def breaker_row(told: Told, breaker: Mapping[str, Any], waiting: Sequence[str], looks: Looks) -> Row:
+    """One breaker. What counts down goes on from when it was told."""
+    name, failures, threshold = str(breaker["id"]), int(breaker["failures"]), int(breaker["threshold"])
+    left = _left(told, breaker["again_s"], looks)
+    word = "half_open" if breaker["state"] == "open" and left is not None and left <= 0 else str(breaker["state"])
+    state, shown = _BREAKER_STATES.get(word, ("pending", word))
+    about = {
+        "open": f"tries again in {whole_seconds(left + 1)}" if left is not None else "",
+        "half_open": "one call is probing" if breaker.get("prober") else "the next call probes",
+    }.get(word, "")
+    seconds = breaker.get("failed_s")
+    failed_at = told.at - timedelta(seconds=float(seconds)) if seconds is not None else None
+    error = looks.line(str(breaker.get("error", "")), 200)
+    lately = f"{error} ({ago(failed_at, looks.now)})" if error else ""
+    names = ", ".join(looks.line(title, 40) for title in waiting[:3])
+    waits = f"{plural(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
+    return Row(
+        f"{BREAKER}{told.host}\n{name}",
+        (
+            looks.state(state, shown),
+            at_host(span(looks.line(kind_and_name(name), 120), "ink-strong"), told.host, looks),
+            span("failures", "ink-muted"),
+            span(f"{failures} of {threshold}"),
+            span(about, state_ink("waiting")),
+            joined((span(waits, state_ink("waiting")), span(lately, "ink-muted")), looks.glyphs.dot),
+        ),
+        values=(shown, name, "failures", failures, left or 0.0, error),
+        fault=state != "succeeded",
+    )
+
+
+def kind_and_name(key: str) -> str:
+    """`model openai:gpt-4o` of ``model:openai:gpt-4o``."""
+    kind, _, name = key.partition(":")
+    return f"{kind} {name}" if name else key
+
+
+def _left(told: Told, again_s: Any, looks: Looks) -> float | None:
+    return None if again_s is None else float(again_s) - (looks.now - told.at).total_seconds()
+
+
+def _limit_rows(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> list[Row]:
+    """A row for each limit of a run; one that says what it spent, where nothing limits it."""
+    rows = [limit_row(host, run, limit, summaries, looks) for limit in run["limits"]]
+    return rows or [_unlimited_row(host, run, summaries, looks)]
+
+
+def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> Row:
+    spent, title = run["spent"], _title(run, summaries, looks)
+    unknown = plural(int(spent["unpriced_calls"]), "call") + " of unknown price" if spent["unpriced_calls"] else ""
+    parts = (
+        plural(int(spent["steps"]), "step"),
+        f"{count(int(spent['tokens']))} tokens",
+        cost(float(spent["cost_usd"])),
+        duration(float(spent["wall_time_s"])),
+        unknown,
+    )
+    return Row(
+        f"{LIMIT}{run['id']}::",
+        (
+            looks.state("pending", "no limit"),
+            at_host(span(title, "ink-strong"), host, looks),
+            span("none", "ink-muted"),
+            (),
+            (),
+            span(looks.glyphs.dot.join(part for part in parts if part), "ink-muted"),
+        ),
+        values=("no limit", title, "none", None, -1.0, ""),
+    )
+
+
+def _title(run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> str:
+    summary = summaries.get(str(run["id"]))
+    return title_of(summary, looks) if summary is not None else looks.line(str(run["title"] or run["id"]), 60)
+
+
+def limit_row(
+    host: str, run: Mapping[str, Any], limit: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks
+) -> Row:
+    """One limit of one run, or of a swarm in it."""
+    used, allowed, run_id = float(limit["used"]), float(limit["allowed"]), str(run["id"])
+    share = used / allowed if allowed else 1.0
+    state, word = _LEVELS.get(str(limit["level"]), _LEVELS[""])
+    title = _title(run, summaries, looks)
+    name = str(limit["limit"])
+    unpriced = int(run["spent"].get("unpriced_calls", 0)) if name == "max_total_cost_usd" else 0
+    waits = f"waits for a decision: {looks.key('list.open', 'enter')}" if limit.get("incident_id") else ""
+    return Row(
+        f"{LIMIT}{run_id}:{limit.get('incident_id', '')}:{name}:{limit['scope']}",
+        (
+            looks.state(state, word),
+            at_host(span(title, "ink-strong"), host, looks),
+            span(_NAMES.get(name, looks.line(name, 40))),
+            (Span(bar(share, looks), state_ink(state)),),
+            span(f"{min(share, 9.99):>4.0%} {amount(name, used)} of {amount(name, allowed)}"),
+            joined(
+                (
+                    span(waits, state_ink("waiting")),
+                    span(f"{plural(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
+                    span("" if not limit["scope"] else f"of {looks.line(str(limit['of']), 60)}", "ink-muted"),
+                ),
+                looks.glyphs.dot,
+            ),
+        ),
+        values=(word, title, _NAMES.get(name, name), used, share, waits),
+        fault=bool(limit["level"]),
+    )
+
+
+def bar(share: float, looks: Looks) -> str:
+    """A bar of `BAR` cells; what is begun is not full, and what is used at all is to be seen."""
+    share = min(1.0, max(0.0, share))
+    full = BAR if share >= 1 else min(BAR - 1, max(1 if share > 0 else 0, round(share * BAR)))
+    on, off = ("#", ".") if looks.ascii_only else ("█", "░")
+    return on * full + off * (BAR - full)
+
+
+def amount(name: str, value: float) -> str:
+    """A limit's number with its unit."""
+    if name == "max_total_cost_usd":
+        return f"${value:.3f}" if 0 < value < 0.1 else cost(value)
+    return duration(value) if name == "max_wall_time_s" else count(int(value))
+
+
+def workspace_words(summaries: Mapping[str, Summary], told: Iterable[Told], looks: Looks) -> Spans:
+    """What all runs that the console knows have spent together, and how many breakers hold something back."""
+    runs = list(summaries.values())
+    spent = [summary.cost_usd for summary in runs if summary.cost_usd is not None]
+    tokens = sum(summary.input_tokens + summary.output_tokens for summary in runs)
+    held = sum(row["state"] != "closed" for each in told for row in each.breakers)
+    parts = (
+        span(f"{plural(len(runs), 'run')} here spent {count(tokens)} tokens"),
+        span(cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
+        looks.state("failed", f"{plural(held, 'breaker holds', 'breakers hold')} calls back") if held else (),
+    )
+    return joined(parts, looks.glyphs.dot)

@@ -1,0 +1,213 @@
+"""Runs as rows, from their summaries, and a run's head line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from runtime.record.state.summary import RUN_TERMINAL, Summary
+from screens.render.formatting import (
+    age,
+    age_ends,
+    cost,
+    count,
+    elapsed,
+    plural,
+    tokens,
+    whole_seconds,
+)
+from screens.render.glyphs import state_ink, state_word
+from screens.render.layout import (
+    Column,
+    Row,
+    Span,
+    Spans,
+    joined,
+    plain,
+    span,
+)
+from screens.views.shared.render_context import Looks
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import RunState
+
+COLUMNS: Final = (
+    Column("state", width=13),
+    Column("run", width=16, grow=1, ending=True),
+    Column("what", width=34, grow=4),
+    Column("tokens", width=6, right=True, drop=2),
+    Column("cost", width=7, right=True, drop=1),
+    Column("age", width=4, right=True),
+)
+
+_SHOWN_COUNTS: Final = ("waiting", "retrying", "running", "failed", "degraded", "succeeded")
+_COUNT_WORDS: Final = {"succeeded": "done"}
+
+
+_ID_END: Final = 4
+"""Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
+
+
+def title_spans(summary: Summary, looks: Looks, ink: str = "ink", limit: int = 120) -> Spans:
+    """What a run is called: its title, else the end of its reference and that of its id."""
+    title, swarm = looks.line(summary.title, limit), looks.line(summary.ref.rpartition("/")[2], limit)
+    if title or not swarm:
+        return span(title or looks.line(summary.id, limit), ink)
+    return (*span(swarm, ink), Span(f" {looks.line(summary.id[-_ID_END:], _ID_END)}", "ink-muted"))
+
+
+def title_of(summary: Summary, looks: Looks, limit: int = 120) -> str:
+    """The same in a sentence."""
+    return plain(title_spans(summary, looks, limit=limit))
+
+
+def is_done(summary: Summary) -> bool:
+    return summary.state in RUN_TERMINAL
+
+
+def named(title: Spans, where: str, looks: Looks) -> Spans:
+    """A run's title, behind the host that it is on where there are several."""
+    return joined((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
+
+
+_NO_FAULT: Final = frozenset({"completed", "aborted"})
+_FAULTS: Final = ("failed", "degraded", "timed_out", "waiting")
+
+
+def has_fault(summary: Summary) -> bool:
+    """Whether something went wrong in a run, or waits for a person; what an operator ended is no fault."""
+    if is_done(summary):
+        return summary.state not in _NO_FAULT
+    return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULTS)
+
+
+def since_of(summary: Summary) -> datetime | None:
+    """What a run's age is counted from: its beginning, or its end."""
+    return summary.updated_at if is_done(summary) else summary.created_at
+
+
+def changes_at(summary: Summary, now: datetime) -> datetime:
+    """When a run's row will say something else though nothing happens: its age goes on, or its countdown."""
+    if summary.wake_at is not None and summary.state == "waiting":
+        return now + timedelta(seconds=1)
+    return age_ends(since_of(summary), now)
+
+
+def run_values(summary: Summary, looks: Looks) -> tuple[Any, ...]:
+    """What a row of runs is sorted by, column by column."""
+    since = since_of(summary)
+    return (
+        summary.shown,
+        title_of(summary, looks),
+        summary.steps,
+        summary.input_tokens + summary.output_tokens,
+        summary.cost_usd,
+        -since.timestamp() if since is not None else None,
+    )
+
+
+def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
+    """One run in the list of runs."""
+    done = is_done(summary)
+    detail = (
+        span(looks.line(summary.error, 200), "state-failed") if done and summary.error else progress(summary, looks)
+    )
+    return Row(
+        f"run:{summary.id}",
+        (
+            looks.state(summary.shown),
+            named(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
+            detail or span(looks.line(summary.input, 200), "ink-muted"),
+            span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+            span(cost(summary.cost_usd), "ink-muted"),
+            span(age(since_of(summary), looks.now), "ink-muted"),
+        ),
+        values=run_values(summary, looks),
+        fault=has_fault(summary),
+    )
+
+
+def progress(summary: Summary, looks: Looks) -> Spans:
+    """Nodes by state, those that need somebody first; what a run waits for, if it waits for a time."""
+    parts = node_counts(summary.nodes)
+    if summary.wake_at is not None and summary.state == "waiting":
+        left = (summary.wake_at - looks.now).total_seconds()
+        parts = (
+            span(f"goes on in {whole_seconds(left + 1)}" if left > 0 else "goes on now", "state-waiting"),
+            *parts,
+        )
+    return joined(parts, looks.glyphs.dot)
+
+
+def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
+    """`1 waiting`, `3 running`, … for the states that tell something."""
+    return tuple(
+        span(f"{count(nodes[name])} {_COUNT_WORDS.get(name, state_word(name))}", state_ink(name))
+        for name in _SHOWN_COUNTS
+        if nodes.get(name)
+    )
+
+
+def time_left(summary: Summary, now: datetime) -> str:
+    """In its largest unit; empty where it cannot be told."""
+    if summary.shown != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
+        return ""
+    so_far = now - summary.created_at
+    whole = so_far / summary.members_done * (summary.members - summary.members_done)
+    return age(now - whole, now).replace("now", "10s")
+
+
+def pace_facts(summary: Summary, looks: Looks) -> tuple[tuple[str, str], ...]:
+    """How fast a run goes: on average up to the last thing that happened in it, once that took a minute; and what is
+    left, where its parts are known. How many steps a team or a handoff takes nobody knows before, and so it is said.
+    """
+    used, minutes = summary.input_tokens + summary.output_tokens, 0.0
+    if summary.created_at is not None and summary.updated_at is not None:
+        minutes = (summary.updated_at - summary.created_at).total_seconds() / 60
+    left, rest = time_left(summary, looks.now), summary.members - summary.members_done
+    if left:
+        left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
+    elif summary.shown == "running" and not summary.members:
+        left = "not known: how many steps it takes shows as it goes"
+    return (
+        ("steps", _with_rate(count(summary.steps), summary.steps, minutes) if summary.steps else ""),
+        ("tokens", _with_rate(count(used), used, minutes) if used else ""),
+        ("left", left),
+    )
+
+
+def _with_rate(total: str, number: int, minutes: float) -> str:
+    return f"{total}, {count(round(number / minutes))} a minute" if minutes >= 1 else total
+
+
+def head_line(state: RunState, looks: Looks) -> Spans:
+    """A run in one line: state, time, nodes by state, tokens, cost."""
+    nodes = {name: number for name, number in state.counts.items() if number > 0}
+    parts = (
+        looks.state(state.shown),
+        span(elapsed(state.created_at, state.finished_at, looks.now), "ink"),
+        *node_counts(nodes),
+        _unit(tokens(state.input_tokens, state.output_tokens), "tokens"),
+        span(cost(state.cost_usd), "ink-muted"),
+        span(plural(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
+    )
+    return joined(parts, looks.glyphs.dot)
+
+
+def _unit(number: str, unit: str) -> Spans:
+    return (Span(f"{number} {unit}", "ink-muted"),) if number else ()
+
+
+def outcome_lines(state: RunState, looks: Looks) -> list[Spans]:
+    """What a finished run came to; what an unfinished one was asked."""
+    lines: list[Spans] = [span("Task", "ink-accent", bold=True)]
+    lines += [span(text) for text in looks.block(state.input)]
+    for title, text, ink in (("Error", state.error, "state-failed"), ("Output", state.output, "ink")):
+        if text:
+            lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
+    if not state.terminal:
+        facts = [(name, value) for name, value in pace_facts(state.summary(), looks) if value]
+        lines += [(), span("So far", "ink-accent", bold=True)] if facts else []
+        lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts]
+    return lines

@@ -1,0 +1,54 @@
+"""What the console works with, as rows: what is set, to what, and who says so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from screens.render.layout import Column, Row, span
+from screens.views.shared.render_context import Looks
+
+COLUMNS: Final = (
+    Column("setting", width=29, grow=1),
+    Column("value", width=28, grow=3),
+    Column("from", width=14, grow=2, drop=1),
+)
+THEME: Final = "theme:"
+"""Begins the key of a row that stands for a theme."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One of them. `value` and `source` may be foreign. `theme` names the theme that enter chooses here."""
+
+    group: str
+    name: str
+    value: str
+    source: str = ""
+    theme: str = ""
+    chosen: bool = False
+
+
+def settings_rows(settings: Sequence[Setting], looks: Looks) -> list[Row]:
+    """A heading for each group, and a row for each setting."""
+    rows: list[Row] = []
+    for group, members in groupby(settings, key=lambda setting: setting.group):
+        rows.append(Row(f"group:{group}", (span(f" {group}", "ink-accent", bold=True),), heading=True))
+        rows += [_row(setting, looks) for setting in members]
+    return rows
+
+
+def _row(setting: Setting, looks: Looks) -> Row:
+    ink = "ink-strong" if setting.chosen else "ink"
+    mark = f"{looks.glyphs.cursor} " if setting.chosen else "  "
+    key = f"{THEME}{setting.theme}" if setting.theme else f"{setting.group}/{setting.name}"
+    return Row(
+        key,
+        (
+            span(f"{mark}{looks.line(setting.name, 60)}", ink, bold=setting.chosen),
+            span(looks.line(setting.value, 300), ink),
+            span(looks.line(setting.source, 200), "ink-muted"),
+        ),
+    )

@@ -1,0 +1,71 @@
+"""What a form that starts a run suggests, and what it reads out of its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from runtime.judgement.recovery.budget import Budget, checked_limits
+from runtime.record.state.durable_run import Summary
+from screens.render.layout import Column, Row, span
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter
+
+COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12, drop=1))
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
+    """The references of earlier runs, the latest first; those below `root` relative to it. One that cannot be shown as
+    it is cannot be typed either.
+    """
+    newest = sorted(summaries, key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
+    below = f"{root.rstrip('/')}/" if root else ""
+    refs = (found.ref.removeprefix(below) if below else found.ref for found in newest)
+    return list(dict.fromkeys(ref for ref in refs if ref and ref.isprintable()))
+
+
+def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Looks) -> list[Row]:
+    """References that have what was typed: those that were run before it first, then those of the workspace's files."""
+    means = Filter(typed.strip()).means
+    refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "in a file")
+    return [
+        Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
+        for ref, source in refs.items()
+        if ref != typed and ref.isprintable() and means(ref)
+    ]
+
+
+class BadLimits(ValueError):
+    """A limit that is none, or is not written as a name and a number."""
+
+
+LIMITS = tuple(Budget.model_fields)
+"""What a run's limits are called."""
+
+
+def limits_of(text: str) -> Mapping[str, float]:
+    """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`.
+
+    Raises:
+        BadLimits: one is not written so, there is none of this name, or it cannot have this value.
+    """
+    found: dict[str, float] = {}
+    for each in text.replace(",", " ").split():
+        name, _, number = each.partition("=")
+        try:
+            found[name] = int(number) if number.lstrip("+-").isdigit() else float(number)
+        except ValueError as exc:
+            raise BadLimits(f"{each}: write name=number, such as max_steps=20") from exc
+        try:
+            checked_limits({name: found[name]})
+        except ValueError as exc:
+            raise BadLimits(str(exc)) from exc
+    return found
+
+
+def completed(text: str) -> str:
+    """`text` with the limit that is being typed at its end written out; empty where nothing is to be added."""
+    begun = text.replace(",", " ").rpartition(" ")[2]
+    name = next((name for name in LIMITS if begun and name.startswith(begun)), "")
+    return f"{text.removesuffix(begun)}{name}=" if name else ""

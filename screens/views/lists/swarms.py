@@ -1,0 +1,230 @@
+"""The list of swarms: the runs of each below it, with how far they are and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from runtime.record.state.durable_run import Summary
+from screens.render.formatting import (
+    age,
+    cost,
+    elapsed,
+    plural,
+    tokens,
+)
+from screens.render.layout import (
+    Column,
+    Row,
+    Span,
+    Spans,
+    joined,
+    span,
+)
+from screens.views.lists.runs import (
+    changes_at,
+    has_fault,
+    is_done,
+    named,
+    node_counts,
+    progress,
+    run_values,
+    since_of,
+    time_left,
+    title_spans,
+)
+from screens.views.run.sparkline import BARS, Trends, sparkline
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_cache import Memory
+
+SWARM: Final = "swarm:"
+"""What the key of a swarm's line begins with."""
+COLUMNS: Final = (
+    Column("state", width=15),
+    Column("run", width=16, grow=2, ending=True),
+    Column("progress", width=26, grow=3),
+    Column("trend", width=BARS, drop=2),
+    Column("tokens", width=6, right=True, drop=3),
+    Column("cost", width=7, right=True, drop=1),
+    Column("age", width=4, right=True),
+)
+BAR: Final = 8
+"""Cells of a progress bar."""
+_STATES: Final = (
+    "waiting", "running", "frozen", "queued", "failed", "interrupted", "degraded", "aborted", "completed",
+)  # fmt: skip
+"""What a swarm is said to be: the first of these that one of its runs is."""
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def swarm_rows(
+    summaries: Mapping[str, Summary],
+    looks: Looks,
+    trends: Trends,
+    where: Callable[[str], str] = lambda _run_id: "",
+    memory: Memory | None = None,
+) -> list[Row]:
+    """A line for each swarm, that with the newest run first, and its runs under it, the newest first."""
+    memory = memory or Memory()
+    swarms: dict[str, list[Summary]] = {}
+    for run_id in memory.order.of(summaries.keys(), lambda: _newest_first(summaries)):
+        found = summaries[run_id]
+        swarms.setdefault(f"{SWARM}{where(run_id)}:{found.ref}", []).append(found)
+    names = short_names([runs[0].ref for runs in swarms.values()])
+    rows: list[Row] = []
+    for key, runs in swarms.items():
+        rows.append(_swarm_row(key, names[runs[0].ref], runs, looks, where(runs[0].id)))
+        rows += (
+            memory.row(
+                found.id,
+                (found, trends.of(found.id)),
+                looks.now,
+                lambda found=found, key=key: (  # type: ignore[misc]
+                    run_row(found, looks, trends.of(found.id), key),
+                    changes_at(found, looks.now),
+                ),
+            )
+            for found in runs
+        )
+    memory.forget(len(rows))
+    return rows
+
+
+def _newest_first(summaries: Mapping[str, Summary]) -> list[str]:
+    return sorted(summaries, key=lambda run_id: (summaries[run_id].created_at or _LONG_AGO, run_id), reverse=True)
+
+
+def short_names(refs: Sequence[str]) -> dict[str, str]:
+    """The end of each reference, after its last slash; the whole of those that end alike."""
+    ends: dict[str, set[str]] = {}
+    for ref in refs:
+        ends.setdefault(ref.rpartition("/")[2], set()).add(ref)
+    return {ref: end if len(found) == 1 else ref for end, found in ends.items() for ref in found}
+
+
+def runs_of(key: str, summaries: Mapping[str, Summary], where: Callable[[str], str]) -> list[str]:
+    """The runs that a line stands for."""
+    kind, _, name = key.partition(":")
+    if kind == "run":
+        return [name]
+    return [run_id for run_id, found in summaries.items() if f"{SWARM}{where(run_id)}:{found.ref}" == key]
+
+
+def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
+    """The reference of the swarm that a line is of; empty if there is none."""
+    kind, _, name = key.partition(":")
+    if kind == "run":
+        return summaries[name].ref if name in summaries else ""
+    return name.partition(":")[2]
+
+
+def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where: str) -> Row:
+    states = {found.shown for found in runs}
+    state = next((each for each in _STATES if each in states), runs[0].shown)
+    live = sum(not is_done(found) and found.shown != "waiting" for found in runs)
+    waiting = sum(found.open_incidents for found in runs)
+    counts = (
+        span(plural(len(runs), "run"), "ink"),
+        span(f"{live} at work", "state-running") if live else (),
+        span(plural(waiting, "decision"), "state-waiting") if waiting else (),
+    )
+    used = sum(found.input_tokens + found.output_tokens for found in runs)
+    known = [found.cost_usd for found in runs if found.cost_usd is not None]
+    since = since_of(runs[0])
+    return Row(
+        key,
+        (
+            looks.state(state),
+            named(span(looks.line(name, 120), "ink-strong", bold=True), where, looks),
+            joined(counts, looks.glyphs.dot),
+            (),
+            span(tokens(used, 0), "ink-muted"),
+            span(cost(sum(known)) if known else "", "ink-muted"),
+            span(age(since, looks.now), "ink-muted"),
+        ),
+        values=(state, name, len(runs), None, used, sum(known) if known else None, _older(since)),
+        fold=False,
+    )
+
+
+def run_row(summary: Summary, looks: Looks, used: tuple[int, ...] = (), under: str = "") -> Row:
+    """One run below its swarm."""
+    done = is_done(summary)
+    state, title, steps, total, spent, since = run_values(summary, looks)
+    far: Spans = span(looks.line(summary.error, 200), "state-failed") if done and summary.error else ()
+    far = far or joined((progress_bar(summary, looks), progress(summary, looks)))
+    return Row(
+        f"run:{summary.id}",
+        (
+            looks.state(summary.shown),
+            title_spans(summary, looks, "ink" if done else "ink-strong"),
+            far or span(looks.line(summary.input, 200), "ink-muted"),
+            sparkline(used, looks.glyphs),
+            span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+            span(cost(summary.cost_usd), "ink-muted"),
+            span(age(since_of(summary), looks.now), "ink-muted"),
+        ),
+        values=(state, title, share(summary) if summary.members else steps, sum(used) or None, total, spent, since),
+        fault=has_fault(summary),
+        under=under,
+    )
+
+
+def share(summary: Summary) -> float:
+    """How much of a run whose parts are known is done, 0 to 1."""
+    return min(1.0, summary.members_done / summary.members) if summary.members else 0.0
+
+
+def progress_bar(summary: Summary, looks: Looks) -> Spans:
+    """`████░░░░ 2/4 ~3m`, where it is known how many parts a run has and while it has not ended; the time that is left
+    if the rest takes as long as what is done did, while it is at work.
+    """
+    if not summary.members or is_done(summary):
+        return ()
+    full = round(BAR * share(summary))
+    bar = (
+        Span(looks.glyphs.bar * full, "state-running"),
+        Span(looks.glyphs.no_bar * (BAR - full), "ink-muted"),
+        Span(f" {summary.members_done}/{summary.members}"),
+    )
+    left = time_left(summary, looks.now)
+    return (*bar, *span(f" ~{left}", "ink-muted")) if left else bar
+
+
+def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where: Callable[[str], str]) -> list[Spans]:
+    """What is known of a swarm, for the pane beside the list."""
+    runs = [summaries[run_id] for run_id in runs_of(key, summaries, where)]
+    if not runs:
+        return []
+    ref = ref_of(key, summaries)
+    nodes: dict[str, int] = {}
+    for found in runs:
+        for state, count in found.nodes.items():
+            nodes[state] = nodes.get(state, 0) + count
+    by_state = {state: sum(found.shown == state for found in runs) for state in _STATES}
+    ended = [found for found in runs if is_done(found) and found.created_at is not None]
+    lines: list[Spans] = [
+        span(looks.line(ref, 300), "ink-strong", bold=True),
+        joined(
+            ((*looks.state(state), Span(f" {count}")) for state, count in by_state.items() if count), looks.glyphs.dot
+        ),
+        (),
+    ]
+    facts = (
+        ("nodes", joined(node_counts(nodes), looks.glyphs.dot)),
+        ("took", span(f"{_took(ended[-1], looks)}, the last that ended") if ended else ()),
+    )
+    lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
+    start = looks.key("swarms.start", "s")
+    return (
+        [*lines, (), (Span(f"{start} ", "ink-key"), Span("starts another run of it", "ink-muted"))] if start else lines
+    )
+
+
+def _took(summary: Summary, looks: Looks) -> str:
+    return elapsed(summary.created_at, summary.updated_at, looks.now)
+
+
+def _older(since: datetime | None) -> float | None:
+    return -since.timestamp() if since is not None else None

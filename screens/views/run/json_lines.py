@@ -1,0 +1,23 @@
+"""JSON as lines that a person reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from screens.render.layout import Span, Spans
+from screens.views.shared.render_context import Looks
+
+
+def json_text(value: Any) -> str:
+    """The canonical form: keys in their order, two blanks of indent, nothing escaped that can be shown.
+
+    What JSON has no word for is shown as Python would; nothing here raises for the sake of one odd value.
+    """
+    return json.dumps(value, indent=2, ensure_ascii=False, default=repr, skipkeys=True)
+
+
+def json_lines(value: Any, looks: Looks) -> list[Spans]:
+    """Text as it is, everything else as JSON; both through the gate."""
+    text = value if isinstance(value, str) else json_text(value)
+    return [(Span(line),) if line else () for line in looks.block(text)]

@@ -1,0 +1,194 @@
+"""All that is known of one node as lines: what it is, what went in, what came out, what happened on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from runtime.judgement.reports.transcript import Said, transcript
+from runtime.link.client.workspace_view import StreamedText
+from runtime.record.state.durable_run import Node, RunState, Try
+from screens.render.formatting import (
+    cost,
+    duration,
+    elapsed,
+    plural,
+)
+from screens.render.layout import Span, Spans, span
+from screens.render.sanitize import clean
+from screens.views.run.json_lines import json_text
+from screens.views.run.report import decision_lines
+from screens.views.shared.render_context import Looks
+
+KIND: Final = {"llm": "model", "value": "question"}
+"""Kinds of nodes that have another word for an operator than for the code."""
+STREAMED: Final = 2900
+"""Characters of a reply in the making that are shown at least: its end. At most twice as many, less than `VALUE`."""
+STREAMED_LINES: Final = 190
+"""The same in lines: a page has no more than `screens.render.sanitize.LINES` of one text."""
+VALUE: Final = 6000
+"""Characters of one value that are shown; an export of the run has all of them."""
+MESSAGES: Final = 40
+"""Messages that are shown: the first ones, which say what is wanted, and the latest."""
+_FIRST: Final = 2
+
+
+def node_lines(state: RunState, node_id: str, looks: Looks, *, streamed: StreamedText | None = None) -> list[Spans]:
+    """The sections in their order; those without anything to say are left out.
+
+    `streamed` is the part of a reply that has come so far; its end is what is shown if it is long.
+    """
+    node = state.nodes.get(node_id)
+    if node is None:
+        return [span("No node is selected.", "ink-muted")]
+    path = looks.glyphs.crumb.join(looks.line(found.name, 60) for found in state.lineage(node_id))
+    lines: list[Spans] = [
+        span(looks.line(node.name, 120), "ink-strong", bold=True),
+        span(path, "ink-muted"),
+        (*looks.state(node.phase), Span(f"{looks.glyphs.dot}{KIND.get(node.kind, node.kind)}", "ink-muted")),
+        *_facts(node, looks),
+    ]
+    for title, body in _sections(state, node, looks, streamed):
+        if body:
+            lines += [(), span(title, "severity-warning" if title == "Warnings" else "ink-accent", bold=True), *body]
+    return lines
+
+
+def _sections(
+    state: RunState, node: Node, looks: Looks, streamed: StreamedText | None
+) -> Iterator[tuple[str, list[Spans]]]:
+    if node.fault is not None or not node.is_step:  # of an attempt before the one that succeeded, `Attempts` tells
+        yield "Error", _value(node.error, looks)
+    yield "Output", _value(node.output, looks)
+    yield "Messages", _messages(state, node, looks)
+    whole = isinstance(node.requested.get("messages"), list)
+    yield "Asked for", _value({k: v for k, v in node.requested.items() if k != "messages" or not whole}, looks)
+    yield "Carried out instead", _value({k: v for k, v in node.effective.items() if k != "messages"}, looks)
+    yield "Changed by a hook", _value({k: v for k, v in (node.edits or {}).items() if k != "messages"}, looks)
+    yield "Result", _value(node.result, looks)
+    yield "Attempts", [line for each in node.tries for line in _attempt(each, looks)]
+    yield "Other models", [_fell_back(each.from_model, each.to_model, each.reason, looks) for each in node.fell_back]
+    yield "Permissions used", _granted(state, node, looks)
+    yield "Decisions", _decisions(state, node, looks)
+    yield "Warnings", [span(looks.line(text)) for text in node.warnings]
+    if streamed is not None and not node.terminal:  # last: who reads on at the end of the page sees it come
+        yield "Thinking", _value(_latest(streamed.reasoning), looks)
+        yield "So far", _value(_latest(streamed.text), looks)
+
+
+def _facts(node: Node, looks: Looks) -> list[Spans]:
+    facts = [
+        ("agent", looks.line(node.agent, 120)),
+        ("attempts", plural(node.attempts, "attempt") if node.attempts else ""),
+        ("time", elapsed(node.opened_at, node.closed_at, looks.now)),
+        (
+            "tokens",
+            f"{node.input_tokens} in, {node.output_tokens} out" if node.input_tokens or node.output_tokens else "",
+        ),
+        ("cost", cost(node.cost_usd)),
+        ("needs", looks.line(", ".join(node.permissions))),
+        ("by hand", looks.line(node.by.name or node.by.channel, 60) if node.by is not None else ""),
+        *(
+            (looks.line(str(key), 20), looks.line(str(value)))
+            for key, value in node.info.items()
+            if value not in ("", None)
+        ),
+    ]
+    return [(Span(f"{name:<8}  ", "ink-muted"), Span(value)) for name, value in facts if value]
+
+
+def _latest(text: str) -> str:
+    """The end of a text that grows. Its beginning goes in steps, or it would slide away under a reader's eyes."""
+    start = _stepped(len(text), STREAMED)
+    rows = text[start:].split("\n")
+    skipped = _stepped(len(rows), STREAMED_LINES)
+    start += sum(len(row) + 1 for row in rows[:skipped])
+    return "\n".join((f"... {start} characters before", *rows[skipped:])) if start else text
+
+
+def _stepped(length: int, step: int) -> int:
+    return max(0, (length - 1) // step - 1) * step
+
+
+def _value(value: Any, looks: Looks) -> list[Spans]:
+    """Text as it is, everything else as JSON; what is too long is cut, and how much is said."""
+    if value in (None, {}, ""):
+        return []
+    text = value if isinstance(value, str) else json_text(value)
+    return [span(line) for line in _block(text, VALUE, looks.ascii_only)]
+
+
+@lru_cache(maxsize=512)
+def _block(text: str, size: int, ascii_only: bool) -> tuple[str, ...]:
+    """Foreign text through the gate. A page is looked at ten times a second, and its texts stay."""
+    return tuple(clean(text, size=size, ascii_only=ascii_only).split("\n"))
+
+
+def _messages(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+    """What the model was sent: who says what. The middle of a long conversation is left out, and said to be."""
+    messages, number = transcript(state, node.id)
+    if not messages:
+        return []
+    lines: list[Spans] = []
+    if node.compactions:
+        lines.append(span(f"made smaller {plural(node.compactions, 'time')} before it was sent", "severity-warning"))
+    if number != len(messages):
+        said = f"{number} were sent; {len(messages)} of them are in the journal"
+        lines.append(span(said, "ink-muted"))
+    left_out = len(messages) - MESSAGES
+    for index, message in enumerate(messages):
+        if left_out > 0 and _FIRST <= index < _FIRST + left_out:
+            if index == _FIRST:
+                lines.append(span(f"{looks.glyphs.ellipsis} {left_out} more messages between these", "ink-muted"))
+            continue
+        lines += _message(message, looks)
+    return lines
+
+
+def _message(message: Said, looks: Looks) -> list[Spans]:
+    who = " ".join(part for part in (message.role, message.name) if part)
+    head = Span(f"{looks.line(who, 60)}  ", "ink-muted", bold=True)
+    texts = _block(message.text, VALUE, looks.ascii_only) if message.text else ()
+    lines: list[Spans] = [(head, Span(texts[0]))] if texts else [(head,)]
+    lines += [span(f"  {text}") if text else () for text in texts[1:]]
+    for name, arguments in message.calls:
+        called = (Span("  calls ", "ink-muted"), Span(looks.line(name, 120), "ink-strong"))
+        lines.append((*called, Span(f" {looks.line(arguments, 500)}")))
+    return lines
+
+
+def _attempt(each: Try, looks: Looks) -> list[Spans]:
+    cause = each.cause.replace("_", " ")
+    line: list[Span] = [
+        Span(f"{each.attempt:>2}  ", "ink-muted"),
+        Span(f"{looks.glyphs.state['failed']} {looks.line(cause, 60)}", "state-failed"),
+        Span(f" after {duration(each.seconds)} at {each.ended_at:%H:%M:%S}", "ink-muted"),
+    ]
+    if each.wait_s is not None:
+        line.append(
+            Span(f", then a pause of {duration(each.wait_s)} ({looks.line(each.wait_source, 60)})", "ink-muted")
+        )
+    said = looks.line(each.message)
+    return [tuple(line), *([span(f"    {said}")] if said else [])]
+
+
+def _fell_back(before: str, after: str, reason: str, looks: Looks) -> Spans:
+    why = f": {looks.line(reason)}" if reason else ""
+    return (Span(f"{looks.line(after, 120)}", "ink-strong"), Span(f" in place of {looks.line(before, 120)}{why}"))
+
+
+def _granted(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+    """Each use of a standing grant, and what was granted for this very call."""
+    return [
+        (
+            Span(looks.line(use.need), "ink-strong"),
+            Span(f" by grant {looks.line(use.grant_id, 60)} at {use.ts:%H:%M:%S}", "ink-muted"),
+        )
+        for use in state.granted.get(node.id, ())
+    ]
+
+
+def _decisions(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+    found = [state.incidents[key] for key in node.incidents if key in state.incidents]
+    return [line for incident in found for line in decision_lines(incident, looks)]

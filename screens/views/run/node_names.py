@@ -1,0 +1,25 @@
+"""The names in a node's path: who and what, where only the event is at hand and not the run's tree."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from screens.views.shared.render_context import Looks
+
+
+@lru_cache(maxsize=4096)
+def names_in(node_id: str) -> tuple[str, ...]:
+    """The names from the root down, as `orbiter.steps.segment` wrote them: ``name~place``, with three signs escaped."""
+    return tuple(_unescaped(part.rpartition("~")[0] or part) for part in node_id.split("/")) if node_id else ()
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("%7E", "~").replace("%2F", "/").replace("%25", "%")
+
+
+def place_words(node_id: str, looks: Looks, *, root: bool = True) -> str:
+    """`researcher · write_file`: the last two names of a path, clean; empty for the run itself, and for its root where
+    that is not to be named.
+    """
+    names = names_in(node_id) if root else names_in(node_id)[1:]
+    return looks.glyphs.dot.join(looks.line(name, 60) for name in names[-2:])

@@ -1,0 +1,172 @@
+"""A run's nodes as bars over time: when each worked, paused before another attempt, and waited for a person.
+
+The scale grows by steps, so that a bar grows cell by cell and the whole stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple
+
+from runtime.record.state.durable_run import Incident, Node, RunState
+from screens.render.formatting import (
+    DAY,
+    HOUR,
+    MINUTE,
+    duration,
+    elapsed,
+)
+from screens.render.glyphs import state_ink
+from screens.render.layout import (
+    Column,
+    Row,
+    Span,
+    Spans,
+    span,
+)
+from screens.views.run.tree import RunTree, label, state_words
+from screens.views.shared.render_context import Looks
+
+COLUMNS: Final = (
+    Column("node", width=24, grow=1),
+    Column("timeline", width=36, grow=3),
+    Column("state", width=16, drop=1),
+    Column("time", width=6, right=True),
+)
+BAR: Final = 1
+"""Which of the columns the bar is."""
+
+Doing = Literal["", "open", "work", "pause", "person"]
+
+_SIGNS: Final[dict[str, dict[Doing, str]]] = {
+    "unicode": {"": " ", "open": "─", "work": "━", "pause": "┄", "person": "▒"},
+    "ascii": {"": " ", "open": "-", "work": "=", "pause": ".", "person": "?"},
+}
+_INKS: Final[dict[Doing, str]] = {
+    "": "ink",
+    "open": "line",
+    "work": "state-running",
+    "pause": "state-retrying",
+    "person": "state-waiting",
+}
+_STEPS: Final = (10, 15, 20, 30, 45, MINUTE, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 2700, HOUR, 5400, 2 * HOUR,
+                 3 * HOUR, 4 * HOUR, 6 * HOUR, 9 * HOUR, 12 * HOUR, 18 * HOUR, DAY)  # fmt: skip
+
+
+class Scale(NamedTuple):
+    """`width` cells for `seconds` from `start` on."""
+
+    start: datetime
+    seconds: float
+    width: int
+
+    def cell(self, instant: datetime) -> int:
+        at = int((instant - self.start).total_seconds() / self.seconds * self.width)
+        return min(max(0, at), self.width - 1)
+
+    def words(self, looks: Looks) -> Spans:
+        """The scale, and what its signs mean."""
+        signs = _SIGNS[looks.glyphs.name]
+        legend = " ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} a person"))
+        each = f"{duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {duration(self.seconds / self.width)}"
+        return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
+
+
+def scale_of(state: RunState, now: datetime, width: int) -> Scale:
+    """From the run's beginning to its end; while it lasts, to a round number of seconds that is still to come."""
+    start = state.created_at or now
+    if state.finished_at is not None:
+        return Scale(start, max(1.0, (state.finished_at - start).total_seconds()), max(1, width))
+    took = (now - start).total_seconds()
+    whole_days = -(-took // DAY) * DAY
+    return Scale(start, next((float(step) for step in _STEPS if step >= took), whole_days), max(1, width))
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline(RunTree):
+    """The tree of a run with a bar in each line, `scale.width` cells wide."""
+
+    scale: Scale | None = None
+
+    def row(self, key: str) -> Row:
+        node = self.state.nodes[key]
+        bar = bar_of(node, self.state, self.scale, self.looks) if self.scale is not None else ()
+        took = elapsed(node.opened_at, node.closed_at, self.looks.now)
+        return Row(
+            key,
+            (
+                label(node, self.looks),
+                bar,
+                state_words(node, self.state, self.looks),
+                span(took, "ink-muted" if node.terminal else "ink"),
+            ),
+        )
+
+
+def bar_of(node: Node, state: RunState, scale: Scale, looks: Looks) -> Spans:
+    """One node's bar; its last cell has the sign of its state."""
+    if node.opened_at is None:
+        return ()
+    end = node.closed_at or looks.now
+    first, last = scale.cell(node.opened_at), scale.cell(max(end, node.opened_at))
+    cells: list[Doing] = [""] * last
+    for since, until, doing in _stretches(node, state, end):
+        for at in range(scale.cell(since), min(scale.cell(until) + 1, last)):
+            cells[at] = doing
+    found = _painted(cells[:first], looks)
+    ended = state_ink(node.phase) if node.is_step else ""
+    found += [piece._replace(ink=ended) if ended and piece.ink == _INKS["work"] else piece
+              for piece in _painted(cells[first:], looks)]  # fmt: skip
+    return (*found, looks.sign(node.phase))
+
+
+def _stretches(node: Node, state: RunState, end: datetime) -> Iterator[tuple[datetime, datetime, Doing]]:
+    """What a node did when; later ones cover earlier ones."""
+    if node.opened_at is not None:
+        yield node.opened_at, end, "work" if node.is_step else "open"
+    for each in node.tries:
+        if each.wait_s is not None:
+            yield each.ended_at, min(end, each.ended_at + timedelta(seconds=each.wait_s)), "pause"
+    for key in node.incidents:
+        if (incident := state.incidents.get(key)) is not None:
+            yield incident.opened.ts, _answered(incident, end), "person"
+
+
+def _answered(incident: Incident, end: datetime) -> datetime:
+    return incident.answer.ts if incident.answer is not None else end
+
+
+def _painted(cells: list[Doing], looks: Looks) -> list[Span]:
+    """Equal cells as one piece."""
+    signs = _SIGNS[looks.glyphs.name]
+    found: list[Span] = []
+    for doing in cells:
+        if found and found[-1].ink == _INKS[doing] and found[-1].text[0] == signs[doing]:
+            found[-1] = found[-1]._replace(text=found[-1].text + signs[doing])
+        else:
+            found.append(Span(signs[doing], _INKS[doing]))
+    return found
+
+
+def run_line(state: RunState, looks: Looks, width: int) -> Spans:
+    """The whole run in one line: where any step worked, and where anything waited for a person. Steps are looked at
+    until all of it is accounted for: of a run with thousands under way, the first few do.
+    """
+    scale, end = scale_of(state, looks.now, width), state.finished_at or looks.now
+    cells: list[Doing] = [""] * (scale.cell(end) + 1)
+
+    def mark(since: datetime, until: datetime, doing: Doing) -> None:
+        first, last = scale.cell(since), scale.cell(min(until, end))
+        cells[first : last + 1] = [doing] * (last + 1 - first)
+
+    steps = (node for node in state.nodes.values() if node.is_step and node.opened_at is not None)
+    while "" in cells and (node := next(steps, None)) is not None:
+        assert node.opened_at is not None
+        mark(node.opened_at, node.closed_at or end, "work")
+    for incident in state.incidents.values():
+        node = state.nodes.get(incident.opened.node_id)
+        if node is not None:
+            mark(incident.opened.ts, _answered(incident, node.closed_at or end), "person")
+    return tuple(_painted(cells, looks))

@@ -1,0 +1,199 @@
+"""A run's tree of nodes: which nodes stand in it, what folds by itself, and what a line says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from runtime.record.state.durable_run import Node, RunState
+from screens.render.formatting import elapsed, tokens, whole_seconds
+from screens.render.glyphs import state_ink, state_word
+from screens.render.layout import (
+    Column,
+    Row,
+    Span,
+    Spans,
+    span,
+)
+from screens.views.run.node import KIND
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter
+
+COLUMNS: Final = (
+    Column("node", width=24, grow=1, both_ends=True),
+    Column("state", width=16),
+    Column("tries", width=4, right=True, drop=1),
+    Column("time", width=6, right=True),
+    Column("tokens", width=6, right=True, drop=2),
+)
+"""Wide enough for "retries in 1m05s" and "waiting 59m"."""
+
+_UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
+
+
+FRESH: Final = timedelta(seconds=10)
+"""How long a node that came is marked as new."""
+_VALUES: Final = 6
+"""Arguments of a call that its line tells."""
+_VALUE: Final = 80
+"""Characters of one of them: its beginning and its end."""
+_FAULTS: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
+_FOLDING: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class RunTree:
+    """A run as `screens.render.tree_outline.Outlined`. Rows are made only for lines in sight.
+
+    With `only` set, what it holds is all there is (see `narrowed`). Nodes that came after `since` are marked as new for
+    a while.
+    """
+
+    state: RunState
+    looks: Looks
+    only: frozenset[str] | None = None
+    since: datetime | None = None
+
+    def roots(self) -> Sequence[str]:
+        return [key for key in self.state.roots if self._shown(self.state.nodes[key])]
+
+    def children(self, key: str) -> Sequence[str]:
+        node = self.state.nodes.get(key)
+        if node is None or not node.children:
+            return ()
+        nodes = self.state.nodes
+        return [child for child in node.children if self._shown(nodes[child])]
+
+    def parent(self, key: str) -> str:
+        node = self.state.nodes.get(key)
+        return node.parent_id if node is not None and node.parent_id in self.state.nodes else ""
+
+    def folded_at_first(self, key: str) -> bool:
+        """Finished parts fold, but not the run itself, and not what ended otherwise than it should. What is left of a
+        narrowed tree is what was asked for: none of it folds.
+        """
+        node = self.state.nodes[key]
+        done = node.terminal and bool(node.parent_id) and node.phase not in _UNFINISHED_BUSINESS
+        return done and self.only is None
+
+    def shape(self) -> object:
+        state = self.state
+        counts = tuple(state.counts.get(phase, 0) for phase in _FOLDING)
+        return (state.id, state.lives, len(state.nodes), len(state.incidents), counts, self.only)
+
+    def fresh(self, key: str) -> bool:
+        node = self.state.nodes.get(key)
+        opened = node.opened_at if node is not None else None
+        return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH)
+
+    def row(self, key: str) -> Row:
+        """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
+        node = self.state.nodes.get(key)
+        if node is None:
+            return Row(key, ((),) * len(COLUMNS))
+        return Row(
+            key,
+            (
+                label(node, self.looks),
+                state_words(node, self.state, self.looks),
+                _tries(node, self.looks),
+                _time(node, self.looks),
+                _tokens(node),
+            ),
+        )
+
+    def _shown(self, node: Node) -> bool:
+        """Recorded values are the engine's own bookkeeping, unless a person is asked for one."""
+        return (self.only is None or node.id in self.only) and (node.kind != "value" or bool(node.incidents))
+
+
+def narrowed(state: RunState, pattern: Filter, *, faults_only: bool) -> frozenset[str] | None:
+    """The nodes that a filter means, those with faults, or both; and all above them. None: nothing is left out."""
+    if not pattern.active and not faults_only:
+        return None
+    found: set[str] = set()
+    for node in state.nodes.values():
+        if faults_only and not is_fault(node):
+            continue
+        if pattern.active and not pattern.means(_says(node)):
+            continue
+        above = node
+        while above.id not in found:
+            found.add(above.id)
+            if above.parent_id not in state.nodes:
+                break
+            above = state.nodes[above.parent_id]
+    return frozenset(found)
+
+
+def is_fault(node: Node) -> bool:
+    """Whether somebody who looks for trouble wants to see it: it waits, failed, is tried again, or warned."""
+    return node.phase in _FAULTS or bool(node.warnings) or (node.fault is not None and not node.terminal)
+
+
+def _says(node: Node) -> str:
+    """What a filter looks at."""
+    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent} {digest(node)}"
+
+
+def digest(node: Node) -> str:
+    """What a tool was called with, in a few words as they came: it tells calls of one name apart. Empty for others."""
+    if node.kind != "tool":
+        return ""
+    arguments = node.effective.get("arguments", node.requested.get("arguments"))
+    if not isinstance(arguments, dict):
+        return ""
+    return ", ".join(_ends(str(value)) for value in islice(arguments.values(), _VALUES))
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= _VALUE else f"{text[: _VALUE // 2]}...{text[-_VALUE // 2 :]}"
+
+
+def label(node: Node, looks: Looks) -> Spans:
+    """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
+    ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
+    name = looks.line(node.name, 120) or "?"
+    found = [looks.sign(node.phase), Span(f" {name}", ink, bold=not node.is_step and not node.terminal)]
+    if node.kind in ("llm", "group", "value", "swarm"):
+        found.append(Span(f" {KIND.get(node.kind, node.kind)}", "ink-muted"))
+    if node.warnings:
+        found.append(Span(f" {looks.glyphs.warning}", "severity-warning"))
+    if given := looks.line(digest(node), _VALUES * _VALUE):
+        found.append(Span(f" {given}", "ink-muted"))
+    return tuple(found)
+
+
+def state_words(node: Node, state: RunState, looks: Looks) -> Spans:
+    """The state of a node, with what it counts down to or how long it has been waiting."""
+    word = state_word(node.phase)
+    if node.phase == "retrying" and node.retry is not None:
+        left = (node.retry.until - looks.now).total_seconds()
+        word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
+    elif node.phase == "waiting" and (since := _waiting_since(node, state)):
+        word = f"waits {elapsed(since, None, looks.now)}"
+    return span(word, state_ink(node.phase))
+
+
+def _waiting_since(node: Node, state: RunState) -> datetime | None:
+    found = [state.incidents[key] for key in node.incidents if key in state.incidents]
+    return next((incident.opened.ts for incident in found if incident.open), None)
+
+
+def _tries(node: Node, looks: Looks) -> Spans:
+    if node.attempts < 2:
+        return ()
+    return span(f"{looks.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
+
+
+def _time(node: Node, looks: Looks) -> Spans:
+    until = node.closed_at
+    ink = "ink-muted" if node.terminal else "ink"
+    return span(elapsed(node.opened_at, until, looks.now), ink)
+
+
+def _tokens(node: Node) -> Spans:
+    return span(tokens(node.input_tokens, node.output_tokens), "ink-muted")

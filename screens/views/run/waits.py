@@ -1,0 +1,41 @@
+"""What a node waits for, as lines: the chain down to what holds it up, since when, until when, and what that frees."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtime.judgement.reports.wait_graph import Blocked
+from screens.render.formatting import elapsed, plural, whole_seconds
+from screens.render.layout import Span, Spans, span
+from screens.views.shared.render_context import Looks
+
+
+def waits_lines(found: Blocked, looks: Looks) -> list[Spans]:
+    """From the node that was asked about, one line each, further in the deeper it lies."""
+    lines: list[Spans] = []
+    for depth, link in enumerate(found.chain):
+        indent = "  " * min(depth, 12)
+        name = Span(f" {looks.line(link.name, 60) or '?'}", "ink-strong", bold=True)
+        lines.append((Span(indent), looks.sign(link.state), name, Span(f"  {looks.line(link.why)}", "ink-muted")))
+    if not found.chain:
+        lines.append(span(f"The run waits for {looks.line(found.why)}."))
+    facts = _facts(found, looks)
+    return [*lines, (), *facts] if facts else lines
+
+
+def _facts(found: Blocked, looks: Looks) -> list[Spans]:
+    facts = [
+        ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else ""),
+        ("since", f"{elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),
+        ("until", countdown(found.until, looks.now) if found.until is not None else ""),
+        ("decide", looks.line(found.incident_id, 60)),
+        ("frees", f"{plural(found.frees, 'node')} if this one goes on" if found.frees else ""),
+        ("also", f"{plural(len(found.also), 'other')} beside it must end, too" if found.also else ""),
+    ]
+    return [(Span(f"{name:<7}  ", "ink-muted"), Span(text)) for name, text in facts if text]
+
+
+def countdown(until: datetime, now: datetime) -> str:
+    """`in 4m12s`, or `now`."""
+    left = (until - now).total_seconds()
+    return f"in {whole_seconds(left + 1)}" if left > 0 else "now"

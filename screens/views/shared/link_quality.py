@@ -1,0 +1,58 @@
+"""How good the links are, in a word or two for the top line: which host, how far away, and whether it still speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.link.client.client import Quality
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    span,
+)
+from screens.views.shared.render_context import Looks
+
+NEAR_S = 0.05
+"""A round trip that nobody feels: on this machine it is not spoken of."""
+SLOW_S = 0.4
+"""One that everybody feels."""
+VIEW_ONLY = "view only"
+"""Where nothing may be done but look."""
+WHO_MAY = "an operator's key may (no --viewer, no viewer = true)"
+"""What helps there: the role comes from the socket that is dialled (`docs/remote.md`)."""
+
+
+def link_words(links: Sequence[Quality], looks: Looks) -> Spans:
+    """What is worth saying of each link; nothing of the one to this machine while it is as fast as it should be."""
+    return joined(tuple(found for link in links if (found := _words(link, looks))))
+
+
+def _words(link: Quality, looks: Looks) -> Spans:
+    told = _told(link, looks.line(link.host, 40))
+    if link.phase == "connected" and link.role == "viewer":
+        return joined((told, span(VIEW_ONLY, "ink-accent")), " ")
+    return told
+
+
+def _told(link: Quality, name: str) -> Spans:
+    if link.phase != "connected":
+        return (Span(name, "severity-warning"),) if name else ()
+    who = f"{name} " if name else ""
+    if link.stalled:
+        return (Span(f"{who}stalled {link.stalled} s", "severity-warning"),)
+    if link.round_trip >= SLOW_S:
+        return (Span(f"{who}slow link {took(link.round_trip)}", "severity-warning"),)
+    if not name:
+        return (Span(f"link {took(link.round_trip)}", "ink-muted"),) if link.round_trip >= NEAR_S else ()
+    return (Span(f"{who}link {took(link.round_trip)}" if link.round_trip else name, "ink-muted"),)
+
+
+def took(seconds: float) -> str:
+    """A round trip, in steps that a person can tell apart."""
+    millis = seconds * 1000
+    if millis < 50:
+        return "<50 ms"
+    if millis < 1000:
+        return f"{round(millis / 50) * 50} ms"
+    return f"{round(seconds * 2) / 2:g} s"

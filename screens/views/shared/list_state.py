@@ -1,0 +1,180 @@
+"""What an operator made of a list: which rows are left out, in which order the rest stands, what is selected, what is
+folded. Pure, but that it remembers: rows keep their places until some come or go, or until another order is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from screens.render.layout import (
+    Column,
+    Row,
+    Spans,
+    joined,
+    span,
+)
+from screens.views.shared.render_context import Looks
+from screens.views.shared.row_filter import Filter, filtered, kept
+from screens.views.shared.row_sort import Sort, sorted_rows
+
+FRESH = timedelta(seconds=60)
+"""How long a row that came is marked as new."""
+
+
+class Order:
+    """Keys in an order that is worked out anew only if keys came or went, or `renew` was called: what is looked at
+    does not move because a number in it changed.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._known: frozenset[str] = frozenset()
+        self._stale = True
+
+    def renew(self) -> None:
+        """Sort anew at the next look."""
+        self._stale = True
+
+    def of(self, keys: Collection[str], ranked: Callable[[], Iterable[str]]) -> list[str]:
+        """These keys, as `ranked` had them when it was last asked."""
+        if self._stale or len(keys) != len(self._known) or not self._known.issuperset(keys):
+            self._keys = list(ranked())
+            self._known = frozenset(self._keys)
+            self._stale = False
+        return self._keys
+
+
+@dataclass
+class Listing:
+    """See the module. `columns` are those that it can be sorted by."""
+
+    columns: Sequence[Column]
+    filter: Filter = field(default_factory=Filter)
+    last_filter: str = ""
+    """The last one that was in force, to be typed again."""
+    sort: Sort = field(default_factory=Sort)
+    faults_only: bool = False
+    selected: set[str] = field(default_factory=set)
+    left_out: int = 0
+    """Rows that the filter, or `faults_only`, leaves out."""
+    shown: tuple[str, ...] = ()
+    """Keys of the rows that are left and stand for one thing each."""
+    _folds: dict[str, bool] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    _seen: dict[str, datetime] | None = None
+
+    # -- what is asked of it ---------------------------------------------------------------------------------
+
+    def narrow(self, text: str) -> None:
+        """Leave out what this pattern does not mean."""
+        self.filter = Filter(text)
+        if self.filter.active:
+            self.last_filter = text
+
+    def sort_by_next(self) -> None:
+        self.sort = self.sort.following(self.columns)
+        self._places.clear()
+
+    def turn(self) -> None:
+        self.sort = self.sort.turned()
+        self._places.clear()
+
+    def toggle(self, key: str) -> None:
+        """Select a row, or no longer."""
+        self.selected ^= {key}
+
+    def select_shown(self) -> None:
+        """All rows that are shown; none, if all are selected."""
+        self.selected = set() if self.selected >= set(self.shown) else set(self.shown)
+
+    def fold(self, key: str, *, folded: bool) -> None:
+        self._folds[key] = folded
+
+    def widen(self) -> bool:
+        """Take back one thing: the selection, else the filter and `faults_only`. False if there was nothing."""
+        if self.selected:
+            self.selected = set()
+        elif self.filter.text or self.faults_only:
+            self.filter, self.faults_only = Filter(), False
+        else:
+            return False
+        return True
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether there is something to take back."""
+        return bool(self.selected or self.filter.text or self.faults_only)
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def rows(self, rows: Sequence[Row]) -> list[Row]:
+        """What is left of all rows, in order. What is not there any more is not selected any more either."""
+        if self.selected:
+            self.selected &= {row.key for row in rows}
+        left = kept(rows, lambda row: row.fault) if self.faults_only else list(rows)
+        left = filtered(left, self.filter)
+        self.left_out = 0 if len(left) == len(rows) else _things(rows) - _things(left)
+        left = self._in_places(left)
+        self.shown = tuple(row.key for row in left if not row.heading and row.fold is None)
+        return self._folded(left)
+
+    def _in_places(self, rows: list[Row]) -> list[Row]:
+        """In the chosen order as it was when rows last came or went."""
+        if self.sort == Sort():
+            return rows
+        if len(rows) != len(self._places) or any(row.key not in self._places for row in rows):
+            rows = sorted_rows(rows, self.columns, self.sort)
+            self._places = {row.key: place for place, row in enumerate(rows)}
+            return rows
+        return sorted(rows, key=lambda row: self._places[row.key])
+
+    def _folded(self, rows: list[Row]) -> list[Row]:
+        folds = {row.key: self._folds.get(row.key, row.fold) for row in rows if row.fold is not None}
+        if not folds:
+            return rows
+        return [
+            replace(row, fold=folds[row.key]) if row.key in folds and folds[row.key] != row.fold else row
+            for row in rows
+            if not row.under or not folds.get(row.under, False)
+        ]
+
+    def fresh(self, rows: Sequence[Row], now: datetime) -> Collection[str]:
+        """Keys of the rows that came within `FRESH`, but for those that were there at the first look."""
+        seen, self._seen = self._seen, {}
+        found: set[str] = set()
+        for row in rows:
+            if row.heading:
+                continue
+            since = datetime.min.replace(tzinfo=now.tzinfo) if seen is None else seen.get(row.key, now)
+            self._seen[row.key] = since
+            if now - since < FRESH:
+                found.add(row.key)
+        return found
+
+    def words(self, looks: Looks) -> Spans:
+        """The filter, what it leaves out, and what is selected, in one line; nothing where nothing is."""
+        text = looks.line(self.filter.text, 60)
+        parts = (
+            (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
+            span(looks.line(self.filter.problem, 120), "severity-error"),
+            span("faults only", "state-failed") if self.faults_only else (),
+            span(f"{self.left_out} left out", "ink-muted")
+            if self.faults_only or (text and not self.filter.problem)
+            else (),
+            span(f"{len(self.selected)} selected", "ink-strong", bold=True) if self.selected else (),
+        )
+        return joined(parts, looks.glyphs.dot)
+
+
+def _things(rows: Iterable[Row]) -> int:
+    return sum(not row.heading and row.fold is None for row in rows)
+
+
+def chosen_of(listing: Listing, cursor: str) -> tuple[str, ...]:
+    """What an action is about: what is selected, in the order in which it stands; else what is under the cursor."""
+    if listing.selected:
+        shown = [key for key in listing.shown if key in listing.selected]
+        return (*shown, *sorted(listing.selected.difference(shown)))
+    return (cursor,) if cursor else ()

@@ -1,0 +1,60 @@
+"""How a view is to look: which signs, and what time it is. Handed to every view, so that none asks the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from screens.render.glyphs import (
+    UNICODE,
+    Glyphs,
+    state_ink,
+    state_word,
+)
+from screens.render.layout import Span, Spans
+from screens.render.sanitize import clean, clean_line
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too. `keys` has the key of each action in words,
+    and nothing where all are the usual ones.
+    """
+
+    now: datetime
+    glyphs: Glyphs = UNICODE
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ascii_only(self) -> bool:
+        return self.glyphs.name == "ascii"
+
+    def key(self, action: str, usual: str) -> str:
+        """The key of an action in words, which is `usual` if nobody gave it another; empty if it has none."""
+        return self.keys.get(action, usual)
+
+    def hints(self, *hints: tuple[str, str]) -> str:
+        """`esc closes   y does it`: keys and what they do, without those that have no key."""
+        return "   ".join(f"{key} {does}" for key, does in hints if key)
+
+    def nothing_matches(self) -> str:
+        """Said where a filter leaves nothing."""
+        return f"Nothing matches. {self.hints((self.key('app.up', 'esc'), 'shows all.'))}".rstrip()
+
+    def line(self, text: str, limit: int = 500) -> str:
+        """Foreign text on one line, through the gate."""
+        return clean_line(text, limit=limit, ascii_only=self.ascii_only)
+
+    def block(self, text: str) -> list[str]:
+        """Foreign text on several lines, through the gate."""
+        return clean(text, ascii_only=self.ascii_only).split("\n")
+
+    def sign(self, state: str) -> Span:
+        """The glyph of a state, in its colour."""
+        return Span(self.glyphs.state.get(state, "?"), state_ink(state))
+
+    def state(self, state: str, word: str = "") -> Spans:
+        """Glyph and word of a state."""
+        ink = state_ink(state)
+        return (Span(f"{self.glyphs.state.get(state, '?')} {word or state_word(state)}", ink),)

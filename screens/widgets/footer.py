@@ -1,0 +1,64 @@
+"""The last line of a screen: the keys that work now. Textual's own footer keeps every key it ever showed in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.screen import Screen
+
+from screens.render.key_names import UNBOUND
+from screens.render.layout import (
+    Span,
+    Spans,
+    joined,
+    width_of,
+)
+from screens.widgets.bar import Bar
+
+_EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
+"""Keys that every screen has, in the order in which they stand at the end of the line."""
+_WAYS_ON = 3
+"""How many of them stand on the right, where nothing is cut: they lead to all the others, and out."""
+_BETWEEN = "   "
+
+
+class Foot(Bar):
+    """Shows the bindings that are meant to be shown, of the screen and of whatever has the focus in it: as many as
+    there is room for, and the ways on in any case.
+    """
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._update)
+        self._update(self.screen)
+
+    def on_resize(self) -> None:
+        self._update(self.screen)
+
+    def _update(self, screen: Screen[Any]) -> None:
+        if screen is self.screen and self.is_attached:
+            hints, ways_on = key_hints(screen)
+            right = joined(ways_on, _BETWEEN)
+            room = self.size.width - width_of(right) - len(_BETWEEN)
+            fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
+            self.show(joined(fitting[0] if fitting else hints, _BETWEEN), right)
+
+
+def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
+    """`enter open`, `n next`, …, and by themselves `: commands`, `? help`, `q quit`: each action once, with one of its
+    keys; what works everywhere comes last.
+    """
+    hints: dict[str, tuple[int, Spans]] = {}
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        if binding.show and active.enabled and binding.key != UNBOUND and binding.action not in hints:
+            key = screen.app.get_key_display(binding)
+            hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
+            place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
+            hints[binding.action] = (place, hint)
+    here_first = sorted(hints.values(), key=lambda found: found[0])
+    ways_on = len(_EVERYWHERE) - _WAYS_ON
+    return [hint for place, hint in here_first if place <= ways_on], [hint for at, hint in here_first if at > ways_on]
+
+
+def _width(hints: list[Spans]) -> int:
+    return width_of(joined(hints, _BETWEEN))

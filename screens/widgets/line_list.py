@@ -1,0 +1,207 @@
+"""What live list and live tree have in common: lines with keys, and a cursor that keeps to its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from screens.render.layout import Spans, span
+from screens.widgets.line_view import LineView
+
+
+class LiveLines(LineView, can_focus=True):
+    """Lines with stable keys. The cursor belongs to a key, not to a position: lines that come and go do not move it."""
+
+    BINDING_GROUP_TITLE = "List"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "move(1)", "Down", show=False, id="list.down"),
+        Binding("up,k", "move(-1)", "Up", show=False, id="list.up"),
+        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False, id="list.page_down"),
+        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False, id="list.page_up"),
+        Binding("home", "edge(-1)", "First", show=False, id="list.first"),
+        Binding("end", "edge(1)", "Last", show=False, id="list.last"),
+        Binding("enter", "choose", "Open", id="list.open"),
+    ]
+
+    @dataclass
+    class Moved(Message):
+        """The cursor stands on another key (empty: on none)."""
+
+        lines: LiveLines
+        key: str
+
+        @property
+        def control(self) -> LiveLines:
+            return self.lines
+
+    @dataclass
+    class Chosen(Message):
+        """Enter, or a click on the line under the cursor."""
+
+        lines: LiveLines
+        key: str
+
+        @property
+        def control(self) -> LiveLines:
+            return self.lines
+
+    def __init__(self, *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._keys: list[str] = []
+        self._places: dict[str, int] | None = None
+        self._cursor = -1
+        self.empty = empty
+        """Shown where there are no lines; ours, not foreign text."""
+
+    # -- what a kind of list says ----------------------------------------------------------------------------
+
+    def spans_at(self, index: int, width: int) -> Spans:
+        """What stands on the line of a key."""
+        raise NotImplementedError
+
+    def selectable(self, index: int) -> bool:
+        """Whether the cursor may stand on a line."""
+        return 0 <= index < len(self._keys)
+
+    # -- keys and cursor -------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return self._keys
+
+    @property
+    def cursor_key(self) -> str:
+        """The key under the cursor; empty if there is none."""
+        return self._keys[self._cursor] if 0 <= self._cursor < len(self._keys) else ""
+
+    @property
+    def cursor_line(self) -> int:
+        return max(0, self._cursor)
+
+    def index_of(self, key: str) -> int:
+        """-1 if the key is not among the lines."""
+        if self._places is None:
+            self._places = {found: index for index, found in enumerate(self._keys)}
+        return self._places.get(key, -1)
+
+    def go_to(self, key: str) -> bool:
+        """Put the cursor on a key and bring it into sight. False if it is not there."""
+        index = self.index_of(key)
+        if index < 0 or not self.selectable(index):
+            return False
+        self._put_cursor(index)
+        return True
+
+    def replace_lines(self, keys: Sequence[str], cursor_key: str = "") -> None:
+        """New lines. The cursor stays on its key (or goes to `cursor_key`), at the same height of the screen;
+        if its key is gone, it stays where it was.
+        """
+        before = self.cursor_key
+        wanted = cursor_key or before
+        height = self._cursor - self.scroll_offset.y
+        if keys != self._keys:
+            self._keys = list(keys)
+            self._places = None
+            index = self.index_of(wanted) if wanted else -1
+            if index < 0 and self._cursor >= 0:
+                index = self._nearest(min(self._cursor, len(self._keys) - 1))
+            elif index < 0:
+                index = self._nearest(0)
+            moved = index - self._cursor if self._cursor >= 0 else 0
+            self._cursor = index
+            self.set_line_count(len(self._keys))
+            if moved and self._in_view(height) and self.scroll_offset.y + moved >= 0 and self.scroll_offset.y > 0:
+                self.scroll_to(y=self.scroll_offset.y + moved, animate=False, force=True)
+        self.repaint_changed()
+        if self.cursor_key != before:
+            self.post_message(self.Moved(self, self.cursor_key))
+
+    def _in_view(self, height: int) -> bool:
+        return 0 <= height < max(1, self.room.height)
+
+    def _nearest(self, index: int) -> int:
+        """The selectable line nearest to `index`, downwards first; -1 if there is none."""
+        below = next((at for at in range(max(0, index), len(self._keys)) if self.selectable(at)), -1)
+        if below >= 0:
+            return below
+        return next((at for at in range(index, -1, -1) if self.selectable(at)), -1)
+
+    def _put_cursor(self, index: int) -> None:
+        if index != self._cursor:
+            self._cursor = index
+            self.post_message(self.Moved(self, self.cursor_key))
+        self._bring_into_sight(index)
+        self.repaint_changed()
+
+    def _bring_into_sight(self, index: int) -> None:
+        """Scroll as little as needed; the first selectable line takes the heading above it along."""
+        height = self.room.height
+        top = self.scroll_offset.y
+        if not height:
+            return
+        first = index
+        while first > 0 and not self.selectable(first - 1):
+            first -= 1
+        if first < top:
+            self.scroll_to(y=max(first, index - height + 1), animate=False, force=True)
+        elif index >= top + height:
+            self.scroll_to(y=index - height + 1, animate=False, force=True)
+
+    # -- painting --------------------------------------------------------------------------------------------
+
+    def line_at(self, index: int, width: int) -> tuple[Spans, str]:
+        """The line of a key, on the ground of the cursor where that stands."""
+        if index >= len(self._keys):
+            return (span(f" {self.empty}", "ink-muted") if not self._keys and not index else (), self.GROUND)
+        ground = self.GROUND if index != self._cursor else "row-cursor" if self.has_focus else "row-cursor-idle"
+        return (self.spans_at(index, width), ground)
+
+    # -- keys and mouse --------------------------------------------------------------------------------------
+
+    def action_move(self, step: int) -> None:
+        index = self._cursor + step
+        while 0 <= index < len(self._keys) and not self.selectable(index):
+            index += step
+        if 0 <= index < len(self._keys):
+            self._put_cursor(index)
+        elif self._keys and step < 0:
+            self.scroll_home(animate=False)
+
+    def action_page(self, direction: int) -> None:
+        if self._keys:
+            step = max(1, self.room.height - 1) * direction
+            self._put_cursor(self._nearest(max(0, min(len(self._keys) - 1, self._cursor + step))))
+
+    def action_edge(self, direction: int) -> None:
+        if self._keys:
+            self._put_cursor(self._nearest(0 if direction < 0 else len(self._keys) - 1))
+            if direction < 0:
+                self.scroll_home(animate=False)
+
+    def action_choose(self) -> None:
+        if self.cursor_key:
+            self.post_message(self.Chosen(self, self.cursor_key))
+
+    def line_under(self, event: events.MouseEvent) -> int:
+        """The line that the mouse points at, in sight or not; -1 on a border, which is no line."""
+        at = event.get_content_offset(self)
+        return -1 if at is None else at.y + self.scroll_offset.y
+
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor; one on the cursor's line chooses it. The click that brings the focus only moves."""
+        index = self.line_under(event)
+        if not self.selectable(index):
+            return
+        if index == self._cursor and event.chain > 1:
+            self.action_choose()
+        else:
+            self._put_cursor(index)
+
+    def on_resize(self) -> None:
+        if self._cursor >= 0:
+            self._bring_into_sight(self._cursor)

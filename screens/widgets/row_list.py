@@ -1,0 +1,125 @@
+"""A list of rows in columns that is fed ten times a second and repaints only the lines that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.layout import (
+    Column,
+    Row,
+    Span,
+    Spans,
+    fit,
+    set_line,
+)
+from screens.widgets.line_list import LiveLines
+
+
+class LiveList(LiveLines):
+    """Rows with headings between them. Rows keep the order in which they are given; sorting is a view's business, and
+    so is what is hidden: the list only says which row is to be folded.
+    """
+
+    BINDING_GROUP_TITLE = "List"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "fold(False)", "Unfold", show=False, id="list.unfold"),
+        Binding("left,h", "fold(True)", "Fold", show=False, id="list.fold"),
+    ]
+
+    @dataclass
+    class Folded(Message):
+        """A row is to hide what is under it, or to show it again."""
+
+        lines: LiveList
+        key: str
+        folded: bool
+
+        @property
+        def control(self) -> LiveList:
+            return self.lines
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        empty: str = "",
+        glyphs: Glyphs = UNICODE,
+        id: str | None = None,  # noqa: A002 - Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(empty=empty, id=id, classes=classes)
+        self._columns = tuple(columns)
+        self._glyphs = glyphs
+        self._rows: Mapping[str, Row] = {}
+        self._widths: tuple[int, tuple[int, ...]] = (-1, ())
+        self._selected: Collection[str] = ()
+        self._fresh: Collection[str] = ()
+
+    def show(self, rows: Sequence[Row], *, selected: Collection[str] = (), fresh: Collection[str] = ()) -> None:
+        """Show these rows, whose keys differ from each other; with a mark those that are selected, or new."""
+        self._rows = {row.key: row for row in rows}
+        self._selected, self._fresh = frozenset(selected), frozenset(fresh)
+        self.replace_lines([row.key for row in rows])
+
+    @property
+    def cursor_row(self) -> Row | None:
+        return self._rows.get(self.cursor_key)
+
+    def selectable(self, index: int) -> bool:
+        return super().selectable(index) and not self._rows[self.keys[index]].heading
+
+    def spans_at(self, index: int, width: int) -> Spans:
+        row = self._rows[self.keys[index]]
+        if row.heading:
+            return tuple(piece for cell in row.cells for piece in cell)
+        if self._widths[0] != width:
+            self._widths = (width, fit(self._columns, width - 2))
+        cells = (self._before(row) + row.cells[0], *row.cells[1:])
+        line = set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis)
+        return (self._mark(row.key), *line)
+
+    def _mark(self, key: str) -> Span:
+        if key in self._selected:
+            return Span(self._glyphs.chosen, "ink-accent", bold=True)
+        return Span(self._glyphs.fresh, "ink-accent") if key in self._fresh else Span(" ")
+
+    def _before(self, row: Row) -> Spans:
+        if row.fold is not None:
+            return (Span(f"{self._glyphs.folded if row.fold else self._glyphs.unfolded} ", "ink-muted"),)
+        return (Span("  "),) if row.under else ()
+
+    # -- folding ---------------------------------------------------------------------------------------------
+
+    def action_fold(self, folded: bool) -> None:
+        """Fold or unfold the row under the cursor; from what is under it, folding goes to the row above."""
+        row = self.cursor_row
+        if row is None:
+            return
+        if folded and row.under:
+            self.go_to(row.under)
+        elif row.fold is not None and row.fold is not folded:
+            self.post_message(self.Folded(self, row.key, folded))
+        elif row.fold is False:
+            self.action_move(1)
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold the row under the cursor, if others are under it."""
+        row = self.cursor_row
+        if row is not None and row.fold is not None:
+            self.post_message(self.Folded(self, row.key, not row.fold))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the sign of folding folds."""
+        index = self.line_under(event)
+        row = self._rows.get(self.keys[index]) if 0 <= index < len(self.keys) else None
+        if row is not None and row.fold is not None and event.x in (1, 2):
+            event.prevent_default()
+            self.go_to(row.key)
+            self.post_message(self.Folded(self, row.key, not row.fold))

@@ -1,0 +1,52 @@
+"""From tokens of the theme to what a terminal paints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.strip import Strip
+
+from screens.render.layout import Spans
+
+_MARKS: Final[Mapping[str, dict[str, Any]]] = {"row-cursor": {"reverse": True}, "row-cursor-idle": {"underline": True}}
+"""How the row under the cursor stands out where the theme leaves its ground to the terminal, as ANSI themes do."""
+
+
+class Inks:
+    """Styles for the tokens of one theme. Cheap to ask, because every visible line asks for several."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        """`variables` as in `App.theme_variables`."""
+        self._variables = variables
+        self._styles: dict[tuple[str, bool, str], Style] = {}
+
+    def style(self, ink: str, ground: str, *, bold: bool = False) -> Style:
+        """Text of `ink` on `ground`.
+
+        Raises:
+            KeyError: the theme has no such token.
+        """
+        found = self._styles.get((ink, bold, ground))
+        if found is None:
+            found = self._made(ink, ground, bold=bold)
+            self._styles[ink, bold, ground] = found
+        return found
+
+    def _made(self, ink: str, ground: str, *, bold: bool) -> Style:
+        mark = _MARKS.get(ground, {}) if self._variables[ground] == self._variables["surface"] else {}
+        if "reverse" in mark:  # in the colours of the whole row: a patchwork would be no row
+            ink = "ink"
+        return Style(color=self._colour(ink), bgcolor=self._colour(ground), bold=bold, **mark)
+
+    def _colour(self, token: str) -> RichColor:
+        return Color.parse(self._variables[token]).rich_color
+
+    def strip(self, spans: Spans, width: int, ground: str) -> Strip:
+        """A line of exactly `width` cells."""
+        segments = [Segment(span.text, self.style(span.ink, ground, bold=span.bold)) for span in spans]
+        return Strip(segments).adjust_cell_length(width, self.style("ink", ground)).simplify()

@@ -1,0 +1,102 @@
+"""The themes that can be chosen: those that come with the program, and the user's own, which are files. Imports no
+Textual before a theme is asked for.
+
+A user's files lie in `$XDG_CONFIG_HOME/orbiter-console/themes` (`~/.config/…`, for all workspaces) and in the `themes`
+directory of a workspace's state (`.orbiter/themes`, for this one alone, and sooner than one of the same name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from themes.choice import BUILT_IN, ThemeError
+
+if TYPE_CHECKING:
+    from textual.theme import Theme
+
+SIZE: Final = 64 * 1024
+"""Bytes of a theme file that are read: ours have less than two thousand."""
+
+
+class Place(NamedTuple):
+    """A theme file, or a directory of them, and whose it is: the `workspace`'s or the `user`'s."""
+
+    path: Path
+    source: str
+
+
+def places(environment: Mapping[str, str], state: Path) -> list[Place]:
+    """Where themes are looked for, the first the most particular. A relative `$XDG_CONFIG_HOME` does not count, as
+    the XDG Base Directory Specification says.
+    """
+    config = Path(environment.get("XDG_CONFIG_HOME") or "")
+    if not config.is_absolute():
+        home = environment.get("HOME")
+        config = Path(home) / ".config" if home else Path.home() / ".config"
+    return [Place(state / "themes", "workspace"), Place(config / "orbiter-console" / "themes", "user")]
+
+
+class Shelf:
+    """Finds themes by name. Nothing is read before somebody asks."""
+
+    def __init__(self, where: Sequence[Place] = ()) -> None:
+        self._places = where
+
+    def own(self) -> dict[str, Place]:
+        """The user's theme files by the name that each gives itself, or else has as a file."""
+        found: dict[str, Place] = {}
+        for place in self._places:
+            for path in sorted(place.path.glob("*.y*ml")) if place.path.is_dir() else ():
+                found.setdefault(_name(path), Place(path, place.source))
+        return found
+
+    def names(self) -> list[str]:
+        """All that can be chosen, those that are built in first."""
+        return [*BUILT_IN, *(name for name in self.own() if name not in BUILT_IN)]
+
+    def theme(self, name: str) -> Theme:
+        """The theme of this name.
+
+        Raises:
+            ThemeError: there is none, or its file cannot be used.
+        """
+        if name in BUILT_IN:
+            from themes.builtin_themes import named  # with Textual, as what follows
+
+            return named(name)
+        from themes.loader import load
+
+        found = self.own().get(name)
+        if found is None:
+            raise ThemeError(f"there is no theme {name!r} any more; there are {', '.join(self.names())}")
+        return load(found.path)
+
+
+def read(path: Path) -> str:
+    """A theme file's text.
+
+    Raises:
+        ThemeError: it cannot be read, is not UTF-8, or is too long to be a theme.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE + 1)
+        if len(data) > SIZE:
+            raise ThemeError(f"{path}: has more than {SIZE} bytes; a theme has some two thousand")
+        return data.decode()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ThemeError(f"{path}: cannot be read: {exc}") from exc
+
+
+def _name(path: Path) -> str:
+    """What a file calls itself; that of the file where it says nothing, or nothing that can be read."""
+    import yaml  # for who has themes of their own
+
+    try:
+        data = yaml.safe_load(read(path))
+    except (ThemeError, yaml.YAMLError, RecursionError, ValueError):
+        return path.stem  # what is wrong with it is said when it is chosen, or listed
+    name = data.get("name") if isinstance(data, dict) else None
+    return name if isinstance(name, str) and name.strip() and name.isprintable() else path.stem
