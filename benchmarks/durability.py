@@ -11,12 +11,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import Ratio
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.decisions import Desk
+from runtime.operations.decisions import Decisions
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -34,10 +34,10 @@ _REPLY = {"text": "x" * 200, "tool_calls": [], "usage": {"input_tokens": 1, "out
 
 async def _long_run(journal: SqliteJournal, root: Path, by: ev.Actor) -> str:
     """A run with so many steps on record, below a node that its swarm never asks for again."""
-    run_id = await Desk(journal, root).start(f"{LOOPING}:agent", "go", by=by)
+    run_id = await Decisions(journal, root).start(f"{LOOPING}:agent", "go", by=by)
     lease = await journal.claim(run_id, "writer", 60.0)
     assert lease is not None
-    events: list[ev.Record] = [
+    events: list[ev.JournalEvent] = [
         ev.RunStarted(epoch=lease.epoch),
         ev.NodeOpened(node_id="past~7", kind="agent", name="past"),
     ]
@@ -48,7 +48,7 @@ async def _long_run(journal: SqliteJournal, root: Path, by: ev.Actor) -> str:
         events.append(ev.StepEnded.model_validate({**node, "attempt": 1, "result": _REPLY}))
     for start in range(0, len(events), 2_000):
         await journal.append(lease, events[start : start + 2_000])
-    state = fold(await journal.read(run_id))
+    state = fold_events(await journal.read(run_id))
     await journal.append(lease, [ev.RunParked(reason="stop")], summary=state.summary())
     await journal.release(lease)
     return run_id
@@ -56,12 +56,12 @@ async def _long_run(journal: SqliteJournal, root: Path, by: ev.Actor) -> str:
 
 async def _resume(root: Path) -> list[Ratio]:
     by = ev.Actor(name="benchmark")
-    conditions = Conditions(workspace=str(root), policy=RetryPolicy())
+    conditions = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
     ratios, fresh, reads = [], [], []
     for number in range(ROUNDS):
         async with await SqliteJournal.open(root / f"{number}.db") as journal:
             long = await _long_run(journal, root, by)
-            short = await Desk(journal, root).start(f"{LOOPING}:agent", "go", by=by)
+            short = await Decisions(journal, root).start(f"{LOOPING}:agent", "go", by=by)
             began = time.perf_counter()
             assert await drive(journal, short, "me", conditions) == "finished"
             fresh.append(time.perf_counter() - began)
@@ -80,10 +80,10 @@ async def park(journal: SqliteJournal, number: int) -> None:
     fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
     opened = ev.IncidentOpened(incident_id=f"i{number}", fault=fault, message="it failed", task="go", safe="abort")
     events = [created, ev.RunStarted(epoch=1), opened, ev.RunParked(reason="waiting")]
-    await journal.create(created, fold(events[:1]).summary())
+    await journal.create(created, fold_events(events[:1]).summary())
     lease = await journal.claim(created.run_id, "me", 60.0)
     assert lease is not None
-    await journal.append(lease, events[1:], summary=fold(events).summary())
+    await journal.append(lease, events[1:], summary=fold_events(events).summary())
     await journal.release(lease)
 
 

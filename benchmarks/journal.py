@@ -205,7 +205,7 @@ async def resume(directory: Path) -> list[Ratio]:
     async with await SqliteJournal.open(path) as journal:
         lease = await claimed(journal, "long")
         for start in range(0, STEPS, 500):
-            events: list[ev.Record] = []
+            events: list[ev.JournalEvent] = []
             for number in range(start, start + 500):
                 place = f"swarm~0/agent~{number}/llm~0"
                 events.append(ev.StepStarted(node_id=place, kind="llm", name="llm", agent="a", attempt=1, epoch=1))

@@ -17,17 +17,17 @@ from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import COLUMNS
 from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
 from screens.views.lists.swarms import swarm_rows
-from screens.views.run.sparkline import Trends
-from screens.views.shared.list_state import Listing
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
+from screens.views.run.sparkline import TokenTrends
+from screens.views.shared.list_state import ListState
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
 
 RUNS = 10_000
 CHANGED = 100
 FRAMES = 20
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
-Frame = Callable[[dict[str, Summary], Looks, Memory], object]
+Frame = Callable[[dict[str, Summary], RenderContext, RowCache], object]
 
 
 def run() -> list[Ratio]:
@@ -64,10 +64,10 @@ def _runs(count: int) -> dict[str, Summary]:
 
 
 def _inbox(text: str) -> Frame:
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     listing.narrow(text)
 
-    def frame(runs: dict[str, Summary], looks: Looks, memory: Memory) -> object:
+    def frame(runs: dict[str, Summary], looks: RenderContext, memory: RowCache) -> object:
         rows = inbox_rows(runs, [], looks, memory=memory)
         return listing.rows(rows), listing.fresh(rows, looks.now)
 
@@ -75,9 +75,9 @@ def _inbox(text: str) -> Frame:
 
 
 def _swarms() -> Frame:
-    listing, trends = Listing(SWARM_COLUMNS), Trends()
+    listing, trends = ListState(SWARM_COLUMNS), TokenTrends()
 
-    def frame(runs: dict[str, Summary], looks: Looks, memory: Memory) -> object:
+    def frame(runs: dict[str, Summary], looks: RenderContext, memory: RowCache) -> object:
         trends.look(runs, looks.now)
         rows = swarm_rows(runs, looks, trends, memory=memory)
         return listing.rows(rows), listing.fresh(rows, looks.now)
@@ -87,9 +87,9 @@ def _swarms() -> Frame:
 
 def _frames(frame: Frame, frames: int, *, remembered: bool) -> list[float]:
     """Seconds of each frame, a tenth of a second apart."""
-    runs, memory, now = _runs(RUNS), Memory(), START + timedelta(hours=2)
+    runs, memory, now = _runs(RUNS), RowCache(), START + timedelta(hours=2)
     times: list[float] = []
-    frame(runs, Looks(now), memory)
+    frame(runs, RenderContext(now), memory)
     gc.collect()
     for number in range(frames):
         now += timedelta(seconds=0.1)
@@ -97,6 +97,6 @@ def _frames(frame: Frame, frames: int, *, remembered: bool) -> list[float]:
             key = f"run-{(number * CHANGED + changed) % RUNS}"
             runs[key] = replace(runs[key], steps=number + 1)
         began = time.perf_counter()
-        frame(runs, Looks(now), memory if remembered else Memory())
+        frame(runs, RenderContext(now), memory if remembered else RowCache())
         times.append(time.perf_counter() - began)
     return times

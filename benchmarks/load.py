@@ -92,9 +92,9 @@ Lone().run(mouse=False)
 OURS = """
 import sys
 from pathlib import Path
-from console.open import show, client
+from console.open import run_app, make_client
 from runtime.link.transports.transport import UnixTransport
-show(lambda: client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", goes_on=False, mouse=False)
+run_app(lambda: make_client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", goes_on=False, mouse=False)
 """
 
 
@@ -132,7 +132,7 @@ class Work(threading.Thread):
         began, batch = loop.time(), 0
         tries = [1] * NODES
         while not self._over.is_set():
-            events: list[ev.Record] = []
+            events: list[ev.JournalEvent] = []
             for _ in range(UPDATES // TICKS):
                 index = chance.randrange(self.near)
                 tries[index] += 1

@@ -39,9 +39,9 @@ STEP_MIB = 2.0
 CONSOLE = """
 import sys
 from pathlib import Path
-from console.open import show, client
+from console.open import run_app, make_client
 from runtime.link.transports.transport import UnixTransport
-show(lambda: client(UnixTransport(Path(sys.argv[1]))), goes_on=False, mouse=False)
+run_app(lambda: make_client(UnixTransport(Path(sys.argv[1]))), goes_on=False, mouse=False)
 """
 RUNTIME = "from benchmarks.soak import serve; import sys; serve(sys.argv[1], float(sys.argv[2]))"
 

@@ -25,9 +25,9 @@ from benchmarks.by_hand import by_hand, workflow_by_hand
 from benchmarks.journal import Batching
 from benchmarks.looping import LONG, STEPS, Instant, agent, plain, workflow
 from orbiter.config import ModelConfig
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.decisions import Desk
+from runtime.operations.decisions import Decisions
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.worker.drive import drive
@@ -70,8 +70,8 @@ async def _durably(root: Path, runs: int, rounds: int) -> tuple[float, float]:
     """Seconds and bytes per step of so many runs driven at once. One run before them pays for what is loaded once."""
     path = root / "journal.db"
     async with await SqliteJournal.open(path) as journal:
-        desk = Desk(journal, root)
-        conditions = Conditions(workspace=str(root), policy=RetryPolicy())
+        desk = Decisions(journal, root)
+        conditions = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
         by = ev.Actor(name="benchmark")
         first, *ids = [await desk.start(f"{LOOPING}:agent", f"loop {rounds}", by=by) for _ in range(runs + 1)]
         assert await drive(journal, first, "me", conditions) == "finished"

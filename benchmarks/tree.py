@@ -1,8 +1,8 @@
 """A run's tree of 50,000 nodes against one of 500, all unfolded, in the widget that shows it: what is in sight counts.
 
 `a look`: nothing changed. `a change`: a node in sight changed. `a key`: the cursor moves. `a node more`: the outline is
-worked out anew, which is the only thing that grows with the run; the pace of drawing (`screens.widgets.redraw_throttle`) keeps it
-to a quarter of the time.
+worked out anew, which is the only thing that grows with the run; the pace of drawing
+(`screens.widgets.redraw_throttle`) keeps it to a quarter of the time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from textual.app import App, ComposeResult
 
 from benchmarks import Ratio
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from screens.views.run.tree import COLUMNS, RunTree
-from screens.views.shared.render_context import Looks
-from screens.widgets.node_tree import LiveTree
-from themes.builtin_themes import named
+from screens.views.shared.render_context import RenderContext
+from screens.widgets.node_tree import NodeTree
+from themes.builtin_themes import builtin_theme
 from themes.choice import DEFAULT
 
 FEW, MANY = 500, 50_000
@@ -32,13 +32,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 class Shown(App[None]):
     """One tree, on one theme."""
 
-    CSS = "LiveTree { height: 1fr; }"
+    CSS = "NodeTree { height: 1fr; }"
 
     def compose(self) -> ComposeResult:
-        yield LiveTree(COLUMNS)
+        yield NodeTree(COLUMNS)
 
     def on_mount(self) -> None:
-        theme = named(DEFAULT)
+        theme = builtin_theme(DEFAULT)
         self.register_theme(theme)
         self.theme = theme.name
 
@@ -56,10 +56,10 @@ def run() -> list[Ratio]:
 
 async def _measured(nodes: int) -> dict[str, float]:
     state = _state(nodes)
-    looks = Looks(NOW)
+    looks = RenderContext(NOW)
     app = Shown()
     async with app.run_test(size=(120, 40)) as pilot:
-        tree = app.query_one(LiveTree)
+        tree = app.query_one(NodeTree)
         tree.show(RunTree(state, looks))
         await pilot.pause()
         leaf = state.nodes[state.nodes[state.roots[0]].children[0]]
@@ -89,9 +89,9 @@ def _best(do: Callable[[], None]) -> float:
     return min(taken)
 
 
-def _state(nodes: int) -> RunState:
+def _state(nodes: int) -> DurableRun:
     """Agents with calls under way: nothing of it folds by itself."""
-    state = RunState()
+    state = DurableRun()
     state.apply(ev.RunCreated(run_id="r", ref="x:y", seq=1))
     state.apply(ev.NodeOpened(run_id="r", node_id="swarm~0", kind="swarm", name="swarm", seq=2))
     for group in range(nodes // A_GROUP):
@@ -103,7 +103,7 @@ def _state(nodes: int) -> RunState:
     return state
 
 
-def _begin(state: RunState, node_id: str, parent_id: str) -> None:
+def _begin(state: DurableRun, node_id: str, parent_id: str) -> None:
     state.apply(
         ev.StepStarted(
             run_id="r", node_id=node_id, parent_id=parent_id, kind="tool", name="call", agent="a", attempt=1, epoch=1

@@ -132,10 +132,10 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
 def _no_verb(name: str) -> str:
     from difflib import get_close_matches  # only where somebody mistyped
 
-    from screens.base.screen_registry import PLACES
+    from screens.base.screen_registry import SCREENS
 
     # What the console calls its places: there it is the inbox that lists incidents.
-    same = [verb for place in PLACES.values() if name in (place.name, *place.aliases) for verb in place.aliases]
+    same = [verb for place in SCREENS.values() if name in (place.name, *place.aliases) for verb in place.aliases]
     near = [verb for verb in same if verb in VERBS]
     near = near or [verb for verb in VERBS if verb.startswith(name)] or get_close_matches(name, VERBS)
     hint = f"did you mean {' or '.join(near)}?" if near else "--help lists them"

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Self
 
 from console.workspace import Workspace
-from runtime.config.loader import load
-from runtime.daemon.log_file import log_path, open_log, rotate
+from runtime.config.loader import load_configuration
+from runtime.daemon.log_file import log_path, open_log, rotate_log
 from runtime.record.state.events import utc_now
 from runtime.record.workspace_lock import RUN, Locked
-from runtime.worker.driving_thread import Host
+from runtime.worker.driving_thread import DrivingThread
 
 TURN_S = 0.5
 """How often the lock is asked for while another process holds it, and the thread for whether it lives."""
@@ -26,7 +26,7 @@ TURN_S = 0.5
 def log_line(place: Workspace, line: str) -> None:
     """Write a line to the log that a runtime in the background would write."""
     path = log_path(place.state)
-    rotate(path)
+    rotate_log(path)
     descriptor = open_log(path)
     try:
         os.write(descriptor, f"{utc_now():%Y-%m-%d %H:%M:%S} {line}\n".encode(errors="backslashreplace"))
@@ -34,7 +34,7 @@ def log_line(place: Workspace, line: str) -> None:
         os.close(descriptor)
 
 
-class Driving:
+class EmbeddedDriver:
     """Sees to it that the workspace's runs are driven while its ``async with`` lasts.
 
     `grace_s` is how long a run in which everything waits stays in memory before it is parked.
@@ -44,8 +44,8 @@ class Driving:
     """
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
-        conditions = load(workspace.root).conditions(grace_s=grace_s)
-        self._host = Host(workspace.state, conditions, program=RUN)
+        conditions = load_configuration(workspace.root).execution_config(grace_s=grace_s)
+        self._host = DrivingThread(workspace.state, conditions, program=RUN)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -73,6 +73,6 @@ class Driving:
                 break
             except Locked:
                 await asyncio.sleep(TURN_S)
-        while self._host.alive:  # noqa: ASYNC110 - a thread that dies sets nothing
+        while self._host.is_alive:  # noqa: ASYNC110 - a thread that dies sets nothing
             await asyncio.sleep(TURN_S)
         self._host.stop()  # raises what ended it

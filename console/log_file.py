@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-NAME: Final = "console.log"
-BYTES: Final = 1024 * 1024
+LOG_NAME: Final = "console.log"
+MAX_LOG_BYTES: Final = 1024 * 1024
 """A file of this size goes aside, to `console.log.1`; the one that was there goes."""
 
 
@@ -27,9 +27,9 @@ class ConsoleLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """A log that cannot be written must not be one more mishap: then there is none."""
         try:
-            from console.logs import written
+            from console.logs import log_text
 
-            text = written(record)
+            text = log_text(record)
             with suppress(OSError):
                 self._append(f"{text}\n".encode(errors="backslashreplace"))
         except Exception:
@@ -38,8 +38,8 @@ class ConsoleLog(logging.Handler):
     def _append(self, line: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):
-            if self.path.stat().st_size >= BYTES:
-                self.path.replace(self.path.with_name(f"{NAME}.1"))
+            if self.path.stat().st_size >= MAX_LOG_BYTES:
+                self.path.replace(self.path.with_name(f"{LOG_NAME}.1"))
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "ab") as file:
             file.write(line)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import traceback
 
-from console.output import note
+from console.output import print_note
 from runtime.execution.secret_vault import redactor
 from screens.render.sanitize import clean, clean_line
 
@@ -17,7 +17,7 @@ TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""
 
 
-class Noted(logging.Handler):
+class NoteHandler(logging.Handler):
     """Warnings and worse as notes."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Noted(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
-            note(clean_line(f"{record.levelname.lower()}: {record.name}: {masked(text)}"))
+            print_note(clean_line(f"{record.levelname.lower()}: {record.name}: {masked(text)}"))
         except Exception:
             self.handleError(record)
 
@@ -41,17 +41,17 @@ def masked(text: str) -> str:
     return redactor(addresses=False).text(text)
 
 
-def written(record: logging.LogRecord) -> str:
+def log_text(record: logging.LogRecord) -> str:
     """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
     return clean(masked(lines))
 
 
-def through_the_gate() -> Noted:
+def sanitize_logs() -> NoteHandler:
     """Let logs go through the gate; the handler, of which there is one."""
     root = logging.getLogger()
-    found = next((handler for handler in root.handlers if isinstance(handler, Noted)), None)
+    found = next((handler for handler in root.handlers if isinstance(handler, NoteHandler)), None)
     if found is None:
-        found = Noted()
+        found = NoteHandler()
         root.addHandler(found)
     return found

@@ -16,17 +16,17 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.output import note, speaks_unicode
+from console.output import print_note, supports_unicode
 from console.preferences.schema import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
 from screens.shell import streams
-from themes.catalog import Shelf, places
+from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import DEFAULT
 
 if TYPE_CHECKING:
     from runtime.link.client.client import LinkClient
     from runtime.link.transports.transport import Transport
-    from screens.shell.context import Link, Session
+    from screens.shell.context import ConsoleContext, Link
 
 _TEXTUAL = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
@@ -52,7 +52,7 @@ def open_console(
     A runtime in the background is started where none is there, and goes on afterwards; with `embedded` the runtime
     lives in this process and its runs stand still until the next one. `mouse` goes over the operator's `preferences`,
     as those go over `console.preferences.schema.mouse_by_default`. `theme` is one of
-    `themes.catalog.Shelf`'s. `settings` as `runtime.service.serve` takes them.
+    `themes.catalog.ThemeCatalog`'s. `settings` as `runtime.service.serve` takes them.
 
     Raises:
         Unreachable: the runtime did not come up; with the last lines of its log.
@@ -64,10 +64,12 @@ def open_console(
     with ExitStack() as stack:
 
         def in_here() -> Link:
-            from runtime.service.embedded import Embedded
-            from runtime.service.serve import conditions
+            from runtime.service.embedded import EmbeddedRuntime
+            from runtime.service.serve import build_execution_config
 
-            return client(stack.enter_context(Embedded(place.state, conditions(place.root, given))).transport())
+            return make_client(
+                stack.enter_context(EmbeddedRuntime(place.state, build_execution_config(place.root, given))).transport()
+            )
 
         from runtime.link.transports.transport import local_transport
 
@@ -77,13 +79,13 @@ def open_console(
         def in_background() -> Link:
             if not there:
                 asyncio.run(transport.revive())
-            return client(transport)
+            return make_client(transport)
 
         if embedded or streams.are_own():  # a demo has imported user code here already
-            from console.terminal.output_capture import captured
+            from console.output_capture import captured
 
             stack.enter_context(captured(_to_log(place)))
-        return show(
+        return run_app(
             in_here if embedded else in_background,
             at_once=there,
             run_id=run_id,
@@ -101,14 +103,14 @@ def _to_log(place: Workspace) -> Callable[[str], None]:
     return partial(log_line, place)
 
 
-def client(transport: Transport, host: str = "") -> LinkClient:
+def make_client(transport: Transport, host: str = "") -> LinkClient:
     """A console's end of the link on a way to a runtime; `host` is what it is called, if it is elsewhere."""
     from runtime.link.client.client import LinkClient
 
     return LinkClient(transport, host=host)
 
 
-def show(
+def run_app(
     way: Callable[[], Link],
     *,
     run_id: str = "",
@@ -129,26 +131,26 @@ def show(
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
     from console.app.app import OrbiterApp  # after the settings that Textual reads on import
-    from console.log_file import NAME, log_to
-    from screens.shell.frame_rate import Governor
+    from console.log_file import LOG_NAME, log_to
+    from screens.shell.frame_rate import FrameRateGovernor
 
     preferred = preferences or Preferences()
-    unicode = speaks_unicode()  # asked now: Textual takes stdout for itself
+    unicode = supports_unicode()  # asked now: Textual takes stdout for itself
 
-    def session() -> Session:
+    def session() -> ConsoleContext:
         from screens.render.glyphs import ASCII, UNICODE
         from screens.render.key_names import KEYS
-        from screens.shell.context import Session
+        from screens.shell.context import ConsoleContext
 
         glyphs = UNICODE if unicode else ASCII
         letters = preferred.keymap.letters() if preferred.keymap is not None else dict(KEYS)
-        return Session(way(), glyphs=glyphs, governor=governor, letters=letters)
+        return ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters)
 
-    governor = Governor()
+    governor = FrameRateGovernor()
     app = OrbiterApp(
         session,
         theme=theme,
-        shelf=Shelf(places(os.environ, workspace().state)),
+        shelf=ThemeCatalog(theme_places(os.environ, workspace().state)),
         ascii_only=not unicode,
         run_id=run_id,
         opening=opening,
@@ -159,7 +161,7 @@ def show(
     )
     wanted = preferred.mouse if mouse is None else mouse
     app.mouse = mouse_by_default(os.environ) if wanted is None else wanted
-    written = log_to(workspace().state / NAME)
+    written = log_to(workspace().state / LOG_NAME)
     app.log_file = str(written.path)
     if streams.are_own():  # what user code prints has a place of its own; Textual would drop it
         vars(app).update(_capture_stdout=sys.stdout, _capture_stderr=sys.stderr)
@@ -172,7 +174,7 @@ def show(
         raise app.failure
     if app.broke:
         then = "The runs go on; orbiter-console shows them again" if goes_on else "Its runs wait for the next one"
-        note(
+        print_note(
             f"The console failed and had to close: {app.broke}. {then}. Please report it: {written.path} has all of it."
         )
         return app.return_code or 1
@@ -181,10 +183,10 @@ def show(
     return app.return_code or 0
 
 
-def _say_what_goes_on(session: Session) -> None:
+def _say_what_goes_on(session: ConsoleContext) -> None:
     """The console is closed, the runs are not: say so where the shell's prompt will be."""
     from runtime.record.state.durable_run import RUN_TERMINAL
 
     going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:
-        note(f"{going} {'run goes' if going == 1 else 'runs go'} on; orbiter-console shows them again")
+        print_note(f"{going} {'run goes' if going == 1 else 'runs go'} on; orbiter-console shows them again")

@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
 
 
 _writing = threading.RLock()
-"""What user code prints is shown by a thread (`console.terminal.output_capture`): one writes at a time."""
+"""What user code prints is shown by a thread (`console.output_capture`): one writes at a time."""
 
 
-def speaks_unicode(stream: TextIO | None = None) -> bool:
+def supports_unicode(stream: TextIO | None = None) -> bool:
     """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: nobody asked for
     ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is no
     terminal whose font has not enough of them, unless `ORBITER_ASCII=0` says that it has.
@@ -36,16 +36,16 @@ def speaks_unicode(stream: TextIO | None = None) -> bool:
     stream = stream or streams.stdout()
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
     asked = os.environ.get("ORBITER_ASCII", "").lower()
-    plain = asked not in {"0", "false", "no"} if asked else has_few_signs(os.environ) and stream.isatty()
-    return not plain and encoding in {"utf8", "utf16", "utf32"} and locale_speaks_utf8(os.environ)
+    plain = asked not in {"0", "false", "no"} if asked else is_plain_console(os.environ) and stream.isatty()
+    return not plain and encoding in {"utf8", "utf16", "utf32"} and is_utf8_locale(os.environ)
 
 
-def has_few_signs(environment: Mapping[str, str]) -> bool:
+def is_plain_console(environment: Mapping[str, str]) -> bool:
     """Whether it is the console of Linux or BSD, whose fonts have 256 or 512 signs, or a terminal of old."""
     return environment.get("TERM", "") in {"linux", "cons25", "vt100", "vt220"}
 
 
-def locale_speaks_utf8(environment: Mapping[str, str]) -> bool:
+def is_utf8_locale(environment: Mapping[str, str]) -> bool:
     """Whether the locale that was asked for is in UTF-8; true if none was.
 
     Python cannot be asked: for the locale C it chooses UTF-8 by itself (PEP 538, PEP 540), and puts the `LC_CTYPE`
@@ -86,7 +86,7 @@ def masked(value: Any) -> Any:
     return value if _views is None else _views.value(value)
 
 
-def emit(value: BaseModel | dict[str, Any]) -> None:
+def print_json(value: BaseModel | dict[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
     body = value if isinstance(value, dict) else value.model_dump(mode="json")
     text = json.dumps(body, default=str)
@@ -96,7 +96,7 @@ def emit(value: BaseModel | dict[str, Any]) -> None:
         print(text, file=streams.stdout(), flush=True)
 
 
-def copy(text: str) -> None:
+def print_raw(text: str) -> None:
     """A file's text as it is, to stdout, for a program to read.
 
     Raises:
@@ -108,7 +108,7 @@ def copy(text: str) -> None:
     streams.stdout().flush()
 
 
-def say(text: str, *, style: str = "", framed: bool = False) -> None:
+def print_line(text: str, *, style: str = "", framed: bool = False) -> None:
     """A result for a reader, to stdout: the words as they are, cleaned, wrapped by the terminal alone.
 
     `framed`: the text quotes foreign text on lines that begin with spaces. On a terminal, a line that is too long goes
@@ -117,7 +117,7 @@ def say(text: str, *, style: str = "", framed: bool = False) -> None:
     _write(streams.stdout(), text, style, framed=framed)
 
 
-def note(text: str, *, style: str = "", framed: bool = False) -> None:
+def print_note(text: str, *, style: str = "", framed: bool = False) -> None:
     """What is no result, to stderr. `framed`: see `say`."""
     _write(streams.stderr(), text, style, framed=framed)
 
@@ -127,12 +127,12 @@ _LEAST = 16
 _GAP = 2
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
     rows = [[masked(cell) for cell in row] for row in rows]
-    plain = not speaks_unicode(streams.stdout())
+    plain = not supports_unicode(streams.stdout())
     console = _console(streams.stdout())
     if not console.is_terminal:
         _piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
@@ -174,17 +174,17 @@ class _Cursor:
     behind_question = False
 
 
-def prompt(text: str) -> None:
+def print_prompt(text: str) -> None:
     """A question at a terminal; the cursor stays behind it until a line is read (`answered`) or written."""
     with _writing:
         _own_line()
         stream = streams.stderr()
-        stream.write(clean_line(masked(text), ascii_only=not speaks_unicode(stream)) + " ")
+        stream.write(clean_line(masked(text), ascii_only=not supports_unicode(stream)) + " ")
         stream.flush()
         _Cursor.behind_question = True
 
 
-def answered() -> None:
+def prompt_answered() -> None:
     """A line was typed: the terminal has begun a new one."""
     _Cursor.behind_question = False
 
@@ -210,7 +210,7 @@ def _hanging(text: str, width: int) -> str:
 
 
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
-    shown = clean(masked(text), ascii_only=not speaks_unicode(stream))
+    shown = clean(masked(text), ascii_only=not supports_unicode(stream))
     with _writing:
         if stream.isatty():
             _own_line()

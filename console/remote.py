@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from console.open import client, show
-from console.output import note
+from console.open import make_client, run_app
+from console.output import print_note
 from console.preferences.schema import Preferences
 from runtime.link.client.client import LinkClient
-from runtime.link.client.multi_client import SeveralClients
+from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.ssh import SshTransport
 from runtime.link.transports.transport import Unreachable
 from themes.choice import DEFAULT
@@ -39,11 +39,11 @@ def open_hosts(
         Unreachable: none of the hosts can be reached; with the reason.
     """
     log_in(ways, start=start)
-    clients = {name: client(way, name) for name, (way, _) in ways.items()}
-    link: LinkClient | SeveralClients = SeveralClients(clients)
+    clients = {name: make_client(way, name) for name, (way, _) in ways.items()}
+    link: LinkClient | MultiClient = MultiClient(clients)
     if len(clients) == 1:
         (link,) = clients.values()
-    return show(lambda: link, mouse=mouse, theme=theme, preferences=preferences, opening=", ".join(clients))
+    return run_app(lambda: link, mouse=mouse, theme=theme, preferences=preferences, opening=", ".join(clients))
 
 
 def log_in(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool) -> None:
@@ -56,6 +56,6 @@ def log_in(ways: Mapping[str, tuple[SshTransport, bool]], *, start: bool) -> Non
             if not exc.absent:
                 failed.append(exc)
                 if len(ways) > 1:
-                    note(str(exc))
+                    print_note(str(exc))
     if len(failed) == len(ways):
         raise Unreachable(str(failed[0]) if len(failed) == 1 else "none of the hosts can be reached")

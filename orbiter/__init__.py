@@ -2,6 +2,9 @@
 
 The names are loaded when they are first asked for: ``import orbiter`` itself costs next to nothing, and a program that
 needs only a part of the package loads only that part.
+
+Imports `orbiter._internal.*`, `orbiter.models`, `docstring_parser`, `jsonschema`, `pydantic`, `pydantic_core`, `re2`
+and `referencing`.
 """
 
 from __future__ import annotations

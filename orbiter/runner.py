@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orbiter import steps
-from orbiter._internal.call_runner import CallRunnerError, run_agent, runs_plainly
+from orbiter._internal.call_runner import CallRunnerError, run_agent, uses_standard_run
 from orbiter._internal.groups.members import RunSettings, is_container, run_container
 from orbiter._internal.loop.event_sink import wanted_types
-from orbiter._internal.loop.loop_detection import Repeats
+from orbiter._internal.loop.loop_detection import LoopDetector
 from orbiter._internal.worker_threads import awaiting_loop, pool
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
 from orbiter.types import Message, RunResult
@@ -167,13 +167,13 @@ def _stream(
 
     _demand_name(agent)
     wanted = wanted_types(detailed, event_types)
-    if runs_plainly(agent) and not steps.inside():
+    if uses_standard_run(agent) and not steps.inside():
         streamed = StreamedRun(
             agent,
             history=messages,
             provider=provider,
             max_retries=max_retries,
-            repeats=Repeats(loop_threshold),
+            repeats=LoopDetector(loop_threshold),
             resolve=provider_for,
             wanted=wanted,
             max_steps=max_steps,

@@ -20,7 +20,7 @@ from pydantic import ValidationError as PydanticValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
-from orbiter._internal.schema.pydantic_schema import simplified, with_current_typed_dicts
+from orbiter._internal.schema.pydantic_schema import simplify_schema, with_current_typed_dicts
 
 __all__ = ["Signature", "described_errors", "json_schema", "misfit", "result_schema", "signature_of"]
 
@@ -108,7 +108,7 @@ def _returned(kind: Any) -> Any:
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON schema of a type, without titles."""
-    return simplified(TypeAdapter(kind).json_schema())
+    return simplify_schema(TypeAdapter(kind).json_schema())
 
 
 def result_schema(kind: Any) -> dict[str, Any] | None:
@@ -116,13 +116,13 @@ def result_schema(kind: Any) -> dict[str, Any] | None:
     stays so: `json_schema` says ``Optional[X]`` as X, since a model leaves an argument out.
     """
     try:
-        return simplified(_with_null(TypeAdapter(_readable(kind)).json_schema()))
+        return simplify_schema(_with_null(TypeAdapter(_readable(kind)).json_schema()))
     except (PydanticUserError, TypeError):
         return None
 
 
 def _with_null(node: Any) -> Any:
-    """A schema whose null is said in a form that `simplified` leaves alone."""
+    """A schema whose null is said in a form that `simplify_schema` leaves alone."""
     if isinstance(node, list):
         return [_with_null(item) for item in node]
     if node == {"type": "null"}:
@@ -276,7 +276,7 @@ def _field(name: str, hint: Any, default: Any, text: str | None) -> FieldInfo:
 
 
 def _parameters(model: type[BaseModel]) -> dict[str, Any]:
-    simple = simplified(model.model_json_schema())
+    simple = simplify_schema(model.model_json_schema())
     schema: dict[str, Any] = {"type": "object", "properties": simple.get("properties", {})}
     for key in ("required", "$defs"):
         if simple.get(key):

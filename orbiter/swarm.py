@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Self
 from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.groups.container import Container
-from orbiter._internal.groups.flow import by_name, ordered
+from orbiter._internal.groups.flow import agents_by_name, order_flow
 from orbiter._internal.groups.members import (
     RunSettings,
-    Totals,
+    RunTotals,
     conversation,
     is_container,
     run_member,
 )
-from orbiter._internal.groups.partial_results import keep
-from orbiter._internal.groups.recovery_policy import Rescue
+from orbiter._internal.groups.partial_results import attach_partial_result
+from orbiter._internal.groups.recovery_policy import RecoveryPolicy
 from orbiter._internal.groups.serialization import swarm_from_dict, swarm_to_dict
-from orbiter._internal.groups.stage import Joined, merged, run_stage
-from orbiter._internal.groups.team import _DelegateTool, judge
+from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
+from orbiter._internal.groups.team import _DelegateTool, check_join
 from orbiter._internal.loop.tool_calls import delegate_pattern, handoff_pattern
 from orbiter._internal.nested import SwarmNode
-from orbiter._internal.run_warnings import only_under_a_runtime
+from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import HandoffLimitError, SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
 from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope, ScopeKind
@@ -83,19 +83,19 @@ class Swarm(Container):
         fallbacks: Mapping[str, Any] | None = None,
         budget: Mapping[str, float] | None = None,
     ) -> None:
-        self.agents: dict[str, Any] = by_name(agents)
+        self.agents: dict[str, Any] = agents_by_name(agents)
         self.flow = flow
         self.mode = mode
         self.max_handoffs = max_handoffs
         self.join = JoinPolicy.of(join)
         self.failure = FailurePolicy.of(failure)
-        self.rescue = Rescue.of(self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget)
+        self.rescue = RecoveryPolicy.of(self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget)
         self.name = f"swarm({next(iter(self.agents))}...)"
         if flow is None:
             self.flow_order = list(self.agents)
             self.stages: list[tuple[str, ...]] = [(name,) for name in self.agents]
         else:
-            self.flow_order, self.stages = ordered(flow, self.agents, mode)
+            self.flow_order, self.stages = order_flow(flow, self.agents, mode)
 
     def _members(self) -> list[str]:
         return list(self.flow_order)
@@ -110,7 +110,7 @@ class Swarm(Container):
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
     ) -> RunResult:
         if scope is DIRECT and (self.rescue.budget or self.rescue.models):
-            only_under_a_runtime(f"Swarm '{self.name}' declares a budget, or models that stand in for others")
+            warn_needs_runtime(f"Swarm '{self.name}' declares a budget, or models that stand in for others")
         if self.mode == "workflow":
             return await self._workflow(input, scope, settings, messages)
         if self.mode == "handoff":
@@ -124,7 +124,7 @@ class Swarm(Container):
     async def _workflow(
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
     ) -> RunResult:
-        totals = Totals()
+        totals = RunTotals()
         text = input
         result = RunResult(output=input)
         index = first = 0
@@ -162,7 +162,7 @@ class Swarm(Container):
         scope: Scope,
         settings: RunSettings,
         messages: list[Message] | None,
-        totals: Totals,
+        totals: RunTotals,
     ) -> RunResult:
         if len(stage) == 1:
             name = stage[0]
@@ -178,7 +178,7 @@ class Swarm(Container):
             )
             totals.add(name, result)
             return result
-        joined: Joined = await run_stage(
+        joined: StageResult = await run_stage(
             [self.agents[name] for name in stage],
             text,
             scope,
@@ -194,10 +194,10 @@ class Swarm(Container):
         totals.degraded = totals.degraded or joined.degraded
         totals.warnings.extend(f"'{name}' failed: {error}" for name, error in joined.failed.items())
         output = "\n\n".join(each.output for each in joined.results.values())
-        return merged(f"({' | '.join(stage)})", output, joined)
+        return merge_stage(f"({' | '.join(stage)})", output, joined)
 
     def _passed_over(
-        self, stage: tuple[str, ...], text: str, exc: Exception, scope: Scope, totals: Totals
+        self, stage: tuple[str, ...], text: str, exc: Exception, scope: Scope, totals: RunTotals
     ) -> RunResult:
         """A stage that failed under a policy that goes on: its input stands for its output."""
         names = " | ".join(stage)
@@ -213,7 +213,7 @@ class Swarm(Container):
     async def _handoff(
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
     ) -> RunResult:
-        totals = Totals()
+        totals = RunTotals()
         name, text, history = self.flow_order[0], input, messages
         for hop in count():
             agent = self.agents[name]
@@ -246,7 +246,7 @@ class Swarm(Container):
                     context={"from": name, "to": target},
                     suggestion="Raise max_handoffs, or tell the agents when to stop handing over.",
                 )
-                keep(error, totals.on(result).model_copy(update={"agent": self.name}))
+                attach_partial_result(error, totals.on(result).model_copy(update={"agent": self.name}))
                 raise error
             name, text, history = target, target, conversation(result)
         return totals.on(result)
@@ -262,7 +262,7 @@ class Swarm(Container):
                 f"Team mode requires an agent as its lead, and '{lead.name}' is a {type(lead).__name__}",
                 suggestion="Put an agent first.",
             )
-        totals = Totals()
+        totals = RunTotals()
         failed: dict[str, str] = {}
         tools = [
             _DelegateTool(
@@ -288,7 +288,7 @@ class Swarm(Container):
             peers=self._team_peer,
             stand_ins=self.rescue.agents,
         )
-        judge(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
+        check_join(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
         totals.add(lead.name, result)
         return totals.on(result)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encodable(text: str) -> str:
+def drop_surrogates(text: str) -> str:
     r"""Without lone surrogates: UTF-8 has none, so that they would make every later request and record fail.
 
     A file name that is no UTF-8 brings some, and so does a model that escapes half of an emoji (``"\ud83d"``).
@@ -19,18 +19,18 @@ def encodable(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def all_encodable(value: Any) -> Any:
+def drop_surrogates_in(value: Any) -> Any:
     """The same of every text, and every key, in a value as JSON has it."""
     if isinstance(value, str):
-        return encodable(value)
+        return drop_surrogates(value)
     if isinstance(value, dict):
-        return {all_encodable(key): all_encodable(item) for key, item in value.items()}
+        return {drop_surrogates_in(key): drop_surrogates_in(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [all_encodable(item) for item in value]
+        return [drop_surrogates_in(item) for item in value]
     return value
 
 
-def json_of(model: BaseModel, **options: Any) -> str:
+def dump_json(model: BaseModel, **options: Any) -> str:
     """The model as JSON (`options` as for `model_dump_json`), whatever its texts are.
 
     Raises:
@@ -41,4 +41,4 @@ def json_of(model: BaseModel, **options: Any) -> str:
     try:
         return model.model_dump_json(**options)
     except PydanticSerializationError:
-        return to_json(all_encodable(model.model_dump(**options))).decode()
+        return to_json(drop_surrogates_in(model.model_dump(**options))).decode()

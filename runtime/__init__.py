@@ -1,1 +1,4 @@
-"""The embedded async runtime: carries out runs durably, and asks when one of them is stuck."""
+"""The embedded asynchronous runtime: it runs swarms durably and asks an operator when a run cannot go on.
+
+Imports nothing itself; each package in it says what it imports.
+"""

@@ -14,8 +14,7 @@ from typing import Final
 import click
 
 from console.cli import VERBS, cli
-from screens.dialogs.help import DECISIONS
-from screens.render.key_names import in_words
+from screens.render.key_names import DECISIONS, key_in_words
 from screens.shell.key_actions import actions
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -104,7 +103,7 @@ def keys_page() -> str:
     for place, found in groupby(actions(), key=lambda each: each.place):
         lines += ["", f"## {place}", "", "| action | keys | does | verb |", "| --- | --- | --- | --- |"]
         for each in found:
-            keys = " ".join(f"`{in_words(key)}`" for key in each.keys)
+            keys = " ".join(f"`{key_in_words(key)}`" for key in each.keys)
             lines.append(f"| `{each.id}` | {keys} | {each.does.replace('|', '&#124;')} | {_verb(each.id, place)} |")
     return "\n".join(lines) + "\n"
 

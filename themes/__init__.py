@@ -1,1 +1,4 @@
-"""Looks only: theme files, what their colours are for, and the loader."""
+"""Looks only: theme files, what their colours are for, and the loader.
+
+Imports `textual` and `yaml`.
+"""

@@ -13,21 +13,21 @@ from themes.choice import BUILT_IN
 from themes.tokens import variable
 
 
-def built_in() -> list[Theme]:
+def builtin_themes() -> list[Theme]:
     """All of them, the default first."""
-    return [named(name) for name in BUILT_IN]
+    return [builtin_theme(name) for name in BUILT_IN]
 
 
-def text_of(name: str) -> str:
+def theme_text(name: str) -> str:
     """The file of one of them."""
     return Path(__file__).with_name(f"{name}.yaml").read_text("utf-8")
 
 
 @cache
-def named(name: str) -> Theme:
+def builtin_theme(name: str) -> Theme:
     """One of them."""
     section, given = "", {}
-    for line in text_of(name).splitlines():
+    for line in theme_text(name).splitlines():
         key, _, value = line.partition(":")
         value = value.strip().strip('"')
         if not value:
@@ -36,10 +36,10 @@ def named(name: str) -> Theme:
             given[variable(section, key.strip()) if key.startswith(" ") else key] = value
     dark = given.pop("dark") == "true"
     del given["name"]
-    return made(name, dark, given, ansi=given["background"].startswith("ansi_"))
+    return make_theme(name, dark, given, ansi=given["background"].startswith("ansi_"))
 
 
-def made(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:
+def make_theme(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:
     """Textual's own variables get our colours too, so that its inputs, scroll bars and toasts look like the rest."""
     marked = {
         "block-cursor-background": colours["row-cursor"],

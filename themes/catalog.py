@@ -20,14 +20,14 @@ SIZE: Final = 64 * 1024
 """Bytes of a theme file that are read: ours have less than two thousand."""
 
 
-class Place(NamedTuple):
+class ThemePlace(NamedTuple):
     """A theme file, or a directory of them, and whose it is: the `workspace`'s or the `user`'s."""
 
     path: Path
     source: str
 
 
-def places(environment: Mapping[str, str], state: Path) -> list[Place]:
+def theme_places(environment: Mapping[str, str], state: Path) -> list[ThemePlace]:
     """Where themes are looked for, the first the most particular. A relative `$XDG_CONFIG_HOME` does not count, as
     the XDG Base Directory Specification says.
     """
@@ -35,21 +35,21 @@ def places(environment: Mapping[str, str], state: Path) -> list[Place]:
     if not config.is_absolute():
         home = environment.get("HOME")
         config = Path(home) / ".config" if home else Path.home() / ".config"
-    return [Place(state / "themes", "workspace"), Place(config / "orbiter-console" / "themes", "user")]
+    return [ThemePlace(state / "themes", "workspace"), ThemePlace(config / "orbiter-console" / "themes", "user")]
 
 
-class Shelf:
+class ThemeCatalog:
     """Finds themes by name. Nothing is read before somebody asks."""
 
-    def __init__(self, where: Sequence[Place] = ()) -> None:
+    def __init__(self, where: Sequence[ThemePlace] = ()) -> None:
         self._places = where
 
-    def own(self) -> dict[str, Place]:
+    def own(self) -> dict[str, ThemePlace]:
         """The user's theme files by the name that each gives itself, or else has as a file."""
-        found: dict[str, Place] = {}
+        found: dict[str, ThemePlace] = {}
         for place in self._places:
             for path in sorted(place.path.glob("*.y*ml")) if place.path.is_dir() else ():
-                found.setdefault(_name(path), Place(path, place.source))
+                found.setdefault(_name(path), ThemePlace(path, place.source))
         return found
 
     def names(self) -> list[str]:
@@ -63,18 +63,18 @@ class Shelf:
             ThemeError: there is none, or its file cannot be used.
         """
         if name in BUILT_IN:
-            from themes.builtin_themes import named  # with Textual, as what follows
+            from themes.builtin_themes import builtin_theme  # with Textual, as what follows
 
-            return named(name)
-        from themes.loader import load
+            return builtin_theme(name)
+        from themes.loader import load_theme
 
         found = self.own().get(name)
         if found is None:
             raise ThemeError(f"there is no theme {name!r} any more; there are {', '.join(self.names())}")
-        return load(found.path)
+        return load_theme(found.path)
 
 
-def read(path: Path) -> str:
+def read_theme_file(path: Path) -> str:
     """A theme file's text.
 
     Raises:
@@ -95,7 +95,7 @@ def _name(path: Path) -> str:
     import yaml  # for who has themes of their own
 
     try:
-        data = yaml.safe_load(read(path))
+        data = yaml.safe_load(read_theme_file(path))
     except (ThemeError, yaml.YAMLError, RecursionError, ValueError):
         return path.stem  # what is wrong with it is said when it is chosen, or listed
     name = data.get("name") if isinstance(data, dict) else None

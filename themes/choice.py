@@ -36,7 +36,7 @@ class UnknownTheme(ThemeError):
     """No theme has that name. The message says who asked for it, and which name is nearest."""
 
 
-def depth(environment: Mapping[str, str]) -> Depth:
+def color_depth(environment: Mapping[str, str]) -> Depth:
     """How many colours the terminal is painted with, by what it says of itself; none if `$NO_COLOR` is set to
     anything but nothing (https://no-color.org). The rules are those of Rich, which does the painting.
     """
@@ -48,7 +48,7 @@ def depth(environment: Mapping[str, str]) -> Depth:
     return "256" if term.rpartition("-")[2] in {"256color", "kitty"} else "16" if term else "none"
 
 
-def chosen(
+def choose_theme(
     environment: Mapping[str, str], asked: str | None = None, own: Callable[[], Iterable[str]] | None = None
 ) -> str:
     """The name of the theme to show: the one asked for with `--theme`, or `$ORBITER_THEME`, or one in the terminal's
@@ -75,7 +75,7 @@ def _unasked(environment: Mapping[str, str]) -> str:
     """`$COLORFGBG`, where a terminal sets it, ends in the number of its ground's colour: 7 and 15 are light."""
     if not environment.get("TERM") and not environment.get("NO_COLOR"):
         return DEFAULT  # no terminal says anything: whoever asks wants to know what is usual
-    if depth(environment) in {"256", "truecolor"}:
+    if color_depth(environment) in {"256", "truecolor"}:
         return DEFAULT
     light = environment.get("COLORFGBG", "").rpartition(";")[2] in {"7", "15"}
     return _PLAINEST_LIGHT if light else PLAINEST

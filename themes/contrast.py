@@ -32,31 +32,31 @@ class Pair(NamedTuple):
     ratio: float
 
 
-def ratio(one: Color, other: Color) -> float:
+def contrast_ratio(one: Color, other: Color) -> float:
     """1 for the same colour, 21 for black on white (WCAG 2.2, "contrast ratio")."""
     dark, light = sorted((_luminance(one), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
-def pairs(theme: Theme) -> list[Pair]:
+def contrast_pairs(theme: Theme) -> list[Pair]:
     """Every text of a theme on every ground: each of them occurs."""
     inks = [variable(name, token) for name in ("inks", "states", "severities") for token in SECTIONS[name]]
     grounds = [variable("grounds", token) for token in GROUNDS]
-    return [Pair(ink, ground, of(theme, ink, ground)) for ink in inks for ground in grounds]
+    return [Pair(ink, ground, contrast_of(theme, ink, ground)) for ink in inks for ground in grounds]
 
 
-def weak(theme: Theme) -> list[Pair]:
+def weak_pairs(theme: Theme) -> list[Pair]:
     """Those that are harder to read than they should be, the hardest first."""
-    return sorted((pair for pair in pairs(theme) if pair.ratio < READABLE), key=lambda pair: pair.ratio)
+    return sorted((pair for pair in contrast_pairs(theme) if pair.ratio < READABLE), key=lambda pair: pair.ratio)
 
 
-def of(theme: Theme, ink: str, ground: str) -> float:
+def contrast_of(theme: Theme, ink: str, ground: str) -> float:
     """How well one variable of a theme can be read on another."""
     text, under = (Color.parse(theme.variables[token]) for token in (ink, ground))
     if not theme.ansi:
-        return ratio(text, under)
+        return contrast_ratio(text, under)
     return min(
-        ratio(_painted(text, palette, theme, text=True), _painted(under, palette, theme, text=False))
+        contrast_ratio(_painted(text, palette, theme, text=True), _painted(under, palette, theme, text=False))
         for palette in (_VGA, _XTERM)
     )
 

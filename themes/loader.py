@@ -17,8 +17,8 @@ import yaml
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from themes.builtin_themes import made, named
-from themes.catalog import read
+from themes.builtin_themes import builtin_theme, make_theme
+from themes.catalog import read_theme_file
 from themes.choice import BUILT_IN, ThemeError
 from themes.tokens import SECTIONS, variable
 
@@ -32,19 +32,19 @@ class _Given(NamedTuple):
     line: int
 
 
-def load(path: Path) -> Theme:
+def load_theme(path: Path) -> Theme:
     """The theme in a user's file. It is called as it says, or else as the file is.
 
     Raises:
         ThemeError: it cannot be read, is no YAML, lacks or invents something, or has the name of a built-in theme.
     """
-    theme = parse(read(path), str(path), name=path.stem)
+    theme = parse_theme(read_theme_file(path), str(path), name=path.stem)
     if theme.name in BUILT_IN:
         raise ThemeError(f"{path}: name: {theme.name} is a built-in theme, give yours another name")
     return theme
 
 
-def parse(text: str, source: str, *, name: str = "") -> Theme:
+def parse_theme(text: str, source: str, *, name: str = "") -> Theme:
     """The theme that `text` describes; `source` names it in errors, `name` is for one that gives itself none.
 
     Raises:
@@ -61,7 +61,7 @@ def parse(text: str, source: str, *, name: str = "") -> Theme:
     for section, tokens in SECTIONS.items():
         if section in given or base is None:
             colours |= _section(given.get(section), section, tokens, source, whole=base is None)
-    return made(name, dark, colours, ansi=_ansi(colours, source))
+    return make_theme(name, dark, colours, ansi=_ansi(colours, source))
 
 
 def _composed(text: str, source: str) -> yaml.Node | None:
@@ -144,7 +144,7 @@ def _base(given: _Given | None, source: str) -> Theme | None:
         near = get_close_matches(name.lower(), BUILT_IN, n=1, cutoff=0.4)
         meant = f"did you mean {near[0]}? " if near else ""
         _refuse(source, given, "base", f"{name!r} is no built-in theme; {meant}there are {', '.join(BUILT_IN)}")
-    return named(name)
+    return builtin_theme(name)
 
 
 def _truth(given: _Given | None, source: str) -> bool:

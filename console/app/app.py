@@ -21,31 +21,31 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from console.app.config_reload import RenewingApp
-from console.app.gc_policy import Sweeper
-from console.app.suspend import Suspendable
+from console.app.config_reload import ReloadingApp
+from console.app.gc_policy import GcPolicy
+from console.app.suspend import SuspendableApp
 from console.preferences.schema import Preferences
 from console.preferences.state_file import keep_theme
 from console.terminal.escape_sequences import has_title
-from console.terminal.key_queue import KeysInOrder
-from console.terminal.utf8_patch import read_leniently
+from console.terminal.key_queue import KeyQueueApp
+from console.terminal.utf8_patch import install_utf8_patch
 from console.workspace import workspace
-from screens.base.screen_registry import HOME, PLACES
-from screens.render.key_names import in_words
+from screens.base.screen_registry import HOME, SCREENS
+from screens.render.key_names import key_in_words
 from screens.render.layout import Span
 from screens.shell.navigation_history import History, Visit
 from screens.shell.timer import Alarm
 from screens.widgets.bar import Bar
-from themes.catalog import Shelf
+from themes.catalog import ThemeCatalog
 from themes.choice import DEFAULT
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-    from console.app.notifications import Herald
-    from screens.base.runtime_screen import LinkedScreen
-    from screens.shell.context import Away, Session
-    from screens.shell.frame_rate import Governor
+    from console.app.notifications import Notifications
+    from screens.base.runtime_screen import RuntimeScreen
+    from screens.shell.context import ConsoleContext, DigestNotice
+    from screens.shell.frame_rate import FrameRateGovernor
     from screens.shell.messages import (
         ChooseTheme,
         GoStep,
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK = 1.0
-LAST_WORD_S = 1.0
+NOTICE_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
 
-class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
+class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
     `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.
@@ -77,14 +77,14 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
 
     def __init__(
         self,
-        session: Session | Callable[[], Session],
+        session: ConsoleContext | Callable[[], ConsoleContext],
         *,
         theme: str = DEFAULT,
-        shelf: Shelf | None = None,
+        shelf: ThemeCatalog | None = None,
         ascii_only: bool = False,
         run_id: str = "",
         opening: str = "",
-        governor: Governor | None = None,
+        governor: FrameRateGovernor | None = None,
         preferences: Preferences | None = None,
         digest: bool = False,
         at_once: bool = False,
@@ -102,8 +102,8 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         self.preferences = preferences or Preferences()
         self.titled = governor is not None and self.preferences.title and has_title(os.environ)
         plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
-        super().__init__(theme, shelf or Shelf(), ascii_only=plain, driver=_driver(governor))
-        read_leniently()
+        super().__init__(theme, shelf or ThemeCatalog(), ascii_only=plain, driver=_driver(governor))
+        install_utf8_patch()
         self.failure: Exception | None = None
         self._session = session
         self._opening = opening
@@ -112,15 +112,15 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         """Whether the mouse is taken, if it is known."""
         self._digest = digest
         self._at_once = at_once
-        self._sweeper = Sweeper()
-        self._herald: Herald | None = None
+        self._sweeper = GcPolicy()
+        self._herald: Notifications | None = None
         self._herald_alarm = Alarm(self, self._ring)
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
         self._stood: History | None = None
         """The history when the screen that stands was opened."""
-        self._places: dict[str, LinkedScreen] = {}
+        self._places: dict[str, RuntimeScreen] = {}
 
     def compose(self) -> ComposeResult:
         """What stands there until the first screen does, if that takes time."""
@@ -131,7 +131,7 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         yield bar
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ConsoleContext:
         assert not callable(self._session)
         return self._session
 
@@ -162,9 +162,11 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         assert callable(self._session)
         try:
             self._session = await asyncio.to_thread(self._session)
-            from console.app.startup import attach  # knows the runtime's words, which the session has just loaded
+            from console.app.startup import (
+                attach_console,  # knows the runtime's words, which the session has just loaded
+            )
 
-            await attach(self._session.link, "screens.pages.inbox")
+            await attach_console(self._session.link, "screens.pages.inbox")
         except Exception as exc:
             self.failure = exc
             self.exit(return_code=1)
@@ -173,7 +175,7 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
 
     def _show(self) -> None:
         from runtime.link.client.client import LinkClient
-        from runtime.link.client.multi_client import SeveralClients
+        from runtime.link.client.multi_client import MultiClient
 
         keymap = self.preferences.keymap
         keys = keymap.words() if keymap is not None else self.session.keys
@@ -183,21 +185,21 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
         if self._first_run:
             self.history.go(Visit("", self._first_run))
         self._visit()
-        if isinstance(link, LinkClient | SeveralClients):
+        if isinstance(link, LinkClient | MultiClient):
             link.start()
         self.call_after_refresh(self._listen)
 
     def _settings(self) -> Sequence[Setting]:
-        from console.app.settings_source import settings
+        from console.app.settings_source import collect_settings
 
-        return settings(self)
+        return collect_settings(self)
 
     def _listen(self) -> None:
         """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
-        from console.app.notifications import Herald, rules_of
+        from console.app.notifications import Notifications, console_rules
 
-        self._herald = Herald(
-            rules_of(self.preferences.notices),
+        self._herald = Notifications(
+            console_rules(self.preferences.notices),
             ring=lambda: self.bell(),  # noqa: PLW0108 - looked up when it rings
             write=self.write_terminal if self.governor is not None else None,
             name=f"orbiter {workspace().root.name}" if self.titled else "",
@@ -214,31 +216,31 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
 
     async def _tell_digest(self) -> None:
         """Once there is a runtime to ask."""
-        from console.app.digest import tell_away
+        from console.app.digest import show_digest
 
-        def tell(found: Away) -> None:
+        def tell(found: DigestNotice) -> None:
             self.session.away.line, self.session.away.sentences = found.line, found.sentences
             self._tell(f"{found.line}  (:digest has all of it)", "info")
 
-        await tell_away(self.session.link, self.session.clock, tell)
+        await show_digest(self.session.link, self.session.clock, tell)
 
     async def on_unmount(self) -> None:
         if callable(self._session):
             return
         link = self._session.link
         if self._digest:
-            from console.app.digest import looked
+            from console.app.digest import record_look
             from runtime.link.client.client import LinkError
 
             with suppress(LinkError, TimeoutError):
-                await asyncio.wait_for(looked(link), LAST_WORD_S)
+                await asyncio.wait_for(record_look(link), NOTICE_S)
         await link.close()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
         if binding.key_display:
             return binding.key_display
-        return in_words(binding.key)
+        return key_in_words(binding.key)
 
     def _leave(self, number: signal.Signals) -> None:
         """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""
@@ -275,7 +277,7 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
             self._visit(message.incident_id)
 
     def on_open_place(self, message: OpenPlace) -> None:
-        if message.name in PLACES and self.history.here != (here := Visit(message.name, message.run_id)):
+        if message.name in SCREENS and self.history.here != (here := Visit(message.name, message.run_id)):
             self.history.go(here)
             self._visit()
 
@@ -321,12 +323,12 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
             return
         self._stood = replace(self.history)
 
-    def _screen_of(self, visit: Visit, incident_id: str) -> LinkedScreen:
+    def _screen_of(self, visit: Visit, incident_id: str) -> RuntimeScreen:
         if not visit.place:
             from screens.pages.run import RunScreen  # with all that a run is read with: the lists do without
 
             return RunScreen(self.session, visit.run_id, incident_id)
-        place = PLACES[visit.place]
+        place = SCREENS[visit.place]
         if visit.run_id:
             return place.open(self.session, visit.run_id)
         if place.name not in self._places:
@@ -343,12 +345,12 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
 
     def leave_broken(self, screen: Screen[Any], words: str) -> None:
         """Close what is before it, and the screen itself; of a screen of ours the inbox takes the place."""
-        from screens.base.runtime_screen import LinkedScreen
+        from screens.base.runtime_screen import RuntimeScreen
 
         while screen in self.screen_stack[:-1]:
             self.pop_screen()
         if screen is self.screen:
-            if isinstance(screen, LinkedScreen):
+            if isinstance(screen, RuntimeScreen):
                 self._forget(screen)
                 self.history.go(Visit(HOME))
                 self._visit()
@@ -359,17 +361,17 @@ class OrbiterApp(KeysInOrder, Suspendable, RenewingApp):
 
     def _title_of(self, visit: Visit) -> str:
         if visit.place:
-            return PLACES[visit.place].title
+            return SCREENS[visit.place].title
         from screens.views.lists.runs import title_of
 
         summary = self.session.link.summaries.get(visit.run_id)
         return title_of(summary, self.session.looks()) if summary is not None else visit.run_id
 
 
-def _driver(governor: Governor | None) -> type[Driver] | None:
+def _driver(governor: FrameRateGovernor | None) -> type[Driver] | None:
     """The driver that tells a governor of its writes; None, Textual's own choice, where there is none to tell."""
     if governor is None or sys.platform == "win32":
         return None
-    from console.terminal.driver import GovernedDriver
+    from console.terminal.driver import TimedDriver
 
-    return GovernedDriver
+    return TimedDriver

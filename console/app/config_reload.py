@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from console.app.error_handling import RobustApp
+from console.app.error_handling import ErrorHandlingApp
 from orbiter.errors import ConfigurationError
 from screens.shell.messages import EditSettings, ReadSettings
 
 if TYPE_CHECKING:
-    from console.app.notifications import Herald
-    from screens.shell.context import Session
+    from console.app.notifications import Notifications
+    from screens.shell.context import ConsoleContext
 
 
-class RenewingApp(RobustApp):
+class ReloadingApp(ErrorHandlingApp):
     """Reads the files again when it is told to."""
 
-    _herald: Herald | None = None
+    _herald: Notifications | None = None
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ConsoleContext:
         raise NotImplementedError
 
     def on_edit_settings(self, message: EditSettings) -> None:
@@ -33,7 +33,7 @@ class RenewingApp(RobustApp):
 
         files = preference_files()
         path = next((path for path in files if message.source.startswith(str(path))), files[-1])
-        command = external_editor.editor()
+        command = external_editor.editor_command()
         if not command:
             self._tell(f"neither $VISUAL nor $EDITOR is set: edit {path}, then read it again", "warning")
             return
@@ -47,12 +47,12 @@ class RenewingApp(RobustApp):
 
     def on_read_settings(self, _message: ReadSettings) -> None:
         """A file that cannot be used changes nothing, and what is wrong in it is said."""
-        from console.app.notifications import rules_of
+        from console.app.notifications import console_rules
         from console.preferences.loader import workspace_preferences
 
         try:
             found = workspace_preferences()
-            rules = rules_of(found.notices)
+            rules = console_rules(found.notices)
         except ConfigurationError as exc:
             self._tell(f"Nothing is changed: {'; '.join(str(exc).splitlines())}", "error")
             return

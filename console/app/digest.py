@@ -10,16 +10,16 @@ from typing import Any
 
 from runtime.link.client.client import LinkError
 from screens.render.formatting import elapsed
-from screens.shell.context import Away, Link
+from screens.shell.context import DigestNotice, Link
 
-IN_LINE = 4
+MAX_INLINE = 4
 """Sentences of the digest that a line has room for."""
 
 
 log = logging.getLogger(__name__)
 
 
-async def tell_away(link: Link, now: Callable[[], datetime], tell: Callable[[Away], None]) -> None:
+async def show_digest(link: Link, now: Callable[[], datetime], tell: Callable[[DigestNotice], None]) -> None:
     """Tell what happened since this operator looked the last time, as soon as a host can be asked, and again with more
     when another one can. Back when all were asked. What went wrong with one is no more than a missing line.
     """
@@ -32,7 +32,7 @@ async def tell_away(link: Link, now: Callable[[], datetime], tell: Callable[[Awa
             fresh = [host for host in reached(link) if host not in answers] if link.ready else []
             for host in fresh:
                 answers[host] = await _digest(link, host)
-            if fresh and (found := away(answers, now())).line:
+            if fresh and (found := combine_digests(answers, now())).line:
                 tell(found)
             if len(answers) >= max(1, len(link.qualities)):
                 return
@@ -46,7 +46,7 @@ async def _digest(link: Link, host: str) -> Mapping[str, Any]:
     where = {"where": host} if host else {}
     try:
         answer: Mapping[str, Any] = await link.command("digest", away=True, **where)
-        await looked(link, host)
+        await record_look(link, host)
     except LinkError as exc:
         log.warning("no digest: %s", exc)
         return {}
@@ -60,22 +60,22 @@ def reached(link: Link) -> list[str]:
     return [""] if link.status.phase == "connected" else []
 
 
-def away(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> Away:
+def combine_digests(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> DigestNotice:
     """What the digests of some hosts say together; empty where nothing happened, or nobody looked before."""
     by_host = {host: answer for host, answer in answers.items() if answer}
     found = {host: each for host, each in by_host.items() if each["since"] is not None and not each["empty"]}
     if not found:
-        return Away()
+        return DigestNotice()
     since = min(datetime.fromisoformat(each["since"]) for each in found.values())
     sentences = tuple(
         f"{host}: {text}" if host else str(text) for host, each in found.items() for text in each["sentences"]
     )
-    shown = ", ".join(sentences[:IN_LINE])
-    more = ", …" if len(sentences) > IN_LINE else ""
-    return Away(f"Since you looked {elapsed(since, None, now)} ago: {shown}{more}", sentences)
+    shown = ", ".join(sentences[:MAX_INLINE])
+    more = ", …" if len(sentences) > MAX_INLINE else ""
+    return DigestNotice(f"Since you looked {elapsed(since, None, now)} ago: {shown}{more}", sentences)
 
 
-async def looked(link: Link, host: str = "") -> None:
+async def record_look(link: Link, host: str = "") -> None:
     """Note that the operator has seen what there is, on one host or on all that can be reached. A viewer's look is not
     noted.
     """

@@ -22,16 +22,16 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
-from console.app.exporting import TakingApp
+from console.app.exporting import ExportingApp
 
 log = logging.getLogger(__name__)
 
-MOST: Final = 3
-WITHIN_S: Final = 60.0
+MAX_CLOSED_SCREENS: Final = 3
+CLOSED_WITHIN_S: Final = 60.0
 """So many screens may be closed within so many seconds: more, and it is no use."""
 
 
-class RobustApp(TakingApp):
+class ErrorHandlingApp(ExportingApp):
     """Goes on after a mishap, as far as that is possible. `log_file` is what its lines send the reader to."""
 
     broke = ""
@@ -41,7 +41,7 @@ class RobustApp(TakingApp):
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self._given_up: WeakSet[Screen[Any]] = WeakSet()
-        self._closed_at: deque[float] = deque(maxlen=MOST)
+        self._closed_at: deque[float] = deque(maxlen=MAX_CLOSED_SCREENS)
 
     def leave_broken(self, screen: Screen[Any], words: str) -> None:
         """Close a screen that cannot be used, and say so where the operator then is."""
@@ -126,7 +126,7 @@ class RobustApp(TakingApp):
 
     def _can_go_on(self) -> bool:
         now = monotonic()
-        if len(self._closed_at) == MOST and now - self._closed_at[0] < WITHIN_S:
+        if len(self._closed_at) == MAX_CLOSED_SCREENS and now - self._closed_at[0] < CLOSED_WITHIN_S:
             return False
         self._closed_at.append(now)
         return self.is_running and not self._closing

@@ -11,7 +11,7 @@ from typing import Final
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def export(directory: Path, name: str, text: str, *, now: datetime | None = None) -> Path:
+def write_export(directory: Path, name: str, text: str, *, now: datetime | None = None) -> Path:
     """Write `text` to a new file in `directory`, readable by its owner alone; its path. `name` ends in its suffix.
 
     Raises:

@@ -6,17 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.app.export_files import export
-from console.app.theming import DressedApp
+from console.app.export_files import write_export
+from console.app.theming import ThemedApp
 from console.preferences.schema import Preferences
-from console.terminal.escape_sequences import COPY_BYTES, copying
+from console.terminal.escape_sequences import COPY_BYTES, clipboard_sequence
 from console.workspace import workspace
 
 if TYPE_CHECKING:
     from screens.shell.messages import CopyText, ExportText, TakePicture
 
 
-class TakingApp(DressedApp):
+class ExportingApp(ThemedApp):
     """Says in a line where it put what was taken."""
 
     preferences: Preferences
@@ -41,7 +41,7 @@ class TakingApp(DressedApp):
         if not message.text.strip():
             self._tell("There is nothing to copy.", "warning")
             return
-        sequence = copying(message.text, os.environ) if self.preferences.copy == "terminal" else None
+        sequence = clipboard_sequence(message.text, os.environ) if self.preferences.copy == "terminal" else None
         if sequence is not None:
             self.write_terminal(sequence)
             self._tell(
@@ -61,7 +61,7 @@ class TakingApp(DressedApp):
 
     def _write(self, name: str, text: str, words: str) -> None:
         try:
-            path = export(self.exports, name, text)
+            path = write_export(self.exports, name, text)
         except OSError as exc:
             self._tell(f"{self.exports}: cannot be written: {exc.strerror or exc}", "error")
         else:

@@ -11,19 +11,19 @@ import gc
 from collections.abc import Callable
 from time import monotonic
 
-NEVER = 1_000_000
+DISABLED_THRESHOLD = 1_000_000
 """Generations are counted up to this before Python would look through all objects of its own accord."""
 EVERY_S = 30.0
 """Seconds between two sweeps, at least."""
-SHARE = 0.002
+MAX_SHARE = 0.002
 """The part of the time that may go into them."""
-STILL_S = 2.0
+QUIET_S = 2.0
 """So long no key was pressed."""
-ENOUGH = 20
+MAX_YOUNG_COLLECTIONS = 20
 """Looks at the young in which something may have grown old: where nothing happens, there is nothing to sweep."""
 
 
-class Sweeper:
+class GcPolicy:
     """`pressed` is told of keys, `look` is called every second."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
@@ -34,7 +34,7 @@ class Sweeper:
 
     def begin(self) -> None:
         """From now on. What is there stays, and is put aside at once."""
-        gc.set_threshold(*gc.get_threshold()[:2], NEVER)
+        gc.set_threshold(*gc.get_threshold()[:2], DISABLED_THRESHOLD)
         gc.freeze()
         self._free_at = self._clock() + EVERY_S
 
@@ -44,12 +44,12 @@ class Sweeper:
     def look(self) -> bool:
         """Sweep, if it is time; whether it was."""
         began, looks = self._clock(), gc.get_stats()[1]["collections"]
-        if began < self._free_at or began - self._pressed_at < STILL_S or looks - self._looks < ENOUGH:
+        if began < self._free_at or began - self._pressed_at < QUIET_S or looks - self._looks < MAX_YOUNG_COLLECTIONS:
             return False
         gc.unfreeze()
         gc.collect()
         gc.freeze()
         self._looks = looks
         took = self._clock() - began
-        self._free_at = began + max(EVERY_S, took / SHARE)
+        self._free_at = began + max(EVERY_S, took / MAX_SHARE)
         return True

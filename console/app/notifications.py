@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from console.terminal.escape_sequences import title, wrapped
+from console.terminal.escape_sequences import title_sequence, wrap_for_multiplexer
 from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
@@ -25,25 +25,25 @@ def _redacted(text: str) -> str:
     return Redactor(secrets=environment_secrets()).text(text)
 
 
-OURS: Final = ("bell", "terminal")
+CONSOLE_CHANNELS: Final = ("bell", "terminal")
 """Channels of a console; the others are the runtime's."""
 
 
-def rules_of(configured: Mapping[str, Any]) -> NoticeRules:
+def console_rules(configured: Mapping[str, Any]) -> NoticeRules:
     """Which channel of a console is told from which severity on: as `[notices]` says, else both of everything. What
     cannot be is the runtime's to refuse, which reads the same section: a console that is there already tells of all.
     """
     named = {name: value for name, value in configured.items() if name not in ("log", "webhook", "webhook_url")}
     if not configured.keys() & {"bell", "terminal", "log", "webhook"}:
-        named.update(dict.fromkeys(OURS, Severity.INFO))
+        named.update(dict.fromkeys(CONSOLE_CHANNELS, Severity.INFO))
     try:
         return NoticeRules.from_mapping(named)
     except ValueError as exc:
         log.warning("every decision is told of: %s", exc)
-        return NoticeRules.from_mapping(dict.fromkeys(OURS, Severity.INFO))
+        return NoticeRules.from_mapping(dict.fromkeys(CONSOLE_CHANNELS, Severity.INFO))
 
 
-class Herald:
+class Notifications:
     """Looks at the open decisions whenever something changed. `ring` rings; `write` writes to the terminal, as it is
     (None: only the bell). `name` is what the title says besides the count of decisions; empty: the title is left alone.
     """
@@ -83,7 +83,7 @@ class Herald:
             if notice.channel == "bell":
                 self._ring()
             elif self._write is not None:
-                self._write(wrapped(escape_sequences(notice, _redacted), self._environment))
+                self._write(wrap_for_multiplexer(escape_sequences(notice, _redacted), self._environment))
                 told = True
             self._outbox.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
         self._entitle(len(link.incidents), anew=told)
@@ -100,7 +100,7 @@ class Herald:
             self._outbox.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
         if not self._heard:
             seen = tuple((opened.incident_id, opened.revision) for opened in fresh)
-            for channel in OURS:
+            for channel in CONSOLE_CHANNELS:
                 self._outbox.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         self._known, self._heard = now, True
 
@@ -111,4 +111,4 @@ class Herald:
         words = f"{plural(waiting, 'decision')} - {self._name}" if waiting else self._name
         if words != self._title or anew:
             self._title = words
-            self._write(title(words))
+            self._write(title_sequence(words))

@@ -10,7 +10,7 @@ from console.preferences.keymap import PRESETS
 from console.terminal.escape_sequences import has_title
 from console.workspace import workspace
 from runtime.link.client.client import LinkClient
-from runtime.link.client.multi_client import SeveralClients
+from runtime.link.client.multi_client import MultiClient
 from screens.views.lists.settings import Setting
 from themes.choice import BUILT_IN, VARIABLE
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.app.app import OrbiterApp
 
 
-def settings(app: OrbiterApp) -> list[Setting]:
+def collect_settings(app: OrbiterApp) -> list[Setting]:
     """All of them, by group, as they are now."""
     return [*_looks(app), *_keys(app), *_terminal(app), *_notices(app), *_runtimes(app), *_files()]
 
@@ -65,10 +65,10 @@ def _said(source: str, other: str) -> str:
 
 
 def _notices(app: OrbiterApp) -> Iterator[Setting]:
-    from console.app.notifications import OURS, rules_of
+    from console.app.notifications import CONSOLE_CHANNELS, console_rules
 
-    rules = rules_of(app.preferences.notices)
-    for channel, least in ((name, rules.channels.get(name)) for name in OURS):
+    rules = console_rules(app.preferences.notices)
+    for channel, least in ((name, rules.channels.get(name)) for name in CONSOLE_CHANNELS):
         words = f"from {least.value} on" if least is not None else "silent"
         yield Setting("Notices", channel, words, app.preferences.source("notices", channel))
     quiet = app.preferences.source("notices", "quiet_seconds")
@@ -77,7 +77,7 @@ def _notices(app: OrbiterApp) -> Iterator[Setting]:
 
 def _runtimes(app: OrbiterApp) -> Iterator[Setting]:
     link = app.session.link
-    clients = link.clients if isinstance(link, SeveralClients) else {"": link} if isinstance(link, LinkClient) else {}
+    clients = link.clients if isinstance(link, MultiClient) else {"": link} if isinstance(link, LinkClient) else {}
     for host, client in clients.items():
         group = f"Runtime on {host}" if host else "Runtime"
         yield Setting(group, "link", f"{client.status.phase} {client.status.reason}".strip(), "measured")

@@ -8,18 +8,18 @@ from contextlib import suppress
 from importlib import import_module
 
 from runtime.link.client.client import LinkClient
-from runtime.link.client.multi_client import SeveralClients
+from runtime.link.client.multi_client import MultiClient
 from screens.shell.context import Link
 
-FIRST_S = 0.25
+FIRST_ATTACH_S = 0.25
 """How long the first screen waits for the first picture; then it is shown as it is, and says that it connects."""
 
 
-async def attach(link: Link, screen: str) -> None:
+async def attach_console(link: Link, screen: str) -> None:
     """Begin to connect, and load the module of the first screen meanwhile. Back when there is something to show, so
     that it is drawn once and not twice.
     """
-    if not isinstance(link, LinkClient | SeveralClients):
+    if not isinstance(link, LinkClient | MultiClient):
         return
     told = asyncio.Event()
     end = link.subscribe(lambda: told.set() if link.ready or link.status.phase == "lost" else None)
@@ -27,7 +27,7 @@ async def attach(link: Link, screen: str) -> None:
     try:
         await asyncio.to_thread(import_module, screen)
         with suppress(TimeoutError):
-            await asyncio.wait_for(told.wait(), FIRST_S)
+            await asyncio.wait_for(told.wait(), FIRST_ATTACH_S)
     finally:
         end()
         gc.freeze()  # what was loaded stays: no need to look at it again

@@ -8,7 +8,7 @@ from textual.app import App
 from textual.binding import Binding
 
 
-class Suspendable(App[None]):
+class SuspendableApp(App[None]):
     """An app that can be stopped from a shell, and from nowhere else: nobody could let it go on."""
 
     BINDINGS = [Binding("ctrl+z", "suspend_process", "Back to the shell", show=False, system=True)]  # noqa: RUF012 - Textual's own

@@ -14,29 +14,29 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.theme import Theme
 from textual.timer import Timer
 
-from screens.render.plain_filters import AsciiOnly, Colourless
-from themes.catalog import Shelf
+from screens.render.plain_filters import AsciiFilter, NoColorFilter
+from themes.catalog import ThemeCatalog
 from themes.choice import BUILT_IN, PLAINEST, ThemeError
 
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-LOOK_EVERY = 1.0
+THEME_CHECK_S = 1.0
 """Seconds between two looks at the file of a theme of the user's own, while that one is shown."""
 
 
-class DressedApp(App[None]):
+class ThemedApp(App[None]):
     """Knows the themes of a shelf, and shows one of them.
 
     With `NO_COLOR` no colour is painted, and the theme is one that says what it has to say without.
     """
 
-    def __init__(self, theme: str, shelf: Shelf, *, ascii_only: bool, driver: type[Driver] | None) -> None:
+    def __init__(self, theme: str, shelf: ThemeCatalog, *, ascii_only: bool, driver: type[Driver] | None) -> None:
         """Raises ThemeError: the theme is not on the shelf, or its file cannot be used."""
         self._themes: dict[str, Theme] = {}
         self._shelf = shelf
         colourless = bool(os.environ.get("NO_COLOR"))
-        self._nets: list[LineFilter] = [Colourless()] * colourless + [AsciiOnly()] * ascii_only
+        self._nets: list[LineFilter] = [NoColorFilter()] * colourless + [AsciiFilter()] * ascii_only
         self._watch: Timer | None = None
         self._seen: tuple[int, int] | None = None
         super().__init__(driver_class=driver)
@@ -96,17 +96,17 @@ class DressedApp(App[None]):
             return
         path = own.path
         self._seen = _stamp(path)
-        self._watch = self.set_interval(LOOK_EVERY, lambda: self._look(path))
+        self._watch = self.set_interval(THEME_CHECK_S, lambda: self._look(path))
 
     def _look(self, path: Path) -> None:
         seen = _stamp(path)
         if seen == self._seen:
             return
         self._seen = seen
-        from themes.loader import load  # for a file that is edited
+        from themes.loader import load_theme  # for a file that is edited
 
         try:
-            theme = load(path)
+            theme = load_theme(path)
         except ThemeError as exc:
             self._tell(f"{exc}; what is shown is the theme as it was", "error")
             return
@@ -117,10 +117,10 @@ class DressedApp(App[None]):
             self.mutate_reactive(App.theme)
 
     def _tell(self, text: str, severity: str) -> None:
-        from screens.base.runtime_screen import LinkedScreen
+        from screens.base.runtime_screen import RuntimeScreen
 
         for screen in reversed(self.screen_stack):
-            if isinstance(screen, LinkedScreen):
+            if isinstance(screen, RuntimeScreen):
                 screen.say(text, severity)
                 return
 

@@ -1,1 +1,6 @@
-"""What `doctor` looks at. Each check says what it found and, where something is amiss, what to do about it."""
+"""What `doctor` checks.
+
+Imports `console`, `console.preferences`, `orbiter`, `orbiter.models`, `runtime.config`, `runtime.daemon`,
+`runtime.record`, `runtime.record.sqlite`, `runtime.record.state`, `runtime.service`, `runtime.worker.rescue`,
+`screens.render` and `themes`.
+"""

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from console.workspace import Workspace
 
-PATIENCE: Final = 20.0
+CHECK_TIMEOUT_S: Final = 20.0
 """Seconds for one check. Longer waits are for a network file system or a program that hangs, not for work."""
 
 State = Literal["ok", "warn", "fail"]
@@ -25,26 +25,26 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-class World(NamedTuple):
+class CheckContext(NamedTuple):
     """What a check may look at."""
 
     environment: Mapping[str, str]
     place: Workspace
 
 
-Check = Callable[[World], Iterable[Finding]]
+Check = Callable[[CheckContext], Iterable[Finding]]
 
 
-class Limited:
+class TimedChecks:
     """Runs checks one after the other, each for a limited time. `left` are those that are still at it: whoever has
     one cannot end by itself, for a call that the kernel does not return from cannot be taken back.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: CheckContext) -> None:
         self._world = world
         self.left: list[str] = []
 
-    def findings(self, name: str, check: Check, patience: float = PATIENCE) -> Iterator[Finding]:
+    def findings(self, name: str, check: Check, patience: float = CHECK_TIMEOUT_S) -> Iterator[Finding]:
         """What a check finds, as it finds it; that it found no end, or failed itself, where that is so."""
         found: Queue[Finding | None] = Queue()
         Thread(target=self._work, args=(name, check, found), daemon=True).start()
@@ -70,7 +70,7 @@ class Limited:
             found.put(None)
 
 
-def answer_of(*command: str, seconds: float = 5.0) -> str | None:
+def program_output(*command: str, seconds: float = 5.0) -> str | None:
     """What a program says when asked, on either stream, stripped; None if it is not there or does not answer."""
     try:
         done = subprocess.run(  # noqa: S603 - a program by name, with arguments of ours

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final
 
 import console
-from console.checks.finding import Finding, World
-from runtime.service.program_version import NAME
+from console.checks.finding import CheckContext, Finding
+from runtime.service.program_version import PROGRAM_NAME
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def python(world: World) -> Iterator[Finding]:
+def python(world: CheckContext) -> Iterator[Finding]:
     """The interpreter, and the SQLite in it."""
     good = sys.version_info >= (3, 11)
     told = f"{platform.python_version()} at {sys.executable}, with SQLite {sqlite3.sqlite_version}"
@@ -26,15 +26,17 @@ def python(world: World) -> Iterator[Finding]:
     yield Finding("python", "ok" if good else "fail", told, advice)
 
 
-def program(world: World) -> Iterator[Finding]:
+def program(world: CheckContext) -> Iterator[Finding]:
     """Our own package, and every package that it requires."""
-    again = f"{sys.executable} -m pip install {NAME}"
+    again = f"{sys.executable} -m pip install {PROGRAM_NAME}"
     where = Path(console.__file__).parent.parent
     try:
-        yield Finding("program", "ok", f"{NAME} {version(NAME)} in {where}")
-        needed = [found for text in requires(NAME) or () if "extra ==" not in text and (found := _NAME.match(text))]
+        yield Finding("program", "ok", f"{PROGRAM_NAME} {version(PROGRAM_NAME)} in {where}")
+        needed = [
+            found for text in requires(PROGRAM_NAME) or () if "extra ==" not in text and (found := _NAME.match(text))
+        ]
     except PackageNotFoundError:
-        yield Finding("program", "fail", f"{where} is not installed as {NAME}", again)
+        yield Finding("program", "fail", f"{where} is not installed as {PROGRAM_NAME}", again)
         return
     there: list[str] = []
     for name in (found.group() for found in needed):

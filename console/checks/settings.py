@@ -6,32 +6,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from console.checks.finding import Finding, World, answer_of
+from console.checks.finding import CheckContext, Finding, program_output
 from console.preferences.loader import keys_in_force, read_preferences
 from orbiter.errors import ConfigurationError
 from orbiter.models.endpoints import ENDPOINTS
-from runtime.config.environment import UnusableEnvironment, files_for, read_env_file
-from runtime.config.loader import load
+from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
+from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
-from themes.catalog import Shelf, places
-from themes.choice import ThemeError, chosen
-from themes.contrast import READABLE, weak
-from themes.loader import load as load_theme
+from themes.catalog import ThemeCatalog, theme_places
+from themes.choice import ThemeError, choose_theme
+from themes.contrast import READABLE, weak_pairs
+from themes.loader import load_theme
 
 
-def settings(world: World) -> Iterator[Finding]:
+def settings(world: CheckContext) -> Iterator[Finding]:
     """Both `orbiter.toml`."""
-    paths = files_for(world.place.root, world.environment)
+    paths = config_files(world.place.root, world.environment)
     there = [str(path) for path in paths if path.is_file()]
     try:
-        load(world.place.root, world.environment)
+        load_configuration(world.place.root, world.environment)
     except ConfigurationError as exc:
         yield Finding("settings", "fail", str(exc), "correct the file; orbiter-console config shows what is in force")
     else:
         yield Finding("settings", "ok", ", ".join(there) or f"all as usual: there is no {paths[0]} and no {paths[1]}")
 
 
-def keymap(world: World) -> Iterator[Finding]:
+def keymap(world: CheckContext) -> Iterator[Finding]:
     """The console's keys: those configured are known, and no two actions want one key."""
     try:
         preferred = read_preferences(world.place.root, world.environment)
@@ -42,14 +42,14 @@ def keymap(world: World) -> Iterator[Finding]:
         yield Finding("keymap", "ok", f"{len(found.keys)} actions, {len(found.changed)} with keys of your own")
 
 
-def themes(world: World) -> Iterator[Finding]:
+def themes(world: CheckContext) -> Iterator[Finding]:
     """The theme that was asked for, and every theme of the user's own."""
-    shelf = Shelf(places(world.environment, world.place.state))
+    shelf = ThemeCatalog(theme_places(world.environment, world.place.state))
     asked = ""
     with suppress(ConfigurationError):  # `keymap` says what is wrong with it
         asked = read_preferences(world.place.root, world.environment).theme
     try:
-        name = chosen({"ORBITER_THEME": asked, **world.environment}, own=shelf.own)
+        name = choose_theme({"ORBITER_THEME": asked, **world.environment}, own=shelf.own)
         shelf.theme(name)
     except ThemeError as exc:
         yield Finding("theme", "fail", str(exc), "orbiter-console themes lists them")
@@ -61,7 +61,7 @@ def themes(world: World) -> Iterator[Finding]:
 
 def _own_theme(name: str, path: Path) -> Finding:
     try:
-        faint = weak(load_theme(path))
+        faint = weak_pairs(load_theme(path))
     except ThemeError as exc:
         return Finding(f"theme {name}", "fail", str(exc), "correct the file, or remove it")
     if not faint:
@@ -71,7 +71,7 @@ def _own_theme(name: str, path: Path) -> Finding:
     return Finding(f"theme {name}", "warn", told, f"orbiter-console themes {name} lists them")
 
 
-def provider_keys(world: World) -> Iterator[Finding]:
+def provider_keys(world: CheckContext) -> Iterator[Finding]:
     """Which providers' keys are there. Whether they are valid, and what they are, is nobody's business here."""
     filed, file = _env_file(world)
     absent: list[str] = []
@@ -90,15 +90,15 @@ def provider_keys(world: World) -> Iterator[Finding]:
     yield from _keys_of_the_runtime(world)
 
 
-def _env_file(world: World) -> tuple[Mapping[str, str], str]:
-    with suppress(ConfigurationError, UnusableEnvironment):  # `settings` says what is wrong with it
-        if name := load(world.place.root, world.environment).settings.runtime.env_file:
+def _env_file(world: CheckContext) -> tuple[Mapping[str, str], str]:
+    with suppress(ConfigurationError, InvalidEnvironment):  # `settings` says what is wrong with it
+        if name := load_configuration(world.place.root, world.environment).settings.runtime.env_file:
             path = world.place.root / Path(name).expanduser()
             return read_env_file(path), str(path)
     return {}, ""
 
 
-def _keys_of_the_runtime(world: World) -> Iterator[Finding]:
+def _keys_of_the_runtime(world: CheckContext) -> Iterator[Finding]:
     """A runtime has the keys that were there when it was started."""
     told = None
     with suppress(OSError):  # `runtime` says what is wrong with it
@@ -111,9 +111,9 @@ def _keys_of_the_runtime(world: World) -> Iterator[Finding]:
         yield Finding("keys of the runtime", "warn", f"it was started without {', '.join(missing)}", advice)
 
 
-def ssh(world: World) -> Iterator[Finding]:
+def ssh(world: CheckContext) -> Iterator[Finding]:
     """OpenSSH's client, for consoles on other machines; and whether this one is looked at over SSH."""
-    told = answer_of("ssh", "-V")
+    told = program_output("ssh", "-V")
     over = world.environment.get("SSH_CONNECTION", "").split()
     here = f"; this session comes over SSH from {over[0]}: drawn at 15 frames a second at most" if over else ""
     if told is None:

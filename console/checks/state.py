@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from console.checks.finding import Finding, World
+from console.checks.finding import CheckContext, Finding
 from runtime.daemon import daemon, sockets
 from runtime.record import workspace_lock
 from runtime.record.journal import JournalError, NewerJournal
@@ -19,7 +19,7 @@ from runtime.record.sqlite import wal_loss
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.sqlite.schema import SCHEMA_VERSION
 from runtime.record.state import events as ev
-from runtime.service.program_version import program as our_program
+from runtime.service.program_version import program_version as our_program
 from runtime.worker.rescue import rescued
 from screens.render.sanitize import clean_line
 
@@ -35,7 +35,7 @@ _DISTANT: Final = frozenset(
 """
 
 
-def state_directory(world: World) -> Iterator[Finding]:
+def state_directory(world: CheckContext) -> Iterator[Finding]:
     """Whether it is ours, and can be written; and what was kept of one that was taken away."""
     state = world.place.state
     yield from _rescued(state)
@@ -60,7 +60,7 @@ def state_directory(world: World) -> Iterator[Finding]:
         yield Finding("state", "ok", f"{state} ({mode})")
 
 
-def disk(world: World) -> Iterator[Finding]:
+def disk(world: CheckContext) -> Iterator[Finding]:
     """Room, and the kind of file system."""
     place = _existing(world.place.state)
     free = shutil.disk_usage(place).free
@@ -76,7 +76,7 @@ def disk(world: World) -> Iterator[Finding]:
         yield Finding("disk", "ok", told)
 
 
-def runtime(world: World) -> Iterator[Finding]:
+def runtime(world: CheckContext) -> Iterator[Finding]:
     """Whether one works here, which, and whether its sockets are ours alone. Starts none."""
     state = world.place.state
     try:
@@ -91,7 +91,10 @@ def runtime(world: World) -> Iterator[Finding]:
     elif told is None:
         yield Finding("runtime", "ok", "none works here now; opening the console, or serve, starts one")
     else:
-        theirs, paths = str(told.get("program", "")), [sockets.path_of(at, "operator") for at in sockets.places(state)]
+        theirs, paths = (
+            str(told.get("program", "")),
+            [sockets.socket_path(at, "operator") for at in sockets.socket_directories(state)],
+        )
         where = next((f"{path} (mode {stat.S_IMODE(path.stat().st_mode):04o})" for path in paths if path.exists()), "")
         same = theirs == our_program()
         advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
@@ -109,7 +112,7 @@ def runtime(world: World) -> Iterator[Finding]:
             yield Finding("held up", "fail", what, advice)
 
 
-def journal(world: World) -> Iterator[Finding]:
+def journal(world: CheckContext) -> Iterator[Finding]:
     """Every page, event and value of it."""
     path = world.place.journal
     if not path.exists():
@@ -164,7 +167,7 @@ async def _read(path: Path) -> tuple[str, list[str], list[str], list[str], list[
     """What is in the journal, in words; what is wrong with it; what it has lost; which patterns are read in another way
     now; ids of runs that wait for nothing.
     """
-    known = wal_loss.marked(path)  # before the journal is opened: who writes it may be at work
+    known = wal_loss.read_mark(path)  # before the journal is opened: who writes it may be at work
     async with await SqliteJournal.open(path, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
         last = await found.latest(ev.WORKSPACE, limit=3, marks=('"type":"journal.events_lost"',))

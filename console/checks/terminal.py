@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-from console.checks.finding import Finding, World, answer_of
-from console.output import has_few_signs, locale_speaks_utf8, speaks_unicode
-from themes.choice import depth
+from console.checks.finding import CheckContext, Finding, program_output
+from console.output import is_plain_console, is_utf8_locale, supports_unicode
+from themes.choice import color_depth
 
 _WIDTH: Final = 80
 _HEIGHT: Final = 24
 
 
-def terminal(world: World) -> Iterator[Finding]:
+def terminal(world: CheckContext) -> Iterator[Finding]:
     """Whether a screen can be opened here, and how large it would be."""
     term = world.environment.get("TERM", "")
     ends = [stream for stream in (sys.stdin, sys.stdout, sys.stderr) if _is_terminal(stream)]
@@ -34,9 +34,9 @@ def terminal(world: World) -> Iterator[Finding]:
         yield Finding("terminal", "ok", told)
 
 
-def colours(world: World) -> Iterator[Finding]:
+def colours(world: CheckContext) -> Iterator[Finding]:
     """How many colours are painted."""
-    found = depth(world.environment)
+    found = color_depth(world.environment)
     if world.environment.get("NO_COLOR"):
         yield Finding("colours", "ok", "none, because NO_COLOR is set: bold and reverse video stand for them")
     elif found == "none":
@@ -48,16 +48,16 @@ def colours(world: World) -> Iterator[Finding]:
         yield Finding("colours", "ok", "24 bits" if found == "truecolor" else found)
 
 
-def locale(world: World) -> Iterator[Finding]:
+def locale(world: CheckContext) -> Iterator[Finding]:
     """Whether signs other than ASCII can be shown."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     told = ", ".join(f"{name}={world.environment[name]}" for name in names if world.environment.get(name))
     told = f"{told or 'no locale is set'}; output is {sys.stdout.encoding}"
-    if speaks_unicode():
+    if supports_unicode():
         yield Finding("locale", "ok", told)
-    elif locale_speaks_utf8(world.environment) and world.environment.get("ORBITER_ASCII"):
+    elif is_utf8_locale(world.environment) and world.environment.get("ORBITER_ASCII"):
         yield Finding("locale", "ok", f"{told}; ASCII, as ORBITER_ASCII or --ascii says")
-    elif locale_speaks_utf8(world.environment) and has_few_signs(world.environment):
+    elif is_utf8_locale(world.environment) and is_plain_console(world.environment):
         few = f"{told}; ASCII signs, for a terminal of kind {world.environment['TERM']} has few others"
         yield Finding("locale", "ok", f"{few} (ORBITER_ASCII=0 shows them all the same)")
     else:
@@ -65,7 +65,7 @@ def locale(world: World) -> Iterator[Finding]:
         yield Finding("locale", "warn", f"{told}: ASCII signs are used", advice)
 
 
-def multiplexer(world: World) -> Iterator[Finding]:
+def multiplexer(world: CheckContext) -> Iterator[Finding]:
     """Tmux or screen, which have to let colours and copied text through."""
     if world.environment.get("TMUX"):
         yield from _tmux()
@@ -79,12 +79,14 @@ def multiplexer(world: World) -> Iterator[Finding]:
 
 
 def _tmux() -> Iterator[Finding]:
-    told = answer_of("tmux", "-V")
+    told = program_output("tmux", "-V")
     if told is None:
         yield Finding("multiplexer", "warn", "TMUX is set, and there is no tmux that answers", "see: command -v tmux")
         return
     options = {"set-clipboard": "-sv", "allow-passthrough": "-wAv", "default-terminal": "-sv"}
-    clipboard, through, kind = (answer_of("tmux", "show-options", how, name) or "?" for name, how in options.items())
+    clipboard, through, kind = (
+        program_output("tmux", "show-options", how, name) or "?" for name, how in options.items()
+    )
     told = f"{told}: set-clipboard {clipboard}, allow-passthrough {through}, default-terminal {kind}"
     wanted = []
     if clipboard != "on" and through not in {"on", "all"}:
@@ -92,7 +94,7 @@ def _tmux() -> Iterator[Finding]:
     if not kind.endswith("256color"):
         wanted.append('for more than 16 colours: set -s default-terminal "tmux-256color"')
     advice = f"in ~/.tmux.conf, {'; '.join(wanted)}" if wanted else ""
-    if answer_of("tmux", "display-message", "-p", "#{client_utf8}") == "0":
+    if program_output("tmux", "display-message", "-p", "#{client_utf8}") == "0":
         told = f"{told}, no UTF-8: signs show as _"
         advice = "; ".join((*([advice] if advice else []), "attach with tmux -u, or set a UTF-8 LANG before"))
     yield Finding("multiplexer", "warn" if advice else "ok", told, advice)

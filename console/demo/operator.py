@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.demo.tools import report_file
-from console.linear.operators import Given
-from console.output import note
-from runtime.record.state.durable_run import RunState
+from console.linear.operators import OperatorAnswer
+from console.output import print_note
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import Actor, IncidentOpened
 
-PATIENCE = 3
+ANSWER_DELAY_S = 3
 
 
 class DemoOperator:
@@ -24,23 +24,23 @@ class DemoOperator:
     def remind(self) -> None:
         return None
 
-    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
-        note(why)
+    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
+        print_note(why)
 
-    async def decide(self, state: RunState, opened: IncidentOpened) -> Given:
+    async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer:
         offered = {option.id for option in opened.options}
         before = sum(
             each.answer is not None and each.opened.node_id == opened.node_id for each in state.incidents.values()
         )
         if "grant" in offered:
-            return Given("grant", {"for": "once"}, "the demo may write its report")
+            return OperatorAnswer("grant", {"for": "once"}, "the demo may write its report")
         if "input" in offered:
-            return Given("input", {"value": "the maintainers of this directory"}, "the demo's own reader")
+            return OperatorAnswer("input", {"value": "the maintainers of this directory"}, "the demo's own reader")
         if opened.in_doubt and "result" in offered and report_file().exists():
-            return Given("result", {"value": f"wrote {report_file()}"}, "the report is there: it was written")
-        tries = PATIENCE if opened.action.get("model") else 1
+            return OperatorAnswer("result", {"value": f"wrote {report_file()}"}, "the report is there: it was written")
+        tries = ANSWER_DELAY_S if opened.action.get("model") else 1
         if before < tries and "retry" in offered:
-            return Given("retry", reason="it may have been a passing fault")
+            return OperatorAnswer("retry", reason="it may have been a passing fault")
         if "skip" in offered:
-            return Given("skip", reason="it did not heal, and the report can do without")
-        return Given("abort", reason="the demo has no answer to this")
+            return OperatorAnswer("skip", reason="it did not heal, and the report can do without")
+        return OperatorAnswer("abort", reason="the demo has no answer to this")

@@ -17,8 +17,8 @@ from typing import Any
 from orbiter.ask import ask_operator
 from orbiter.tool import ToolError, tool
 
-MOST_FILES = 200
-MOST_BYTES = 64 * 1024
+MAX_FILES = 200
+MAX_BYTES = 64 * 1024
 LONG_LINE = 120
 READABLE = frozenset({".py", ".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".sh", ".tcss"})
 
@@ -69,10 +69,10 @@ def list_files(folder: str = ".") -> list[str]:
     for place, folders, files in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")) and name != "node_modules")
         found += [Path(place, name) for name in files if Path(name).suffix in READABLE and not name.startswith(".")]
-        if len(found) >= MOST_FILES:
+        if len(found) >= MAX_FILES:
             break
     sized = sorted((path.stat().st_size, path.relative_to(top).as_posix()) for path in found if path.is_file())
-    return [name if folder == "." else f"{folder}/{name}" for size, name in sized[:MOST_FILES] if size]
+    return [name if folder == "." else f"{folder}/{name}" for size, name in sized[:MAX_FILES] if size]
 
 
 @tool(idempotent=True)
@@ -85,7 +85,7 @@ def read_file(path: str) -> str:
     _count("read_file", path=path)
     try:
         with _inside(path).open("rb") as file:
-            return file.read(MOST_BYTES).decode("utf-8", errors="replace")
+            return file.read(MAX_BYTES).decode("utf-8", errors="replace")
     except OSError as exc:
         raise ToolError(f"{path} cannot be read: {exc.strerror}") from exc
 
@@ -99,7 +99,7 @@ def check_file(path: str) -> dict[str, Any]:
     """
     _count("check_file", path=path)
     try:
-        raw = _inside(path).read_bytes()[:MOST_BYTES]
+        raw = _inside(path).read_bytes()[:MAX_BYTES]
     except OSError as exc:
         raise ToolError(f"{path} cannot be read: {exc.strerror}") from exc
     text = raw.decode("utf-8", errors="replace")
@@ -107,7 +107,7 @@ def check_file(path: str) -> dict[str, Any]:
     problems = []
     if "\ufffd" in text:
         problems.append("is not UTF-8 throughout")
-    if len(raw) < MOST_BYTES and (wrong := _syntax_error(path, text)):
+    if len(raw) < MAX_BYTES and (wrong := _syntax_error(path, text)):
         problems.append(wrong)
     if long := sum(len(line) > LONG_LINE for line in lines):
         problems.append(f"{long} lines longer than {LONG_LINE}")
@@ -139,7 +139,7 @@ def fetch_index(url: str) -> str:
     if not url.startswith(("http://127.0.0.1:", "http://localhost:")):
         raise ToolError(f"{url}: the catalogue is on this machine, at http://127.0.0.1:…")
     with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310 - the scheme and host were looked at above
-        return bytes(reply.read(MOST_BYTES)).decode("utf-8", errors="replace")
+        return bytes(reply.read(MAX_BYTES)).decode("utf-8", errors="replace")
 
 
 @tool(idempotent=True)

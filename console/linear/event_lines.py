@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.judgement.reports.audit import shown
-from runtime.judgement.reports.incident_report import Report
+from runtime.judgement.reports.audit import shown_params
+from runtime.judgement.reports.incident_report import IncidentReport
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.confusables import mark
 from screens.render.formatting import count, duration
 from screens.render.glyphs import (
@@ -31,21 +31,21 @@ _STYLES = {"failed": "red", "waiting": "yellow", "retrying": "yellow", "succeede
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StyledLine:
     """One line; `style` is a colour's name for a terminal that has colours, and says nothing that the text does not."""
 
     text: str
     style: str = ""
 
 
-class Lines:
+class EventLines:
     """Says events of one run in lines. `ascii_only` for what speaks no UTF-8."""
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         self._glyphs: Glyphs = ASCII if ascii_only else UNICODE
         self._ascii = ascii_only
 
-    def of(self, event: ev.Record, state: RunState) -> list[Line]:
+    def of(self, event: ev.JournalEvent, state: DurableRun) -> list[StyledLine]:
         """The lines for `event`, which `state` has taken in already; none for what a reader need not know."""
         teller = _TELLERS.get(type(event))
         return teller(self, event, state) if teller is not None else []
@@ -53,79 +53,79 @@ class Lines:
     def foreign(self, text: str, limit: int = PREVIEW) -> str:
         return clean_line(text, limit=limit, ascii_only=self._ascii)
 
-    def line(self, event: ev.Record, state: str, text: str) -> Line:
+    def line(self, event: ev.JournalEvent, state: str, text: str) -> StyledLine:
         sign = self._glyphs.state.get(state, " ")
-        return Line(f"{event.ts.astimezone().strftime('%H:%M:%S')} {sign} {text}", _STYLES.get(state, ""))
+        return StyledLine(f"{event.ts.astimezone().strftime('%H:%M:%S')} {sign} {text}", _STYLES.get(state, ""))
 
-    def where(self, state: RunState, node_id: str) -> str:
+    def where(self, state: DurableRun, node_id: str) -> str:
         """Who and what: ``reader · read_file``; the run itself where no node is named."""
         names = [node.name for node in state.lineage(node_id) if node.kind not in ("swarm", "group")]
         return self._glyphs.dot.join(self.foreign(name, 60) for name in names[-3:]) or "the run"
 
     # -- one teller for each kind of event that a reader wants to know of -----------------------------------------
 
-    def run_created(self, event: ev.RunCreated, state: RunState) -> list[Line]:
+    def run_created(self, event: ev.RunCreated, state: DurableRun) -> list[StyledLine]:
         return [
             self.line(event, "queued", f"run {event.run_id}: {self.foreign(event.title or event.ref, 200)}"),
             self.line(event, "", f"task: {self.foreign(event.input, 400)}"),
         ]
 
-    def run_started(self, event: ev.RunStarted, state: RunState) -> list[Line]:
+    def run_started(self, event: ev.RunStarted, state: DurableRun) -> list[StyledLine]:
         again = f" again, life {state.lives}; what is recorded is not repeated" if state.lives > 1 else ""
         return [self.line(event, "running", f"run {event.run_id} is driven{again}")]
 
-    def run_parked(self, event: ev.RunParked, state: RunState) -> list[Line]:
+    def run_parked(self, event: ev.RunParked, state: DurableRun) -> list[StyledLine]:
         why = "waits for a person" if event.reason == "waiting" else "is let go of, to be resumed"
         return [self.line(event, "waiting", f"run {event.run_id} {why}")]
 
-    def run_finished(self, event: ev.RunFinished, state: RunState) -> list[Line]:
+    def run_finished(self, event: ev.RunFinished, state: DurableRun) -> list[StyledLine]:
         found = event.output or event.error
         lines = [self.line(event, event.state, f"run {event.run_id} {event.state}")]
         if found:
             shown = clean(found, size=4_000, lines=40, ascii_only=self._ascii)
-            lines += [Line(f"    {row}") for row in shown.split("\n")]
+            lines += [StyledLine(f"    {row}") for row in shown.split("\n")]
         return lines
 
-    def abort_requested(self, event: ev.AbortRequested, state: RunState) -> list[Line]:
+    def abort_requested(self, event: ev.AbortRequested, state: DurableRun) -> list[StyledLine]:
         why = f": {self.foreign(event.reason)}" if event.reason else ""
         return [self.line(event, "aborted", f"abort asked for by {self.actor(event.by)}{why}")]
 
-    def frozen(self, event: ev.RunFrozen, state: RunState) -> list[Line]:
+    def frozen(self, event: ev.RunFrozen, state: DurableRun) -> list[StyledLine]:
         why = f": {self.foreign(event.reason)}" if event.reason else ""
         flying = f"; under way and coming to an end: {len(state.in_flight)}" if state.freezing else ""
         return [self.line(event, "waiting", f"run frozen by {self.actor(event.by)}{why}{flying}")]
 
-    def thawed(self, event: ev.RunThawed, state: RunState) -> list[Line]:
+    def thawed(self, event: ev.RunThawed, state: DurableRun) -> list[StyledLine]:
         return [self.line(event, "running", f"run thawed by {self.actor(event.by)}")]
 
-    def rewind_requested(self, event: ev.RewindRequested, state: RunState) -> list[Line]:
+    def rewind_requested(self, event: ev.RewindRequested, state: DurableRun) -> list[StyledLine]:
         why = f": {self.foreign(event.reason)}" if event.reason else ""
         back = self.foreign(event.node_id, 200)
         return [self.line(event, "waiting", f"asked by {self.actor(event.by)} to go back to {back}{why}")]
 
-    def rewound(self, event: ev.RunRewound, state: RunState) -> list[Line]:
+    def rewound(self, event: ev.RunRewound, state: DurableRun) -> list[StyledLine]:
         back = self.foreign(event.node_id, 200)
         text = f"turned back to {back} by {self.actor(event.by)}; nodes dropped: {event.dropped}"
         return [self.line(event, "running", text)]
 
-    def clock_stepped(self, event: ev.ClockStepped, state: RunState) -> list[Line]:
+    def clock_stepped(self, event: ev.ClockStepped, state: DurableRun) -> list[StyledLine]:
         way = "forward" if event.seconds > 0 else "back"
         text = f"the clock was set {way} by {duration(abs(event.seconds))}: waits are as long as they were"
         return [self.line(event, "", text)]
 
-    def swarm_loaded(self, event: ev.SwarmLoaded, state: RunState) -> list[Line]:
+    def swarm_loaded(self, event: ev.SwarmLoaded, state: DurableRun) -> list[StyledLine]:
         return [self.line(event, "", "its swarm is imported, after a process had ended before that was recorded")]
 
-    def clock_set_back(self, event: ev.ClockSetBack, state: RunState) -> list[Line]:
+    def clock_set_back(self, event: ev.ClockSetBack, state: DurableRun) -> list[StyledLine]:
         text = f"the clock was set back by {duration(event.seconds)} or more: waits are held against the new time"
         return [self.line(event, "", text)]
 
-    def node_opened(self, event: ev.NodeOpened, state: RunState) -> list[Line]:
+    def node_opened(self, event: ev.NodeOpened, state: DurableRun) -> list[StyledLine]:
         if event.kind != "agent":
             return []
         return [self.line(event, "running", f"{self.where(state, event.node_id)} begins")]
 
-    def node_closed(self, event: ev.NodeClosed, state: RunState) -> list[Line]:
+    def node_closed(self, event: ev.NodeClosed, state: DurableRun) -> list[StyledLine]:
         node = state.nodes.get(event.node_id)
         if node is None or node.kind != "agent":
             return []
@@ -133,11 +133,11 @@ class Lines:
         what = f"{self.where(state, event.node_id)} {state_word(event.state)}{self._took(node)}"
         return [self.line(event, event.state, f"{what}: {said}" if said else what)]
 
-    def warned(self, event: ev.Warned, state: RunState) -> list[Line]:
+    def warned(self, event: ev.Warned, state: DurableRun) -> list[StyledLine]:
         text = f"{self._glyphs.warning} {self.where(state, event.node_id)}: warning: {self.foreign(event.text, 400)}"
         return [self.line(event, "", text)]
 
-    def step_ended(self, event: ev.StepEnded, state: RunState) -> list[Line]:
+    def step_ended(self, event: ev.StepEnded, state: DurableRun) -> list[StyledLine]:
         node = state.nodes.get(event.node_id)
         if node is None or node.kind == "value":
             return []
@@ -159,31 +159,33 @@ class Lines:
             return [self.line(event, "skipped", f"{where}{asked} is not done{by}: {said}")]
         return [self.line(event, "succeeded", f"{where}{asked} done{by}{seconds}: {said}")]
 
-    def retry_scheduled(self, event: ev.RetryScheduled, state: RunState) -> list[Line]:
+    def retry_scheduled(self, event: ev.RetryScheduled, state: DurableRun) -> list[StyledLine]:
         source = f", by {self.foreign(event.source, 60)}" if event.source else ""
         again = f"attempt {event.attempt} of {event.max_attempts} in {duration(event.delay_s)}{source}"
         return [self.line(event, "retrying", f"{self.where(state, event.node_id)} retries: {again}")]
 
-    def incident_answered(self, event: ev.IncidentAnswered, state: RunState) -> list[Line]:
-        given = f" {self.foreign(json.dumps(shown(event.params), ensure_ascii=False), 200)}" if event.params else ""
+    def incident_answered(self, event: ev.IncidentAnswered, state: DurableRun) -> list[StyledLine]:
+        given = (
+            f" {self.foreign(json.dumps(shown_params(event.params), ensure_ascii=False), 200)}" if event.params else ""
+        )
         by = self.actor(event.by)
         return [self.line(event, "running", f"incident {event.incident_id} answered by {by}: {event.option}{given}")]
 
-    def incident_closed(self, event: ev.IncidentClosed, state: RunState) -> list[Line]:
+    def incident_closed(self, event: ev.IncidentClosed, state: DurableRun) -> list[StyledLine]:
         return [self.line(event, "", f"incident {event.incident_id} closed: {self.foreign(event.reason, 200)}")]
 
-    def analysis_started(self, event: ev.AnalysisStarted, state: RunState) -> list[Line]:
+    def analysis_started(self, event: ev.AnalysisStarted, state: DurableRun) -> list[StyledLine]:
         asked = self.foreign(event.model, 80)
         return [self.line(event, "", f"incident {event.incident_id}: {asked} is asked what it makes of it")]
 
-    def analysis_added(self, event: ev.AnalysisAdded, state: RunState) -> list[Line]:
+    def analysis_added(self, event: ev.AnalysisAdded, state: DurableRun) -> list[StyledLine]:
         if event.fallback:
             text = f"incident {event.incident_id}: no analysis: {self.foreign(event.text, 200)}"
             return [self.line(event, "", text)]
         by = f"a machine's, {self.foreign(event.model, 80)}"
         shown = clean(event.text, size=4_000, lines=40, ascii_only=self._ascii)
         lines = [self.line(event, "", f"incident {event.incident_id}: analysis ({by}):")]
-        return [*lines, *(Line(f"    {row}") for row in shown.split("\n"))]
+        return [*lines, *(StyledLine(f"    {row}") for row in shown.split("\n"))]
 
     def actor(self, by: ev.Actor) -> str:
         return f"{self.foreign(by.name, 60) or 'the runtime'} ({by.channel})"
@@ -197,7 +199,7 @@ class Lines:
 
     # -- an incident, whole ---------------------------------------------------------------------------------------
 
-    def incident(self, opened: ev.IncidentOpened, report: Report) -> list[Line]:
+    def incident(self, opened: ev.IncidentOpened, report: IncidentReport) -> list[StyledLine]:
         """An incident with its report and its options, as a block of lines."""
 
         def short(text: str, limit: int = PREVIEW) -> str:
@@ -218,12 +220,12 @@ class Lines:
             ("analysis", short(report.analysis, 2_000)),
         ]
         sign = self._glyphs.state["waiting"]
-        lines = [Line(f"{sign} incident {opened.incident_id} waits for an answer", "yellow")]
-        lines += [Line(f"    {name}: {text}") for name, text in rows if text]
+        lines = [StyledLine(f"{sign} incident {opened.incident_id} waits for an answer", "yellow")]
+        lines += [StyledLine(f"    {name}: {text}") for name, text in rows if text]
         for number, option in enumerate(opened.options, 1):
             hint = f": {short(option.hint, 300)}" if option.hint else ""
             safe = " (the safe default)" if option.id == opened.safe else ""
-            lines.append(Line(f"    [{number}] {option.id} - {short(option.label)}{safe}{hint}"))
+            lines.append(StyledLine(f"    [{number}] {option.id} - {short(option.label)}{safe}{hint}"))
         return lines
 
 
@@ -239,26 +241,26 @@ def _preview(result: Any) -> str:
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
 
 
-_TELLERS: dict[type[ev.Record], Callable[[Lines, Any, RunState], list[Line]]] = {
-    ev.RunCreated: Lines.run_created,
-    ev.RunStarted: Lines.run_started,
-    ev.RunParked: Lines.run_parked,
-    ev.RunFinished: Lines.run_finished,
-    ev.AbortRequested: Lines.abort_requested,
-    ev.RunFrozen: Lines.frozen,
-    ev.RunThawed: Lines.thawed,
-    ev.RewindRequested: Lines.rewind_requested,
-    ev.RunRewound: Lines.rewound,
-    ev.SwarmLoaded: Lines.swarm_loaded,
-    ev.ClockSetBack: Lines.clock_set_back,
-    ev.ClockStepped: Lines.clock_stepped,
-    ev.NodeOpened: Lines.node_opened,
-    ev.NodeClosed: Lines.node_closed,
-    ev.Warned: Lines.warned,
-    ev.StepEnded: Lines.step_ended,
-    ev.RetryScheduled: Lines.retry_scheduled,
-    ev.IncidentAnswered: Lines.incident_answered,
-    ev.IncidentClosed: Lines.incident_closed,
-    ev.AnalysisStarted: Lines.analysis_started,
-    ev.AnalysisAdded: Lines.analysis_added,
+_TELLERS: dict[type[ev.JournalEvent], Callable[[EventLines, Any, DurableRun], list[StyledLine]]] = {
+    ev.RunCreated: EventLines.run_created,
+    ev.RunStarted: EventLines.run_started,
+    ev.RunParked: EventLines.run_parked,
+    ev.RunFinished: EventLines.run_finished,
+    ev.AbortRequested: EventLines.abort_requested,
+    ev.RunFrozen: EventLines.frozen,
+    ev.RunThawed: EventLines.thawed,
+    ev.RewindRequested: EventLines.rewind_requested,
+    ev.RunRewound: EventLines.rewound,
+    ev.SwarmLoaded: EventLines.swarm_loaded,
+    ev.ClockSetBack: EventLines.clock_set_back,
+    ev.ClockStepped: EventLines.clock_stepped,
+    ev.NodeOpened: EventLines.node_opened,
+    ev.NodeClosed: EventLines.node_closed,
+    ev.Warned: EventLines.warned,
+    ev.StepEnded: EventLines.step_ended,
+    ev.RetryScheduled: EventLines.retry_scheduled,
+    ev.IncidentAnswered: EventLines.incident_answered,
+    ev.IncidentClosed: EventLines.incident_closed,
+    ev.AnalysisStarted: EventLines.analysis_started,
+    ev.AnalysisAdded: EventLines.analysis_added,
 }

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
-from console.linear.prompts import Back, Unusable, params_for
-from console.output import answered, note, prompt
+from console.linear.prompts import GoBack, InvalidEntry, read_params
+from console.output import print_note, print_prompt, prompt_answered
 from orbiter.text_input import BadText, decode
 from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence, destroys
 from runtime.judgement.reports import incident_report
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import Actor, IncidentOpened, Option
 from screens.render.formatting import plural
 from screens.render.sanitize import clean_line
@@ -31,12 +31,12 @@ from screens.shell.armed_keys import ArmedKeys
 
 _ABOUT_CHARS = 160
 
-PAUSE_S = 0.5
+REMIND_S = 0.5
 """How long lines must have paused before a question that they pushed up is said again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OperatorAnswer:
     """An answer on its way to the desk."""
 
     option: str
@@ -50,7 +50,7 @@ class Operator(Protocol):
     @property
     def by(self) -> Actor: ...
 
-    async def decide(self, state: RunState, opened: IncidentOpened) -> Given | None:
+    async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer | None:
         """The answer, or None: the incident stays open, and nobody waits for it here any longer."""
         ...
 
@@ -62,7 +62,7 @@ class Operator(Protocol):
         """Lines went by while a question stood there."""
         ...
 
-    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         """The answer that was decided last cannot be taken as it was said; it is asked for again."""
         ...
 
@@ -82,7 +82,7 @@ class PersonAtTerminal:
         self._clock = clock
         self._refused: tuple[str, str | None, str] | None = None
         """Incident, option and reason of an answer that was refused: its question is put again."""
-        self.editor = external_editor.editor()
+        self.editor = external_editor.editor_command()
         self._reading = threading.Lock()
         self.by = Actor(name=getpass.getuser(), channel="cli")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -112,13 +112,13 @@ class PersonAtTerminal:
         try:
             self._put(decode(line, "what was typed").strip())
         except BadText as exc:
-            note(f"{exc}; type it again")
+            print_note(f"{exc}; type it again")
 
     def _put(self, line: str | None) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody asks any more
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
-    async def decide(self, state: RunState, opened: IncidentOpened) -> Given | None:
+    async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer | None:
         """Ask until there is an answer; None at the end of input."""
         numbers = {str(number): option for number, option in enumerate(opened.options, 1)}
         names = {option.id: option for option in opened.options}
@@ -134,35 +134,35 @@ class PersonAtTerminal:
             if line is None or line == "q":
                 return None
             if line == "?":
-                note(incident_report.build(state, opened).text(), framed=True)
+                print_note(incident_report.build_report(state, opened).text(), framed=True)
                 continue
             option = numbers.get(line) or names.get(line)
             if option is None:
-                note(f"that is none of: {', '.join(names)}")
+                print_note(f"that is none of: {', '.join(names)}")
                 continue
             try:
-                params = await params_for(opened, option, self, why)
-            except Back:
-                note(f"nothing is decided: {opened.incident_id} still waits")
+                params = await read_params(opened, option, self, why)
+            except GoBack:
+                print_note(f"nothing is decided: {opened.incident_id} still waits")
                 continue
             if option.id in OPTIONAL_TEXT or not destroys(opened, option.id) or await self._confirms(option):
-                return Given(option.id, params)
-            note(f"nothing is decided: {opened.incident_id} still waits")
+                return OperatorAnswer(option.id, params)
+            print_note(f"nothing is decided: {opened.incident_id} still waits")
 
     async def _confirms(self, option: Option) -> bool:
         """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""
         what = consequence(option.id, "orbiter-console rewind")
         return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
 
-    def refused(self, opened: IncidentOpened, given: Given, why: str) -> None:
+    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         if given.params:
             self._refused = (opened.incident_id, given.option, why)
         else:
-            note(why)
+            print_note(why)
 
     async def confirm(self, lines: Sequence[str]) -> bool:
         for line in lines:
-            note(line)
+            print_note(line)
         return await self._ask("type yes to grant it (anything else: not):") == "yes"
 
     def remind(self) -> None:
@@ -170,11 +170,11 @@ class PersonAtTerminal:
         if self._standing and streams.stdout().isatty():
             if self._reminder is not None:
                 self._reminder.cancel()
-            self._reminder = self._loop.call_later(PAUSE_S, self._again)
+            self._reminder = self._loop.call_later(REMIND_S, self._again)
 
     def _again(self) -> None:
         if self._standing:
-            prompt(self._standing)
+            print_prompt(self._standing)
 
     async def edit(self, text: str, suffix: str) -> str:
         """What the editor makes of a text. Nothing else is done meanwhile here: no line is written into its screen.
@@ -185,9 +185,9 @@ class PersonAtTerminal:
         before = termios.tcgetattr(streams.stdin().fileno())
         try:
             with self._reading:
-                return external_editor.edited(self.editor, text, suffix)
+                return external_editor.edit_text(self.editor, text, suffix)
         except external_editor.EditorFailed as exc:
-            raise Unusable(str(exc)) from exc
+            raise InvalidEntry(str(exc)) from exc
         finally:
             termios.tcsetattr(streams.stdin().fileno(), termios.TCSADRAIN, before)
 
@@ -196,10 +196,10 @@ class PersonAtTerminal:
 
     async def _ask(self, question: str, *, secret: bool = False) -> str | None:
         self._forget_typed()
-        prompt(question)
+        print_prompt(question)
         self._standing = question
         try:
-            with _unseen() if secret else nullcontext():
+            with _hidden_input() if secret else nullcontext():
                 return await self._answer(question)
         finally:
             self._standing = ""
@@ -213,11 +213,11 @@ class PersonAtTerminal:
             if line is None:
                 self._lines.put_nowait(None)  # the end of input stays the end
                 return None
-            answered()
+            prompt_answered()
             if keys.accept():
                 return line
-            note(f"ignored {plural(keys.ignored, 'line')} that came before the question could be read")
-            prompt(question)
+            print_note(f"ignored {plural(keys.ignored, 'line')} that came before the question could be read")
+            print_prompt(question)
 
     def _forget_typed(self) -> None:
         if streams.stdin().isatty():
@@ -230,7 +230,7 @@ class PersonAtTerminal:
 
 
 @contextmanager
-def _unseen() -> Iterator[None]:
+def _hidden_input() -> Iterator[None]:
     """What is typed meanwhile is not shown."""
     terminal = streams.stdin().fileno()
     before = termios.tcgetattr(terminal)

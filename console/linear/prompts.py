@@ -1,4 +1,4 @@
-"""What an option needs to know, asked for line by line; of a terminal it knows nothing but `Ask`.
+"""What an option needs to know, asked for line by line; of a terminal it knows nothing but `AskLine`.
 
 In every answer ``.`` goes back and decides nothing, Enter alone is what the question says it is, ``""`` is an empty
 text, ``@path`` is what stands in that file, and ``@`` alone is what the operator's own editor makes of it. An empty
@@ -14,15 +14,15 @@ from typing import Any, Protocol
 
 from console.output import masked
 from runtime.judgement.recovery.input_validation import (
-    BadInput,
-    edited,
+    InvalidInput,
+    check_edited,
     is_secret,
     json_object,
+    parse_input,
     secret_warning,
-    typed,
 )
 from runtime.judgement.recovery.options import OPTIONAL_TEXT
-from runtime.operations.answer_params import BadCommand, checked
+from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.record.state.events import IncidentOpened, Option
 from screens.shell import file_input
 
@@ -34,15 +34,15 @@ BACK = "."
 FILE = "@"
 
 
-class Back(Exception):
+class GoBack(Exception):
     """Whoever was asked thought better of it, or the input has ended."""
 
 
-class Unusable(Exception):
+class InvalidEntry(Exception):
     """What was typed cannot be used; the text says why."""
 
 
-class Ask(Protocol):
+class AskLine(Protocol):
     """Puts a question; the line that was typed, None at the end of input. A secret one is not shown as it is typed."""
 
     def __call__(self, question: str, *, secret: bool = False) -> Awaitable[str | None]: ...
@@ -53,14 +53,14 @@ class Ask(Protocol):
         ...
 
     def edit(self, text: str, suffix: str) -> Awaitable[str]:
-        """What the operator's editor makes of a text. Raises `Unusable` where it cannot."""
+        """What the operator's editor makes of a text. Raises `InvalidEntry` where it cannot."""
         ...
 
 
 class _Saying:
     """Puts questions as `ask` does, the next one behind what was wrong with the answer before."""
 
-    def __init__(self, ask: Ask, why: str) -> None:
+    def __init__(self, ask: AskLine, why: str) -> None:
         self._ask = ask
         self.why = why
 
@@ -77,10 +77,10 @@ class _Saying:
 
 
 Fits = Callable[[dict[str, Any]], object]
-"""Raises `BadCommand` for parameters that the desk would refuse."""
+"""Raises `InvalidCommand` for parameters that the desk would refuse."""
 
 
-async def params_for(opened: IncidentOpened, option: Option, ask: Ask, why: str = "") -> dict[str, Any]:
+async def read_params(opened: IncidentOpened, option: Option, ask: AskLine, why: str = "") -> dict[str, Any]:
     """The parameters of an answer, as the desk takes them. A value that cannot be used is said to be, and the same
     question is put again. `why`: what was wrong with the answer before.
 
@@ -90,7 +90,7 @@ async def params_for(opened: IncidentOpened, option: Option, ask: Ask, why: str 
     saying = _Saying(ask, why)
 
     def fits(params: dict[str, Any]) -> object:
-        return checked(opened, option.id, params)
+        return checked_params(opened, option.id, params)
 
     if option.id == "grant":
         return await _grant(opened, saying, fits)
@@ -103,13 +103,13 @@ async def _until_fits(saying: _Saying, put: Callable[[], Awaitable[dict[str, Any
         try:
             found = await put()
             fits(found)
-        except (BadCommand, BadInput, Unusable) as exc:
+        except (InvalidCommand, InvalidInput, InvalidEntry) as exc:
             saying.why = str(exc).rstrip(".")
         else:
             return found
 
 
-async def _params(opened: IncidentOpened, option: Option, ask: Ask) -> dict[str, Any]:
+async def _params(opened: IncidentOpened, option: Option, ask: AskLine) -> dict[str, Any]:
     if option.id == "input" and is_secret(opened.answer_schema):
         return {"value": await _secret(ask)}
     if option.id == "input":
@@ -136,29 +136,29 @@ _OPTIONAL = {
 }
 
 
-async def _said(ask: Ask, question: str, *, secret: bool = False) -> str:
+async def _said(ask: AskLine, question: str, *, secret: bool = False) -> str:
     line = await ask(question, secret=secret)
     if line is None or line == BACK:
-        raise Back
+        raise GoBack
     return line
 
 
-async def _line(ask: Ask, question: str, *, secret: bool = False) -> str:
+async def _line(ask: AskLine, question: str, *, secret: bool = False) -> str:
     """A line that is not empty."""
     line = await _said(ask, question, secret=secret)
     if not line:
-        raise Back
+        raise GoBack
     return line
 
 
-async def _secret(ask: Ask) -> str:
+async def _secret(ask: AskLine) -> str:
     found = await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)
     if warning := secret_warning(found):
         await _said(ask, f"it is {warning}. Send it all the same? (Enter: yes, {BACK}: back):")
     return found
 
 
-async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
+async def _maybe(ask: AskLine, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
     line = await _said(ask, question)
     if not line:
         return {}
@@ -167,26 +167,26 @@ async def _maybe(ask: Ask, name: str, question: str, *, text: bool = False) -> d
     return {name: _text(line) if text else line}
 
 
-async def _in_editor(ask: Ask, text: str, suffix: str, read: Callable[[str], Any]) -> Any:
+async def _in_editor(ask: AskLine, text: str, suffix: str, read: Callable[[str], Any]) -> Any:
     """What `read` makes of a text from the operator's editor, which begins with `text`. What does not fit is edited on,
     nothing is lost; what was left as it was decides nothing.
     """
     found = await ask.edit(text, suffix)
     if found == text:
-        raise Back
+        raise GoBack
     while True:
         try:
             return read(found)
-        except (BadInput, Unusable) as exc:
+        except (InvalidInput, InvalidEntry) as exc:
             await _said(ask, f"{exc}. Your text is kept (Enter: edit it on, {BACK}: back):")
             found = await ask.edit(found, suffix)
 
 
-def _or_editor(ask: Ask) -> str:
+def _or_editor(ask: AskLine) -> str:
     return f", {FILE}: in {ask.editor.split()[0]}" if ask.editor else ""
 
 
-async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
+async def _typed(ask: AskLine, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
     """What the schema wants, as it was typed: the desk reads it, and says what does not fit."""
     schema = schema or {}
     if schema.get("contentEncoding") == "base64":
@@ -197,7 +197,7 @@ async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your a
     if isinstance(items, Mapping) and (choices := _choices(items)):
         line = await _said(ask, f"{_numbered(choices)}; several with commas (Enter: back, {EMPTY}: none of them):")
         if not line:
-            raise Back
+            raise GoBack
         parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY else []
         return [_chosen(part, choices) for part in parts if part]
     kind = _KINDS.get(str(schema.get("type")), "")
@@ -210,7 +210,7 @@ async def _typed(ask: Ask, schema: Mapping[str, Any] | None, what: str = "your a
 
 def _fitting(schema: Mapping[str, Any], text: str) -> str:
     """The text, if it fits. Raises `BadInput`."""
-    typed(schema or None, text)
+    parse_input(schema or None, text)
     return text
 
 
@@ -259,12 +259,12 @@ def _text(line: str, *, binary: bool = False) -> str:
     if not line.startswith("@"):
         return line
     try:
-        return file_input.content(line[1:], binary=binary)
+        return file_input.read_file_input(line[1:], binary=binary)
     except ValueError as exc:
-        raise Unusable(str(exc)) from exc
+        raise InvalidEntry(str(exc)) from exc
 
 
-async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
+async def _arguments(opened: IncidentOpened, ask: AskLine) -> dict[str, Any]:
     now = masked(opened.action.get("arguments"))
     before = now if isinstance(now, Mapping) else {}
     shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
@@ -273,12 +273,12 @@ async def _arguments(opened: IncidentOpened, ask: Ask) -> dict[str, Any]:
     if line != FILE or not ask.editor:
         try:
             return json_object(_text(line))
-        except BadInput as exc:
-            raise Unusable(str(exc)) from exc
+        except InvalidInput as exc:
+            raise InvalidEntry(str(exc)) from exc
 
     def read(text: str) -> dict[str, Any]:
         found = json_object(text)
-        edited(opened.arguments_schema, found, before)
+        check_edited(opened.arguments_schema, found, before)
         return found
 
     arguments: dict[str, Any] = await _in_editor(ask, json.dumps(before, ensure_ascii=False, indent=2), ".json", read)
@@ -304,7 +304,7 @@ async def _grant(opened: IncidentOpened, ask: _Saying, fits: Fits) -> dict[str, 
     return found
 
 
-async def _further(ask: Ask, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
+async def _further(ask: AskLine, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
     """A lasting grant with one thing more said of it, or without."""
     line = await _said(ask, question)
     return {**found, name: line} if line else found

@@ -5,32 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from console.linear.event_lines import Line, Lines
-from console.linear.grant_preview import preview
-from console.linear.operators import Given, Operator
+from console.linear.event_lines import EventLines, StyledLine
+from console.linear.grant_preview import print_grant_preview
+from console.linear.operators import Operator, OperatorAnswer
 from console.linear.prompts import STANDING
-from console.output import emit, note, say, speaks_unicode
+from console.output import print_json, print_line, print_note, supports_unicode
 from runtime.judgement.reports import incident_report
-from runtime.operations.decisions import BadCommand, Desk
-from runtime.record.journal import Journal, Refused
+from runtime.operations.decisions import Decisions, InvalidCommand
+from runtime.record.journal import AnswerRefused, Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 
-LOOK_S = 0.5
-STUCK_LOOKS = 4
+POLL_S = 0.5
+STUCK_POLLS = 4
 
-Present = Callable[[ev.Record, RunState], bool]
+EventPrinter = Callable[[ev.JournalEvent, DurableRun], bool]
 """Shows an event; whether there was anything to show."""
 
 
-def in_lines() -> Present:
+def present_lines() -> EventPrinter:
     """Shows events as lines, incidents with report and options."""
-    lines = Lines(ascii_only=not speaks_unicode())
+    lines = EventLines(ascii_only=not supports_unicode())
 
-    def show(event: ev.Record, state: RunState) -> bool:
+    def show(event: ev.JournalEvent, state: DurableRun) -> bool:
         found = lines.of(event, state)
         if isinstance(event, ev.IncidentOpened):
-            found = [*found, *lines.incident(event, incident_report.build(state, event))]
+            found = [*found, *lines.incident(event, incident_report.build_report(state, event))]
         for line in found:
             _say(line)
         return bool(found)
@@ -38,24 +38,26 @@ def in_lines() -> Present:
     return show
 
 
-def in_json() -> Present:
+def present_json() -> EventPrinter:
     """Shows events as they are, one object per line."""
 
-    def show(event: ev.Record, state: RunState) -> bool:
-        emit(event.model_dump(mode="json", by_alias=True))
+    def show(event: ev.JournalEvent, state: DurableRun) -> bool:
+        print_json(event.model_dump(mode="json", by_alias=True))
         return True
 
     return show
 
 
-def _say(line: Line) -> None:
-    say(line.text, style=line.style, framed=line.text.startswith(" "))
+def _say(line: StyledLine) -> None:
+    print_line(line.text, style=line.style, framed=line.text.startswith(" "))
 
 
-async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, operator: Operator | None) -> RunState:
+async def follow_run(
+    journal: Journal, desk: Decisions, run_id: str, present: EventPrinter, operator: Operator | None
+) -> DurableRun:
     """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
-    state = RunState()
-    desk_clerk = Answering(desk, operator, journal) if operator is not None else None
+    state = DurableRun()
+    desk_clerk = IncidentAnswering(desk, operator, journal) if operator is not None else None
     tasks = {
         asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
         asyncio.create_task(desk_clerk.work() if desk_clerk is not None else _until_stuck(state)),
@@ -71,7 +73,9 @@ async def follow(journal: Journal, desk: Desk, run_id: str, present: Present, op
     return state
 
 
-async def _show(journal: Journal, run_id: str, state: RunState, present: Present, desk_clerk: Answering | None) -> None:
+async def _show(
+    journal: Journal, run_id: str, state: DurableRun, present: EventPrinter, desk_clerk: IncidentAnswering | None
+) -> None:
     async for batch in journal.tail(run_id):
         said = False
         for event in batch:
@@ -83,56 +87,56 @@ async def _show(journal: Journal, run_id: str, state: RunState, present: Present
             desk_clerk.look_at(state, said=said)
 
 
-def _left_waiting(state: RunState) -> bool:
+def _left_waiting(state: DurableRun) -> bool:
     """Whether the run was parked for a person, or for an instant that is still to come."""
     if state.phase != "waiting":
         return False
     return _waits_for_person(state) or (state.wake_at is not None and state.wake_at > ev.utc_now())
 
 
-def _waits_for_person(state: RunState) -> bool:
+def _waits_for_person(state: DurableRun) -> bool:
     """Whether an open incident waits for an answer. One whose deadline has passed gets its default in a moment."""
     now = ev.utc_now()
     return any(each.opened.deadline is None or each.opened.deadline > now for each in state.open_incidents)
 
 
-async def _until_stuck(state: RunState) -> None:
+async def _until_stuck(state: DurableRun) -> None:
     """Returns when everything that is open waits for a person, and has for a while; or when the run is frozen.
 
     Whoever drives the run may keep it in memory for minutes before it is parked; who only follows it need not wait.
     """
     looks, seen = 0, 0
-    while looks < STUCK_LOOKS:
-        await asyncio.sleep(LOOK_S)
-        stuck = drained(state) if state.phase == "frozen" else _waits_for_person(state) and all_wait(state)
+    while looks < STUCK_POLLS:
+        await asyncio.sleep(POLL_S)
+        stuck = is_drained(state) if state.phase == "frozen" else _waits_for_person(state) and everything_waits(state)
         still = state.last_seq == seen and stuck
         looks, seen = looks + 1 if still else 0, state.last_seq
 
 
-def all_wait(state: RunState) -> bool:
+def everything_waits(state: DurableRun) -> bool:
     """Whether no open node is at work. A node with open children is as they are."""
     open_nodes = [node for node in state.nodes.values() if not node.terminal]
     parents = {node.parent_id for node in open_nodes}
     return all(node.phase == "waiting" for node in open_nodes if node.id not in parents)
 
 
-def drained(state: RunState) -> bool:
+def is_drained(state: DurableRun) -> bool:
     """Whether nothing of a frozen run is under way any more."""
     return state.parked is not None or all(node.in_flight is None for node in state.nodes.values())
 
 
-class Answering:
+class IncidentAnswering:
     """Puts open incidents before an operator, one after the other; takes back what somebody else answered."""
 
-    def __init__(self, desk: Desk, operator: Operator, journal: Journal) -> None:
+    def __init__(self, desk: Decisions, operator: Operator, journal: Journal) -> None:
         self._desk = desk
         self._operator = operator
         self._journal = journal
-        self._state = RunState()
+        self._state = DurableRun()
         self._changed = asyncio.Event()
         self._handled: set[str] = set()
 
-    def look_at(self, state: RunState, *, said: bool = False) -> None:
+    def look_at(self, state: DurableRun, *, said: bool = False) -> None:
         """The run has changed; `said`: lines told of it, and pushed up what stood there."""
         self._state = state
         self._changed.set()
@@ -165,7 +169,7 @@ class Answering:
                 return asking.result()
             self._changed.clear()
             if not self._is_open(opened):
-                note(f"incident {opened.incident_id} was settled elsewhere")
+                print_note(f"incident {opened.incident_id} was settled elsewhere")
                 return True
 
     def _is_open(self, opened: ev.IncidentOpened) -> bool:
@@ -179,7 +183,7 @@ class Answering:
                 return False
             try:
                 if not await self._confirmed(opened, given):
-                    note(f"nothing is granted: {opened.incident_id} still waits")
+                    print_note(f"nothing is granted: {opened.incident_id} still waits")
                     continue
                 outcome = await self._desk.answer(
                     opened.incident_id,
@@ -189,17 +193,17 @@ class Answering:
                     reason=given.reason,
                     by=self._operator.by,
                 )
-            except BadCommand as exc:
+            except InvalidCommand as exc:
                 self._operator.refused(opened, given, str(exc))
                 continue
-            if isinstance(outcome, Refused):
-                note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
+            if isinstance(outcome, AnswerRefused):
+                print_note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
             return True
 
-    async def _confirmed(self, opened: ev.IncidentOpened, given: Given) -> bool:
+    async def _confirmed(self, opened: ev.IncidentOpened, given: OperatorAnswer) -> bool:
         """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""
         if given.option != "grant" or given.params.get("for") not in STANDING:
             return True
         by = self._operator.by
-        lines = await preview(self._desk, self._journal, opened, given.params, by)
+        lines = await print_grant_preview(self._desk, self._journal, opened, given.params, by)
         return await self._operator.confirm(lines)

@@ -23,9 +23,9 @@ from orbiter.errors import ConfigurationError
 from screens.render.key_names import (
     ALIASES,
     UNBOUND,
-    in_words,
+    can_clash,
+    key_in_words,
     read_key,
-    together,
 )
 from screens.shell.key_actions import LONGER, Action
 
@@ -60,7 +60,7 @@ wherever one is, and never begin a standing grant: so permits are `p` and `P`, a
 """
 
 
-class BadKeys(ConfigurationError):
+class InvalidKeys(ConfigurationError):
     """Keys that cannot be. The message has a line for each mistake: file and line, key, what is wrong, what to do."""
 
 
@@ -80,12 +80,12 @@ class Keymap:
 
     def words(self) -> dict[str, str]:
         """The first key of every action as a reader types it; empty where it has none."""
-        return {name: in_words(keys[0]) if keys else "" for name, keys in self.keys.items()}
+        return {name: key_in_words(keys[0]) if keys else "" for name, keys in self.keys.items()}
 
     def letters(self) -> dict[str, str]:
         """The key of each decision, as the prompt reads it."""
         return {
-            name.removeprefix("decision."): in_words(keys[0]) if keys else ""
+            name.removeprefix("decision."): key_in_words(keys[0]) if keys else ""
             for name, keys in self.keys.items()
             if name.startswith("decision.") and name != LONGER
         }
@@ -112,7 +112,7 @@ class _Reading:
         return f"{at}: {named}" if at else named
 
 
-def keymap(
+def build_keymap(
     actions: Sequence[Action],
     given: Mapping[str, Any] | None = None,
     sources: Mapping[tuple[str | int, ...], str] | None = None,
@@ -138,7 +138,7 @@ def keymap(
         reading.say(("keys", "preset"), f"there is no preset {chosen!r}{_near(str(chosen), PRESETS)}")
         chosen = "default"
     if preset and preset not in PRESETS:
-        raise BadKeys(f"there is no preset {preset!r}{_near(preset, PRESETS)}")
+        raise InvalidKeys(f"there is no preset {preset!r}{_near(preset, PRESETS)}")
     overlay = PRESETS[preset or chosen]
     reading.keys.update({name: keys for name, keys in overlay.items() if name in reading.actions})
     for path, name, value in _entries(table, reading):
@@ -146,7 +146,7 @@ def keymap(
     _finish(reading)
     reading.wrong += _clashes(reading)
     if reading.wrong:
-        raise BadKeys("\n".join(reading.wrong))
+        raise InvalidKeys("\n".join(reading.wrong))
     defaults = {action.id: action.keys for action in actions}
     return Keymap(reading.keys, frozenset(name for name, keys in reading.keys.items() if keys != defaults[name]))
 
@@ -203,7 +203,7 @@ def _take(reading: _Reading, path: tuple[str, ...], name: str, value: Any) -> No
 
 def _refused(name: str, keys: Sequence[str]) -> str:
     """Why an action cannot have these keys; empty if it can."""
-    typed = [key for key in keys if len(in_words(key)) == 1 or key == "space"]
+    typed = [key for key in keys if len(key_in_words(key)) == 1 or key == "space"]
     if name == LONGER:
         return "is always the capital letter of decision.grant: set that"
     if name.startswith("decision."):
@@ -212,7 +212,7 @@ def _refused(name: str, keys: Sequence[str]) -> str:
         if name == "decision.grant" and not (keys and keys[0].isascii() and keys[0].islower() and keys[0].isalpha()):
             return "is a small letter: enter never grants, and its capital letter grants for longer"
     if name.partition(".")[0] in {"editor", "palette", "start"} and typed:
-        return f"{in_words(typed[0])!r} types itself there: take a key with ctrl+, or one that has a name"
+        return f"{key_in_words(typed[0])!r} types itself there: take a key with ctrl+, or one that has a name"
     if name != QUIT and ALWAYS_QUITS in keys:
         return f"{ALWAYS_QUITS} always quits: take another"
     return ""
@@ -235,7 +235,7 @@ def _clashes(reading: _Reading) -> Iterator[str]:
             at = reading.said_at.get(changed, f"keys.{changed}")
             does = reading.actions[stays].does
             yield (
-                f"{at}: {in_words(key)!r} also does {stays} ({does}): give one of the two another key, "
+                f"{at}: {key_in_words(key)!r} also does {stays} ({does}): give one of the two another key, "
                 "or [] to the one that you do not need"
             )
 
@@ -247,7 +247,7 @@ def _overlaps(keys: Mapping[str, tuple[str, ...]], actions: Mapping[str, Action]
             by_key.setdefault(key, []).append(name)
     for key, names in by_key.items():
         for one, other in combinations(names, 2):
-            if together(actions[one].context, actions[other].context):
+            if can_clash(actions[one].context, actions[other].context):
                 yield one, other, key
 
 

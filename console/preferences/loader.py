@@ -20,9 +20,9 @@ from console.preferences.schema import (
 )
 from console.workspace import workspace
 from orbiter.text_input import BadText, read_text
-from runtime.config.environment import files_for
+from runtime.config.environment import config_files
 from runtime.config.toml_lines import Path as Key
-from runtime.config.toml_lines import line_of, lines_of
+from runtime.config.toml_lines import key_lines, line_of_key
 
 if TYPE_CHECKING:
     from console.preferences.keymap import Keymap
@@ -37,7 +37,7 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     merged: dict[str, Any] = {}
     sources: dict[Key, str] = {}
     unknown: list[str] = []
-    for path in files_for(root, environ):
+    for path in config_files(root, environ):
         if path.is_file():
             data, lines = _read(path)
             unknown += filter(None, (unknown_section(name, _place(path, (name,), lines)) for name in data))
@@ -54,7 +54,7 @@ def redacted_views(root: Path, environ: Mapping[str, str] | None = None) -> tupl
         BadPreferences: a file cannot be read.
     """
     merged: dict[str, Any] = {}
-    for path in files_for(root, environ):
+    for path in config_files(root, environ):
         if path.is_file() and isinstance(section := _read(path)[0].get("redaction"), Mapping):
             merged.update(section)
     if merged.get("redact_views") is not True:
@@ -65,7 +65,7 @@ def redacted_views(root: Path, environ: Mapping[str, str] | None = None) -> tupl
 
 def preference_files() -> tuple[Path, Path]:
     """The user's file and that of the current directory, whether or not they are there."""
-    return files_for(workspace().root, os.environ)
+    return config_files(workspace().root, os.environ)
 
 
 def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
@@ -74,10 +74,10 @@ def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
     Raises:
         BadKeys: an unknown action, a key that is none, two actions on one key.
     """
-    from console.preferences.keymap import keymap
+    from console.preferences.keymap import build_keymap
     from screens.shell.key_actions import actions
 
-    return keymap(actions(), found.keys, found.sources, preset=preset)
+    return build_keymap(actions(), found.keys, found.sources, preset=preset)
 
 
 def workspace_preferences() -> Preferences:
@@ -94,7 +94,7 @@ def workspace_preferences() -> Preferences:
 def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
     try:
         text = read_text(path)
-        return tomllib.loads(text), lines_of(text)
+        return tomllib.loads(text), key_lines(text)
     except tomllib.TOMLDecodeError as exc:
         raise BadPreferences(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
@@ -122,5 +122,5 @@ def _overlay(onto: dict[str, Any], at: tuple[str, ...], value: Any, sources: dic
 
 
 def _place(path: Path, at: Key, lines: dict[Key, int]) -> str:
-    line = line_of(at, lines)
+    line = line_of_key(at, lines)
     return f"{path}:{line}" if line is not None else str(path)

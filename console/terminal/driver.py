@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.terminal.escape_sequences import RESTORE_TITLE, SAVE_TITLE
-from console.terminal.partial_line_patch import send_changed_cells_only
-from console.terminal.style_cache_patch import forget_closed_screens
+from console.terminal.partial_line_patch import install_partial_line_patch
+from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.shell import streams
 
 if TYPE_CHECKING:
-    from screens.shell.frame_rate import Governor
+    from screens.shell.frame_rate import FrameRateGovernor
 
 
 class TimedFile:
@@ -27,7 +27,7 @@ class TimedFile:
     the event loop waits where nobody empties its queue.
     """
 
-    def __init__(self, file: TextIO, governor: Governor, gone: Callable[[], None]) -> None:
+    def __init__(self, file: TextIO, governor: FrameRateGovernor, gone: Callable[[], None]) -> None:
         self._file = file
         self._governor = governor
         self._gone = gone
@@ -55,15 +55,15 @@ class TimedFile:
         return getattr(self._file, name)
 
 
-class GovernedDriver(LinuxDriver):
+class TimedDriver(LinuxDriver):
     """Tells the app's `governor` of every write; puts the title of the terminal back at the end.
 
     Textual paints on stderr; where that is a file (`2>errors.txt`), the terminal is stdout.
     """
 
     def __init__(self, app: Any, **given: Any) -> None:
-        send_changed_cells_only()
-        forget_closed_screens()
+        install_partial_line_patch()
+        install_style_cache_patch()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
         painted: TextIO | None = sys.__stderr__

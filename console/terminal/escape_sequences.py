@@ -25,7 +25,7 @@ RESTORE_TITLE: Final = "\x1b]2;\x07\x1b[23;2t"
 """And pop it; a terminal that has no such stack is left without one of ours."""
 
 
-def copying(text: str, environment: Mapping[str, str]) -> str | None:
+def clipboard_sequence(text: str, environment: Mapping[str, str]) -> str | None:
     """The sequence that puts `text` on the clipboard; None where it is too long for that.
 
     Inside tmux it is said twice: wrapped, for a tmux that passes things through (`allow-passthrough`), and bare, for
@@ -35,11 +35,11 @@ def copying(text: str, environment: Mapping[str, str]) -> str | None:
     if len(data) > COPY_BYTES:
         return None
     bare = f"\x1b]52;c;{base64.b64encode(data).decode()}\x07"
-    whole = wrapped(bare, environment)
+    whole = wrap_for_multiplexer(bare, environment)
     return whole + bare if environment.get("TMUX") else whole
 
 
-def wrapped(sequence: str, environment: Mapping[str, str]) -> str:
+def wrap_for_multiplexer(sequence: str, environment: Mapping[str, str]) -> str:
     """A sequence as it reaches the terminal outside of tmux or screen; as it is where there is neither."""
     if environment.get("TMUX"):
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
@@ -49,7 +49,7 @@ def wrapped(sequence: str, environment: Mapping[str, str]) -> str:
     return sequence
 
 
-def title(text: str) -> str:
+def title_sequence(text: str) -> str:
     """The sequence that sets the terminal's title; tmux and screen take it for that of their window."""
     return f"\x1b]2;{clean_line(_CONTROLS.sub(' ', text), limit=200)}\x07"
 

@@ -21,7 +21,7 @@ PATIENCE = 1.0
 """Seconds after which a key that does not come back keeps the others no longer: its handler is at something long."""
 
 
-class KeysInOrder(App[None]):
+class KeyQueueApp(App[None]):
     """An app whose keys, and texts that are pasted, wait for each other."""
 
     def __init__(self, *args: object, **options: object) -> None:

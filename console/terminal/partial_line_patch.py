@@ -13,7 +13,7 @@ from rich.control import Control
 from textual import _compositor
 
 
-def send_changed_cells_only() -> None:
+def install_partial_line_patch() -> None:
     """From now on the updates of this process are cut on both sides. Before the app is run."""
     _compositor.ChopsUpdate.render_segments = _render  # type: ignore[method-assign, assignment]
 

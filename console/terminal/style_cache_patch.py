@@ -13,7 +13,7 @@ from typing import Any
 from textual._styles_cache import StylesCache
 
 
-def forget_closed_screens() -> None:
+def install_style_cache_patch() -> None:
     """From now on that cache holds no painters. Before the app is run; more than once does no harm."""
     found: Any = StylesCache.__dict__["get_inner_outer"]
     if not isinstance(found, classmethod):

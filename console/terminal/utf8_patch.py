@@ -14,7 +14,7 @@ from functools import partial
 from textual.drivers import linux_driver
 
 
-def read_leniently() -> None:
+def install_utf8_patch() -> None:
     """From now on Textual's reader of this process replaces what is no UTF-8. Before the app is run."""
     linux_driver.getincrementaldecoder = _decoder  # type: ignore[assignment, attr-defined]
 

@@ -16,18 +16,18 @@ from typing import Any, ParamSpec
 import click
 
 from console.cli import BAD_INPUT, FAILED
-from console.logs import through_the_gate
-from console.output import mask_views, note
+from console.logs import sanitize_logs
+from console.output import mask_views, print_note
 from console.preferences.loader import read_preferences, redacted_views
-from console.verbs.completion import completed
+from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from orbiter.text_input import MOST, BadText, read_stdin
 from runtime.judgement.recovery import input_validation
-from runtime.judgement.recovery.input_validation import BadInput
-from runtime.record.journal import Ambiguous, Journal, JournalError
+from runtime.judgement.recovery.input_validation import InvalidInput
+from runtime.record.journal import AmbiguousId, Journal, JournalError
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.record.state.durable_run import RunState, Summary, fold
+from runtime.record.state.durable_run import DurableRun, Summary, fold_events
 from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.workspace_lock import holder
 from screens.render.sanitize import clean_line
@@ -36,7 +36,7 @@ from screens.shell import streams
 P = ParamSpec("P")
 
 
-class Refusal(Exception):
+class BadInput(Exception):
     """What was asked cannot be done; the text says what, where, and what to do instead."""
 
     def __init__(self, text: str, *, code: int = BAD_INPUT) -> None:
@@ -63,7 +63,7 @@ def verb(
                 _refuse_undecodable(kwargs, declared)
                 return await body(*args, **kwargs)
 
-            code = outcome(checked, resumes=resumes)
+            code = run_verb(checked, resumes=resumes)
             if code != BAD_INPUT:  # who reads all of the files has refused them already
                 _warn_of_settings()
             sys.exit(code)
@@ -74,7 +74,7 @@ def verb(
         found: Any = command
         for option in options:
             found = option(found)
-        return completed(click.command()(found))
+        return with_completion(click.command()(found))
 
     return made
 
@@ -85,7 +85,7 @@ def _warn_of_settings() -> None:
     """
     with suppress(ConfigurationError):
         for line in read_preferences(workspace().root).unknown:
-            note(line)
+            print_note(line)
 
 
 def _mask_views() -> None:
@@ -107,30 +107,30 @@ def _mask_views() -> None:
     mask_views(views)
 
 
-def outcome(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
+def run_verb(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
     """The exit code of a verb's body; what ends it in an error is said on stderr."""
-    through_the_gate()
+    sanitize_logs()
     _mask_views()
     try:
         return asyncio.run(body())
-    except Refusal as exc:
-        note(str(exc))
+    except BadInput as exc:
+        print_note(str(exc))
         return exc.code
     except BrokenPipeError:
         # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout().fileno())
         return 128 + signal.SIGPIPE
     except JournalError as exc:
-        note(str(exc))
+        print_note(str(exc))
         return FAILED
     except OSError as exc:
-        note(_os_error(exc))
+        print_note(_os_error(exc))
         return BAD_INPUT if exc.errno in _BAD_PATH else FAILED
     except OrbiterError as exc:
-        note(str(exc))
+        print_note(str(exc))
         return BAD_INPUT
     except KeyboardInterrupt:
-        note(f"interrupted; what was recorded stays{', and --resume goes on from there' if resumes else ''}")
+        print_note(f"interrupted; what was recorded stays{', and --resume goes on from there' if resumes else ''}")
         return 130
 
 
@@ -156,7 +156,7 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
         given = params.get(parameter.name or "")
         for each in given if isinstance(given, tuple) else (given,):
             if isinstance(each, str) and any("\ud800" <= char <= "\udfff" for char in each):
-                raise Refusal(f"{parameter.get_error_hint(None)} must be UTF-8 text")
+                raise BadInput(f"{parameter.get_error_hint(None)} must be UTF-8 text")
 
 
 _PATHS = ("FILE", "DIR", "PATH")
@@ -169,14 +169,14 @@ def text_of_stdin(*, most: int = MOST) -> str:
         Refusal: it is closed, is not UTF-8, or has more than `most` bytes.
     """
     if sys.stdin is None:
-        raise Refusal("stdin is closed: give the text as an argument, or pipe it in")
+        raise BadInput("stdin is closed: give the text as an argument, or pipe it in")
     try:
         return read_stdin(sys.stdin.buffer, most=most)
     except BadText as exc:
-        raise Refusal(str(exc)) from exc
+        raise BadInput(str(exc)) from exc
 
 
-def operator() -> Actor:
+def cli_actor() -> Actor:
     """Whoever typed."""
     try:
         name = getpass.getuser()
@@ -195,12 +195,12 @@ def json_object(text: str | None, option: str) -> dict[str, Any] | None:
         return None
     try:
         return input_validation.json_object(text)
-    except BadInput as exc:
-        raise Refusal(f"{option}: {exc}") from exc
+    except InvalidInput as exc:
+        raise BadInput(f"{option}: {exc}") from exc
 
 
 @asynccontextmanager
-async def reading() -> AsyncIterator[Journal | None]:
+async def open_for_reading() -> AsyncIterator[Journal | None]:
     """The workspace's journal to look at; None where nothing has been run yet."""
     path = workspace().journal
     if not path.exists():
@@ -211,7 +211,7 @@ async def reading() -> AsyncIterator[Journal | None]:
 
 
 @asynccontextmanager
-async def writing() -> AsyncIterator[Journal]:
+async def open_for_writing() -> AsyncIterator[Journal]:
     """The workspace's journal to write in; made if there is none."""
     path = workspace().journal
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ async def writing() -> AsyncIterator[Journal]:
             if missing:
                 frozen = await journal.stand_still(missing)
                 # Whoever asked for this did not know; a thaw, above all, is for those who have looked.
-                raise Refusal(
+                raise BadInput(
                     f"the journal has lost its newest events: {missing}. Nothing was done but this: {len(frozen)} runs"
                     " are frozen, and so is what begins later, for what was done after that may be done again. Look"
                     " (orbiter-console show RUN), then: orbiter-console thaw RUN, or thaw --all",
@@ -233,7 +233,7 @@ async def writing() -> AsyncIterator[Journal]:
         yield journal
 
 
-async def run_named(journal: Journal | None, name: str) -> Summary:
+async def find_run(journal: Journal | None, name: str) -> Summary:
     """The run with this id, or whose id is the only one to begin so, or else to end so.
 
     Raises:
@@ -249,14 +249,14 @@ async def run_named(journal: Journal | None, name: str) -> Summary:
         if len(found) == 1:
             return found[0]
         if found:
-            raise Refusal(
+            raise BadInput(
                 f"{len(found)} runs {'begin' if begun else 'end'} with {name!r}: give more of the id"
                 " (orbiter-console runs)"
             )
-    raise Refusal(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
+    raise BadInput(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
 
 
-async def incident_named(journal: Journal | None, name: str) -> tuple[str, IncidentOpened, IncidentAnswered | None]:
+async def find_incident(journal: Journal | None, name: str) -> tuple[str, IncidentOpened, IncidentAnswered | None]:
     """The incident with this id, or a unique beginning of it, with its run's id and its answer.
 
     Raises:
@@ -264,13 +264,13 @@ async def incident_named(journal: Journal | None, name: str) -> tuple[str, Incid
     """
     try:
         found = await journal.incident(name) if journal is not None else None
-    except Ambiguous as exc:
-        raise Refusal(str(exc)) from exc
+    except AmbiguousId as exc:
+        raise BadInput(str(exc)) from exc
     if found is None:
-        raise Refusal(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
+        raise BadInput(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
     return found
 
 
-async def state_of(journal: Journal, run_id: str) -> RunState:
+async def state_of(journal: Journal, run_id: str) -> DurableRun:
     """The run, folded from its events."""
-    return fold(await journal.read(run_id))
+    return fold_events(await journal.read(run_id))

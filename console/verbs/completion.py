@@ -20,7 +20,7 @@ MOST = 200
 """Runs that are offered, the newest."""
 
 
-class Named(click.types.StringParamType):
+class CompletedArgument(click.types.StringParamType):
     """An argument that names something in the journal: a RUN, an INCIDENT, a GRANT, an OPTION of that incident."""
 
     def __init__(self, *what: str) -> None:
@@ -46,9 +46,9 @@ class Named(click.types.StringParamType):
         ]
 
     async def _all(self, incident: str) -> AsyncIterator[tuple[str, str]]:
-        from console.verbs.base import reading  # which makes commands of this module's types
+        from console.verbs.base import open_for_reading  # which makes commands of this module's types
 
-        async with reading() as journal:
+        async with open_for_reading() as journal:
             if journal is None:
                 return
             if "run" in self.what:
@@ -65,16 +65,16 @@ class Named(click.types.StringParamType):
                     yield grant.grant_id, f"{grant.subject} {grant.verb} {grant.pattern}"
 
 
-_TYPES: dict[str, Named] = {
-    "run": Named("run"),
-    "incident": Named("incident"),
-    "option": Named("option"),
-    "grant": Named("grant"),
-    "run|incident": Named("run", "incident"),
+_TYPES: dict[str, CompletedArgument] = {
+    "run": CompletedArgument("run"),
+    "incident": CompletedArgument("incident"),
+    "option": CompletedArgument("option"),
+    "grant": CompletedArgument("grant"),
+    "run|incident": CompletedArgument("run", "incident"),
 }
 
 
-def completed(command: click.Command) -> click.Command:
+def with_completion(command: click.Command) -> click.Command:
     """`command`, with its arguments that name something completed."""
     for param in command.params:
         if isinstance(param, click.Argument):

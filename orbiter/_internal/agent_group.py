@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from inspect import isawaitable
 from typing import Any, Self
 
-from orbiter._internal.error_causes import joined as joined_error
+from orbiter._internal.error_causes import join_with_cause as joined_error
 from orbiter._internal.groups.container import Container
-from orbiter._internal.groups.members import RunSettings, Totals, run_member
-from orbiter._internal.groups.partial_results import keep
-from orbiter._internal.groups.stage import Joined, merged, run_stage
+from orbiter._internal.groups.members import RunSettings, RunTotals, run_member
+from orbiter._internal.groups.partial_results import attach_partial_result
+from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
 from orbiter._internal.loop.value_step import record_value
 from orbiter.errors import GroupError, JoinError
 from orbiter.policy import JoinPolicy
@@ -102,7 +102,7 @@ class ParallelGroup(Container):
     ) -> RunResult:
         members = list(self.agents.values())
         places = [Place(0, index) for index in range(len(members))]
-        came = Joined()
+        came = StageResult()
         try:
             await run_stage(members, input, scope, places, settings, messages=messages, join=self.join, came=came)
         except JoinError as exc:
@@ -110,20 +110,20 @@ class ParallelGroup(Container):
             raise joined_error(JoinError, f"ParallelGroup '{self.name}' failed: {exc}", exc) from exc
         except Exception as exc:
             self._keep(exc, came)
-            raise joined_error(GroupError, f"ParallelGroup '{self.name}' failed: {_said(exc)}", exc) from exc
+            raise joined_error(GroupError, f"ParallelGroup '{self.name}' failed: {_named_failure(exc)}", exc) from exc
         try:
             output = await self._aggregate(scope, came)
         except Exception as exc:
             self._keep(exc, came)
             raise
-        return merged(self.name, output, came)
+        return merge_stage(self.name, output, came)
 
-    def _keep(self, exc: Exception, came: Joined) -> None:
+    def _keep(self, exc: Exception, came: StageResult) -> None:
         if came.results:
             output = self.separator.join(result.output for result in came.results.values())
-            keep(exc, merged(self.name, output, came))
+            attach_partial_result(exc, merge_stage(self.name, output, came))
 
-    async def _aggregate(self, scope: Scope, came: Joined) -> str:
+    async def _aggregate(self, scope: Scope, came: StageResult) -> str:
         if self.aggregate_fn is None:
             return self.separator.join(result.output for result in came.results.values())
         outputs = [MemberOutput(name, result) for name, result in came.results.items()]
@@ -155,19 +155,19 @@ class SerialGroup(Container):
         self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
     ) -> RunResult:
         text = input
-        came = Joined()
-        totals = Totals()
+        came = StageResult()
+        totals = RunTotals()
         for index, (name, member) in enumerate(self.agents.items()):
             try:
                 result = await run_member(member, text, scope, Place(index), settings, messages=messages)
             except Exception as exc:
                 if came.results:
-                    keep(exc, merged(self.name, text, came))
-                raise joined_error(GroupError, f"SerialGroup '{self.name}' failed: {_said(exc)}", exc) from exc
+                    attach_partial_result(exc, merge_stage(self.name, text, came))
+                raise joined_error(GroupError, f"SerialGroup '{self.name}' failed: {_named_failure(exc)}", exc) from exc
             came.results[name] = result
             totals.add(name, result)
             text = result.output
-        return merged(self.name, text, came)
+        return merge_stage(self.name, text, came)
 
 
 async def _aggregate(arguments: dict[str, Any]) -> str:
@@ -177,7 +177,7 @@ async def _aggregate(arguments: dict[str, Any]) -> str:
     return str(value)
 
 
-def _said(exc: Exception) -> str:
+def _named_failure(exc: Exception) -> str:
     """The failure in the words that name the agent; a call runner's frame adds nothing to them."""
     cause = exc.__cause__
     text = str(exc)

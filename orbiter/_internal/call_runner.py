@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.agent_run import AgentRun, prepared
-from orbiter._internal.loop.error_wrapping import wrapped
-from orbiter._internal.loop.event_sink import Sink, sink
-from orbiter._internal.loop.loop_detection import Repeats
-from orbiter._internal.loop.run_results import result_of, total
+from orbiter._internal.loop.error_wrapping import wrap_run_error
+from orbiter._internal.loop.event_sink import EventSink, current_sink
+from orbiter._internal.loop.loop_detection import LoopDetector
+from orbiter._internal.loop.run_results import result_of, sum_usage
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
@@ -80,14 +80,14 @@ async def run_agent(
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
     record = None
-    repeats = Repeats(loop_threshold)
+    repeats = LoopDetector(loop_threshold)
     if state is not None:
-        from orbiter._internal.loop.run_record import Record
+        from orbiter._internal.loop.run_record import RunRecorder
 
-        record = Record(state, agent.name, repeats)
+        record = RunRecorder(state, agent.name, repeats)
     try:
         if isinstance(agent, Agent):
-            target = sink.get()
+            target = current_sink.get()
             kind = AgentRun if target is None else partial(_streamed, target)
             run = kind(
                 agent,
@@ -100,12 +100,12 @@ async def run_agent(
                 node=None if record is None else record.node,
                 resolve=resolve,
             )
-            if runs_plainly(agent):
+            if uses_standard_run(agent):
                 output = await run.run(input)
             else:
                 output = await _run_overridden(run, input, messages, max_retries)
             if run.messages:
-                result = result_of(agent.name, output, run.messages, total(run.usage), run)
+                result = result_of(agent.name, output, run.messages, sum_usage(run.usage), run)
             else:
                 result = _result_of_foreign(agent, input, output, messages, repeats)
         else:
@@ -121,14 +121,14 @@ async def run_agent(
     except Exception as exc:
         if record is not None:
             record.fail(exc)
-        error = wrapped(agent.name, exc)
+        error = wrap_run_error(agent.name, exc)
         if error is exc:
             raise
         raise error from error.__cause__
     return result if record is None else record.succeed(result)
 
 
-def runs_plainly(agent: Any) -> bool:
+def uses_standard_run(agent: Any) -> bool:
     """Whether the agent is ours and its `run` is `Agent.run`: not overridden, not replaced."""
     return isinstance(agent, Agent) and type(agent).run is _PLAIN_RUN and "run" not in vars(agent)
 
@@ -144,7 +144,7 @@ async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | N
         prepared.reset(token)
 
 
-def _streamed(target: Sink, agent: Agent, **settings: Any) -> AgentRun:
+def _streamed(target: EventSink, agent: Agent, **settings: Any) -> AgentRun:
     """A run that tells its events."""
     from orbiter._internal.loop.stream_run import StreamedRun  # only who streams pays for it
 
@@ -161,7 +161,7 @@ def _with(agent: Any, delegates: Mapping[str, Any]) -> Any:
 
 
 def _result_of_foreign(
-    agent: Any, input: str, output: Any, messages: list[Message] | None, repeats: Repeats
+    agent: Any, input: str, output: Any, messages: list[Message] | None, repeats: LoopDetector
 ) -> RunResult:
     """The result of an agent that is not ours: its output is all we see of it.
 
@@ -183,7 +183,7 @@ def _result_of_foreign(
         loop = repeats.add_calls([(call.name, _arguments(call.arguments)) for call in calls])
         if loop is not None:
             raise loop
-    target = sink.get()
+    target = current_sink.get()
     if target is not None and text and "text" in target.wanted:
         target.put(TextEvent(text=text, agent_name=agent.name))
     whole = AgentOutput(text=text, tool_calls=calls, usage=usage, parsed=getattr(output, "parsed", None))

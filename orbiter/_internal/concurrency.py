@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-async def side_by_side(coroutines: Sequence[Coroutine[Any, Any, R]]) -> list[R]:
+async def gather_fail_fast(coroutines: Sequence[Coroutine[Any, Any, R]]) -> list[R]:
     """Their results in the order given.
 
     When one raises, the others are cancelled and awaited, then its error is raised bare; of several, the first in the
@@ -19,11 +19,11 @@ async def side_by_side(coroutines: Sequence[Coroutine[Any, Any, R]]) -> list[R]:
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        await stop(tasks)
+        await cancel_and_wait(tasks)
     return [task.result() for task in _failed_first(tasks)]
 
 
-async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def cancel_and_wait(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel those that still run and wait until they have ended."""
     left = [task for task in tasks if not task.done()]
     for task in left:

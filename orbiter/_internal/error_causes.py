@@ -65,7 +65,7 @@ def _reduce(self: Any) -> tuple[Any, ...]:
     return _rebuild, (_recipe(type(self)), self.args[0]), self.__dict__
 
 
-def joined(wrapper: type[W], message: str, cause: Exception) -> W:
+def join_with_cause(wrapper: type[W], message: str, cause: Exception) -> W:
     """An error of class `wrapper` that is also of `cause`'s class, chained from `cause`.
 
     `str()` is `message`, the printed class name is the wrapper's. The cause's attributes (``status``, ``errno``,
@@ -88,7 +88,7 @@ def joined(wrapper: type[W], message: str, cause: Exception) -> W:
     return error
 
 
-def sole(exc: BaseException) -> BaseException:
+def unwrap_single_group(exc: BaseException) -> BaseException:
     """What a group of one holds, however deep; anything else as it is. Task groups wrap even a single failure."""
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.error_causes import joined
+from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.groups.container import Container
 from orbiter._internal.groups.members import RunSettings, as_result
 from orbiter.errors import NestedSwarmError
@@ -54,5 +54,5 @@ class SwarmNode(Container):
             try:
                 result = await self.swarm.run(input, provider=settings.provider, max_retries=settings.max_retries)
             except Exception as exc:
-                raise joined(NestedSwarmError, f"Nested swarm '{self.name}' failed: {exc}", exc) from exc
+                raise join_with_cause(NestedSwarmError, f"Nested swarm '{self.name}' failed: {exc}", exc) from exc
         return as_result(result, self.name)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
 from orbiter.errors import OutputParseError
-from orbiter.text_encoding import all_encodable, encodable
+from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "parse_tool_call",
 ]
 
-DEEPEST = 100
+MAX_ARGUMENT_NESTING = 100
 """How deeply the arguments of a call may be nested: what carries them further, and writes them down, has limits of its
 own (pydantic reads 200 levels), and no tool needs more.
 """
@@ -32,11 +32,11 @@ _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.D
 def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:
     """A reply's fields as the agent's output; a provider may leave any of them empty."""
     calls = [call if call.arguments.isascii() else _encodable_call(call) for call in tool_calls or ()]
-    return AgentOutput(text=encodable(content or ""), tool_calls=calls, usage=usage or NO_USAGE)
+    return AgentOutput(text=drop_surrogates(content or ""), tool_calls=calls, usage=usage or NO_USAGE)
 
 
 def _encodable_call(call: ToolCall) -> ToolCall:
-    return call.model_copy(update={"arguments": encodable(call.arguments)})
+    return call.model_copy(update={"arguments": drop_surrogates(call.arguments)})
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:
@@ -55,14 +55,16 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
     if not isinstance(arguments, dict):
         kind = type(arguments).__name__
         raise OutputParseError(f"Tool '{call.name}' arguments must be a JSON object, got {kind}", raw=text)
-    if too_deep(text, arguments):
-        raise OutputParseError(f"Tool '{call.name}' arguments are nested deeper than {DEEPEST} levels", raw=text)
-    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=all_encodable(arguments))
+    if is_too_deep(text, arguments):
+        raise OutputParseError(
+            f"Tool '{call.name}' arguments are nested deeper than {MAX_ARGUMENT_NESTING} levels", raw=text
+        )
+    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=drop_surrogates_in(arguments))
 
 
-def too_deep(text: str, arguments: Any) -> bool:
-    """Whether arguments, and the text that they were, are nested beyond `DEEPEST`."""
-    return text.count("{") + text.count("[") > DEEPEST and _deeper(arguments, DEEPEST)
+def is_too_deep(text: str, arguments: Any) -> bool:
+    """Whether arguments, and the text that they were, are nested beyond `MAX_ARGUMENT_NESTING`."""
+    return text.count("{") + text.count("[") > MAX_ARGUMENT_NESTING and _deeper(arguments, MAX_ARGUMENT_NESTING)
 
 
 def _deeper(value: Any, left: int) -> bool:

@@ -6,11 +6,11 @@ import logging
 
 logger = logging.getLogger("orbiter")
 
-_said: set[str] = set()
+_logged: set[str] = set()
 
 
-def only_under_a_runtime(what: str) -> None:
+def warn_needs_runtime(what: str) -> None:
     """Log, once in a process, that something declared has no effect under plain `run`."""
-    if what not in _said:
-        _said.add(what)
+    if what not in _logged:
+        _logged.add(what)
         logger.warning("%s: only a runtime honours that, plain run() does not", what)

@@ -24,7 +24,7 @@ from orbiter.errors import PoolExhaustedError
 __all__ = ["ThreadPool", "awaiting_loop", "pool", "run_in_thread"]
 
 R = TypeVar("R")
-Late = Callable[[Any, BaseException | None], None]
+LateCallback = Callable[[Any, BaseException | None], None]
 
 _IDLE_SECONDS = 30.0
 _here = threading.local()
@@ -42,7 +42,7 @@ class _Job:
     context: Context
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    on_late: Late | None
+    on_late: LateCallback | None
     started: bool = field(default=False)
     left: bool = field(default=False)
     handed_over: Future[Any] | None = None
@@ -70,7 +70,7 @@ class ThreadPool:
         self._abandoned = 0  # threads whose call was left
         self._nested = 0  # threads whose call waits for other calls
 
-    async def run(self, call: Callable[[], R], *, on_late: Late | None = None) -> R:
+    async def run(self, call: Callable[[], R], *, on_late: LateCallback | None = None) -> R:
         """Run `call` in a thread, in a copy of the current context, and return what it returns.
 
         When the awaiting task is cancelled it goes on at once; a call that has begun runs to its end unseen, and
@@ -238,7 +238,7 @@ pool = ThreadPool(limit=min(32, (cpu_count() or 1) + 4))
 """The threads of sync tools."""
 
 
-async def run_in_thread(call: Callable[[], R], *, on_late: Late | None = None) -> R:
+async def run_in_thread(call: Callable[[], R], *, on_late: LateCallback | None = None) -> R:
     """`ThreadPool.run` of the pool of sync tools. The node that the call belongs to hears of a late end, too."""
     scope = steps.current()
     if scope is steps.DIRECT:

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""Names that only users of the seeds' programs need. The framework and the runtime do not use them.
+
+Imports `orbiter`.
+"""

@@ -24,7 +24,6 @@ from orbiter.errors import (
     ValidationError,
 )
 from orbiter.registry import agent_registry
-from runtime.judgement.recovery.fallback import choose
 
 R = TypeVar("R")
 Func = Callable[..., Awaitable[R]]
@@ -215,10 +214,8 @@ class FallbackHandler:
             ExecutionError: All failed, or none exists; the last error is its cause.
         """
         chain = [primary_agent, *self.fallback_map.get(primary_agent, ())]
-        tried: list[str] = []
         last: OrbiterError | None = None
-        while (name := choose(chain, tried).name) is not None:
-            tried.append(name)
+        for name in dict.fromkeys(chain):
             agent = self._find(name)
             if agent is None:
                 continue

@@ -1,4 +1,7 @@
-"""Model providers. Importing this package loads no vendor's SDK; a provider's module is loaded when one is built."""
+"""Model providers. Importing this package loads no vendor's SDK; a provider's module is loaded when one is built.
+
+Imports `orbiter`, `orbiter.models.scripted`, `orbiter.redaction`, `httpx2` and `pydantic`.
+"""
 
 from __future__ import annotations
 

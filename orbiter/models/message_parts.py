@@ -26,7 +26,7 @@ def result_text(result: ToolResult) -> str:
     return f"Error: {result.error}\n{text}" if text else f"Error: {result.error}"
 
 
-def own_data(message: AssistantMessage, provider: str) -> dict[str, Any]:
+def provider_data_of(message: AssistantMessage, provider: str) -> dict[str, Any]:
     """What this provider put into the message to have it back; nothing if another one wrote it."""
     data = message.provider_data or {}
     return data if data.get("provider") == provider else {}

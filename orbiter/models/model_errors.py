@@ -45,7 +45,7 @@ _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 
 
 @dataclass(slots=True, frozen=True)
-class Call:
+class CallContext:
     """Which call failed: named in every error of it."""
 
     provider: str
@@ -145,7 +145,7 @@ class Call:
         self, exc: BaseException, *, where: Where, headers: Mapping[str, str] | None = None, kind: str = ""
     ) -> ModelError:
         """The connection could not be made, or broke. The type is that of the network library's exception."""
-        root = root_of(exc)
+        root = root_cause(exc)
         kind = kind or type_name(root)
         verb = "Could not connect" if where == "connect" else "The connection broke"
         return self.failure(
@@ -154,7 +154,7 @@ class Call:
 
 
 @dataclass(slots=True, frozen=True)
-class Said:
+class ErrorBody:
     """What an error body says, whichever shape it has."""
 
     message: str = ""
@@ -163,7 +163,7 @@ class Said:
     request_id: str = ""
 
 
-def read_error_body(body: str) -> Said:
+def read_error_body(body: str) -> ErrorBody:
     """Message, type and code of an error body.
 
     Shapes: `{"error": {message, type, code}}` (OpenAI and compatible; Anthropic inside `{"type": "error"}`; Google with
@@ -174,14 +174,14 @@ def read_error_body(body: str) -> Said:
         data = json.loads(body)
     except (ValueError, RecursionError):
         text = "" if _is_html(body) else " ".join(body.split())
-        return Said(message=text[:2000])
+        return ErrorBody(message=text[:2000])
     if isinstance(data, list) and data:
         data = data[0]
     if not isinstance(data, dict):
-        return Said(message=str(data)[:2000] if data else "")
+        return ErrorBody(message=str(data)[:2000] if data else "")
     inner = data.get("error")
     if isinstance(inner, str):
-        return Said(message=inner, type=_text(data.get("type")), code=_text(data.get("code")))
+        return ErrorBody(message=inner, type=_text(data.get("type")), code=_text(data.get("code")))
     error: dict[str, Any] = inner if isinstance(inner, dict) else data
     message = _text(error.get("message")) or _text(error.get("detail")) or _text(data.get("message"))
     if not message and "detail" in error:
@@ -193,7 +193,7 @@ def read_error_body(body: str) -> Said:
     code = _text(error.get("code"))
     if not code and isinstance(details, dict):
         code = _text(details.get("error_code"))
-    return Said(
+    return ErrorBody(
         message=message,
         type=_text(error.get("type")) or _text(error.get("status")),
         code=code,
@@ -229,7 +229,7 @@ def type_name(exc: BaseException) -> str:
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
-def root_of(exc: BaseException) -> BaseException:
+def root_cause(exc: BaseException) -> BaseException:
     """The network library's exception behind an SDK's wrapper of it, which says no more than "Connection error."."""
     cause = exc.__cause__
     wrapped = type(exc).__module__.partition(".")[0] in {"anthropic", "openai"}

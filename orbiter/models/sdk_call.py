@@ -16,13 +16,13 @@ from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from orbiter.models.model_errors import (
-    Call,
+    CallContext,
     Where,
     read_error_body,
-    root_of,
+    root_cause,
     type_name,
 )
-from orbiter.models.timeouts import Deadlines
+from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.types import ModelError, StreamChunk
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _UNREADABLE = (ValueError, AssertionError, AttributeError, TypeError, LookupErro
 """What a piece of a reply raises that is not what the API promises."""
 
 
-class Reader(Protocol):
+class StreamReader(Protocol):
     """Turns a provider's events into chunks. One per stream."""
 
     finished: bool
@@ -44,11 +44,11 @@ class Reader(Protocol):
 
 
 @dataclass(slots=True, frozen=True)
-class Exchange:
+class SdkCall:
     """How one call is carried out. `sdk` is the vendor's module, for its exception classes."""
 
-    call: Call
-    deadlines: Deadlines
+    call: CallContext
+    deadlines: ModelTimeouts
     sdk: Any
 
     async def whole(self, request: Callable[[], Awaitable[T]], read: Callable[[T], Any]) -> Any:
@@ -64,7 +64,9 @@ class Exchange:
                 raise self.call.silent("complete reply", self.deadlines.total, where="response") from exc
             raise self.failure(exc, "response") from exc
 
-    async def stream(self, request: Callable[[], Awaitable[Any]], reader: Reader) -> AsyncGenerator[StreamChunk, None]:
+    async def stream(
+        self, request: Callable[[], Awaitable[Any]], reader: StreamReader
+    ) -> AsyncGenerator[StreamChunk, None]:
         """A reply in pieces. Ends after a stop reason, or raises."""
         loop = asyncio.get_running_loop()
         due = loop.time() + self.deadlines.first_token
@@ -144,7 +146,7 @@ class Exchange:
         if isinstance(exc, sdk.APITimeoutError | httpx2.TimeoutException):
             return self._network_timeout(exc, where, headers)
         if isinstance(exc, sdk.APIConnectionError | httpx2.HTTPError | OSError):
-            root = root_of(exc)
+            root = root_cause(exc)
             unmade = isinstance(root, httpx2.ConnectError | httpx2.UnsupportedProtocol)
             return self.call.unreachable(exc, where="connect" if unmade else where, headers=headers)
         if isinstance(exc, sdk.APIResponseValidationError):
@@ -169,7 +171,7 @@ class Exchange:
     def _network_timeout(self, exc: Exception, where: Where, headers: Mapping[str, str] | None) -> ModelError:
         import httpx2
 
-        root = root_of(exc)
+        root = root_cause(exc)
         if isinstance(root, httpx2.ConnectTimeout):
             return self.call.silent("connection", self.deadlines.connect, where="connect")
         return self.call.silent("data", self.deadlines.silence, where=where, headers=headers)
@@ -193,7 +195,7 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(inspect.signature(function).parameters)
 
 
-def fitting(create: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def supported_keywords(create: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """A request's fields as keywords of an SDK's method; those that this version of it does not know go into the body.
 
     SDKs drop parameters (Anthropic's of `temperature`) that models still take, and know none of other endpoints'.

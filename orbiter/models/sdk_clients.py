@@ -33,7 +33,7 @@ _lock = threading.Lock()
 
 
 @asynccontextmanager
-async def client(setting: Hashable, build: Callable[[], Any]) -> AsyncIterator[Any]:
+async def shared_client(setting: Hashable, build: Callable[[], Any]) -> AsyncIterator[Any]:
     """The running loop's client for a setting, built at first use. It is not closed while anybody is inside."""
     loop = asyncio.get_running_loop()
     mine = _loops.get(loop)
@@ -51,7 +51,7 @@ async def client(setting: Hashable, build: Callable[[], Any]) -> AsyncIterator[A
             await held.client.close()
 
 
-async def retire(setting: Hashable) -> None:
+async def retire_client(setting: Hashable) -> None:
     """Close the running loop's client for a setting: now, or when the last call that uses it ends."""
     mine = _loops.get(asyncio.get_running_loop())
     held = mine.held.pop(setting, None) if mine is not None else None

@@ -9,7 +9,7 @@ from orbiter.config import ModelConfig
 
 
 @dataclass(slots=True, frozen=True)
-class Deadlines:
+class ModelTimeouts:
     """Seconds. Keep-alive pings and empty events are no content: a deadline runs on through them."""
 
     connect: float = 5.0
@@ -22,7 +22,7 @@ class Deadlines:
     """Until a reply asked for whole is there. Both SDKs' own default."""
 
     @classmethod
-    def of(cls, config: ModelConfig, options: dict[str, Any]) -> Deadlines:
+    def of(cls, config: ModelConfig, options: dict[str, Any]) -> ModelTimeouts:
         """Deadlines of a provider: its options, taken out of `options`; else `config.timeout` where one was set.
 
         Option names are `connect_timeout`, `first_token_timeout`, `silence_timeout` and `total_timeout`.

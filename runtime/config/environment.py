@@ -20,19 +20,19 @@ _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<va
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
-class UnusableEnvironment(ValueError):
+class InvalidEnvironment(ValueError):
     """An interpreter or an `env_file` that cannot be used; the message names it and says what to do."""
 
 
-FILE = "orbiter.toml"
+CONFIG_FILE = "orbiter.toml"
 
 
-def files_for(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+def config_files(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
     """The user's configuration file and the workspace's, whether or not they are there."""
     env = os.environ if environ is None else environ
     home = env.get("XDG_CONFIG_HOME")
     base = Path(home) if home and Path(home).is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
-    return base / "orbiter" / FILE, workspace / FILE
+    return base / "orbiter" / CONFIG_FILE, workspace / CONFIG_FILE
 
 
 def configured_python(workspace: Path, environ: Mapping[str, str] | None = None) -> str:
@@ -40,7 +40,7 @@ def configured_python(workspace: Path, environ: Mapping[str, str] | None = None)
     all of it says so.
     """
     found = ""
-    for path in files_for(workspace, environ):
+    for path in config_files(workspace, environ):
         try:
             section = tomllib.loads(read_text(path)).get("runtime")
         except (OSError, ValueError, RecursionError):
@@ -60,16 +60,16 @@ def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] |
     setting = setting or configured_python(workspace, env)
     if setting:
         chosen = Path(setting).expanduser()
-        return _there(chosen if chosen.is_absolute() else workspace / chosen, "the setting 'python'")
+        return _existing_python(chosen if chosen.is_absolute() else workspace / chosen, "the setting 'python'")
     if active := env.get("VIRTUAL_ENV"):
-        return _there(Path(active) / "bin" / "python", "$VIRTUAL_ENV")
+        return _existing_python(Path(active) / "bin" / "python", "$VIRTUAL_ENV")
     local = workspace / ".venv" / "bin" / "python"
     return local if local.exists() else Path(sys.executable)
 
 
-def _there(path: Path, source: str) -> Path:
+def _existing_python(path: Path, source: str) -> Path:
     if not os.access(path, os.X_OK):
-        raise UnusableEnvironment(f"{source} names {path}, which is no program that can be run: correct or unset it")
+        raise InvalidEnvironment(f"{source} names {path}, which is no program that can be run: correct or unset it")
     return path
 
 
@@ -82,7 +82,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     try:
         text = read_text(path, most=_MOST)
     except BadText as exc:
-        raise UnusableEnvironment(f"cannot read env_file: {exc}") from exc
+        raise InvalidEnvironment(f"cannot read env_file: {exc}") from exc
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -90,9 +90,9 @@ def read_env_file(path: Path) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(stripped)
         if match is None:
-            raise UnusableEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
+            raise InvalidEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
         if "\0" in stripped:
-            raise UnusableEnvironment(f"{path}, line {number}: a variable cannot hold a NUL byte; remove it")
+            raise InvalidEnvironment(f"{path}, line {number}: a variable cannot hold a NUL byte; remove it")
         found[match["name"]] = _value(match["value"], f"{path}, line {number}")
     return found
 
@@ -104,7 +104,7 @@ def _value(text: str, where: str) -> str:
     pattern = r"'(?P<inside>[^']*)'" if quote == "'" else r'"(?P<inside>(?:[^"\\]|\\.)*)"'
     match = re.fullmatch(pattern + r"\s*(?:#.*)?", text)
     if match is None:
-        raise UnusableEnvironment(f"{where}: the value's {quote} is not closed, or something follows it")
+        raise InvalidEnvironment(f"{where}: the value's {quote} is not closed, or something follows it")
     inside = match["inside"]
     if quote == "'":
         return inside

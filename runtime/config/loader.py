@@ -20,11 +20,11 @@ from pydantic import BaseModel, ValidationError
 from orbiter.errors import ConfigurationError
 from orbiter.redaction import BadPattern, Redactor
 from orbiter.text_input import BadText, read_text
-from runtime.config.environment import UnusableEnvironment, files_for, read_env_file
+from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.schema import NoticeSettings, Settings, unknown_key
 from runtime.config.toml_lines import Path as Key
-from runtime.config.toml_lines import line_of, lines_of
-from runtime.execution.execution_config import Conditions
+from runtime.config.toml_lines import key_lines, line_of_key
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.view_redaction import Views
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
@@ -32,15 +32,15 @@ from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.judgement.reports.prices import PriceTable, builtin_prices
 
-DEFAULT = "default"
+DEFAULT_SOURCE = "default"
 
 
-class BadConfiguration(ConfigurationError):
+class InvalidConfiguration(ConfigurationError):
     """A file that cannot be used. The message names it, the line, the key, and what would be right."""
 
 
 @dataclass(slots=True, frozen=True)
-class Value:
+class SettingValue:
     """A setting as it is in force, and where it comes from: ``default``, or ``FILE:LINE``."""
 
     key: str
@@ -77,8 +77,8 @@ class Configuration:
         """The price table, with the operator's own prices over it."""
         return builtin_prices().overridden(self.settings.prices)
 
-    def conditions(self, **over: Any) -> Conditions:
-        """What drives are given; `over` goes over it, with the names of `Conditions`."""
+    def execution_config(self, **over: Any) -> ExecutionConfig:
+        """What drives are given; `over` goes over it, with the names of `ExecutionConfig`."""
         runtime, errors = self.settings.runtime, self.errors
         given: dict[str, Any] = {
             "workspace": str(self.workspace),
@@ -98,20 +98,20 @@ class Configuration:
             "fallbacks": runtime.fallbacks,
             "import_limit_s": runtime.import_limit_s,
         }
-        return Conditions(**{**given, **over})
+        return ExecutionConfig(**{**given, **over})
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[SettingValue]:
         """Every setting in force, in the file's order of sections."""
-        return [Value(dotted(path), value, self._source(path)) for path, value in _leaves(self.settings)]
+        return [SettingValue(dotted_key(path), value, self._source(path)) for path, value in _leaves(self.settings)]
 
     def _source(self, path: Key) -> str:
         for end in range(len(path), 0, -1):
             if path[:end] in self.sources:
                 return self.sources[path[:end]]
-        return DEFAULT
+        return DEFAULT_SOURCE
 
 
-def load(workspace: Path, environ: Mapping[str, str] | None = None) -> Configuration:
+def load_configuration(workspace: Path, environ: Mapping[str, str] | None = None) -> Configuration:
     """What is configured for a workspace: both files, checked.
 
     Raises:
@@ -119,7 +119,7 @@ def load(workspace: Path, environ: Mapping[str, str] | None = None) -> Configura
     """
     merged: dict[str, Any] = {}
     sources: dict[Key, str] = {}
-    for path in files_for(workspace, environ):
+    for path in config_files(workspace, environ):
         if not path.is_file():
             continue
         file = _read(path)
@@ -128,22 +128,22 @@ def load(workspace: Path, environ: Mapping[str, str] | None = None) -> Configura
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as exc:
-        raise BadConfiguration(_said(exc, sources)) from exc
+        raise InvalidConfiguration(_error_text(exc, sources)) from exc
     try:
         policy = PermissionPolicy.from_mapping(settings.permissions.model_dump(), root=str(workspace))
     except ValueError as exc:
-        raise BadConfiguration(f"{_at(sources, ('permissions',))}{exc}") from exc
+        raise InvalidConfiguration(f"{_source_of_path(sources, ('permissions',))}{exc}") from exc
     notices = _notices(settings.notices, sources)
     try:
         Redactor(settings.redaction.patterns)
     except BadPattern as exc:
-        raise BadConfiguration(f"{_at(sources, ('redaction', 'patterns'))}{exc}") from exc
+        raise InvalidConfiguration(f"{_source_of_path(sources, ('redaction', 'patterns'))}{exc}") from exc
     env_file = settings.runtime.env_file
     if env_file:
         try:
             read_env_file(_resolved(env_file, workspace))
-        except UnusableEnvironment as exc:
-            raise BadConfiguration(f"{_at(sources, ('runtime', 'env_file'))}{exc}") from exc
+        except InvalidEnvironment as exc:
+            raise InvalidConfiguration(f"{_source_of_path(sources, ('runtime', 'env_file'))}{exc}") from exc
     return Configuration(workspace, settings, policy, notices, sources)
 
 
@@ -154,7 +154,7 @@ def _notices(given: NoticeSettings, sources: Mapping[Key, str]) -> NoticeRules |
     try:
         return NoticeRules.from_mapping(named)
     except ValueError as exc:
-        raise BadConfiguration(f"{_at(sources, ('notices',))}{exc}") from exc
+        raise InvalidConfiguration(f"{_source_of_path(sources, ('notices',))}{exc}") from exc
 
 
 def _resolved(name: str, workspace: Path) -> Path:
@@ -162,7 +162,7 @@ def _resolved(name: str, workspace: Path) -> Path:
     return path if path.is_absolute() else workspace / path
 
 
-def take_env_file(configuration: Configuration) -> None:
+def load_env_file(configuration: Configuration) -> None:
     """Set the variables of the configured `env_file` in this process, but for those that are set already.
 
     Raises:
@@ -174,20 +174,20 @@ def take_env_file(configuration: Configuration) -> None:
             os.environ.setdefault(variable, value)
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> _ConfigFile:
     try:
         text = read_text(path)
-        return _File(path, tomllib.loads(text), lines_of(text))
+        return _ConfigFile(path, tomllib.loads(text), key_lines(text))
     except tomllib.TOMLDecodeError as exc:
-        raise BadConfiguration(f"{path}: no TOML: {exc}") from exc
+        raise InvalidConfiguration(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
-        raise BadConfiguration(f"{path}: cannot be read: it is nested too deeply") from exc
+        raise InvalidConfiguration(f"{path}: cannot be read: it is nested too deeply") from exc
     except BadText as exc:
-        raise BadConfiguration(str(exc)) from exc
+        raise InvalidConfiguration(str(exc)) from exc
 
 
 @dataclass(slots=True, frozen=True)
-class _File:
+class _ConfigFile:
     """A file as it was read."""
 
     path: Path
@@ -195,7 +195,7 @@ class _File:
     lines: dict[Key, int]
 
     def place(self, at: Key) -> str:
-        line = line_of(at, self.lines)
+        line = line_of_key(at, self.lines)
         return f"{self.path}:{line}" if line is not None else str(self.path)
 
     def refuse_unknown(self) -> None:
@@ -206,8 +206,8 @@ class _File:
         near = get_close_matches(str(at[-1]).lower(), valid, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'? " if near else ""
         what, which = ("section", "sections") if len(at) == 1 else ("key", "here")
-        raise BadConfiguration(
-            f"{self.place(at)}: unknown {what} '{dotted(at)}': {hint}valid {which} are: {', '.join(valid)}"
+        raise InvalidConfiguration(
+            f"{self.place(at)}: unknown {what} '{dotted_key(at)}': {hint}valid {which} are: {', '.join(valid)}"
         )
 
     def overlay(self, onto: dict[str, Any], sources: dict[Key, str], data: Mapping[str, Any], path: Key = ()) -> None:
@@ -228,7 +228,7 @@ class _File:
                     sources[below] = self.place(below)
 
 
-def _at(sources: Mapping[Key, str], path: Key) -> str:
+def _source_of_path(sources: Mapping[Key, str], path: Key) -> str:
     """The place of a path: its own, that of what is above it, or of the first thing below it."""
     for end in range(len(path), 0, -1):
         if path[:end] in sources:
@@ -237,19 +237,19 @@ def _at(sources: Mapping[Key, str], path: Key) -> str:
     return f"{below}: " if below else ""
 
 
-def _said(exc: ValidationError, sources: Mapping[Key, str]) -> str:
+def _error_text(exc: ValidationError, sources: Mapping[Key, str]) -> str:
     """Every mistake on a line of its own."""
     found: list[str] = []
     for error in exc.errors(include_url=False):
         path = tuple(each for each in error["loc"] if not (isinstance(each, str) and each.startswith("function-")))
         message = str(error["msg"]).removeprefix("Value error, ")
         if error["type"] == "enum" or error["type"] == "literal_error":
-            message = _nearest(error, message)
-        found.append(f"{_at(sources, path)}{dotted(path)}: {message}")
+            message = _with_nearest_key(error, message)
+        found.append(f"{_source_of_path(sources, path)}{dotted_key(path)}: {message}")
     return "\n".join(found)
 
 
-def _nearest(error: Any, message: str) -> str:
+def _with_nearest_key(error: Any, message: str) -> str:
     words = [
         each.strip(" '") for each in str(error.get("ctx", {}).get("expected", "")).replace(" or ", ", ").split(",")
     ]
@@ -258,7 +258,7 @@ def _nearest(error: Any, message: str) -> str:
     return f"{error.get('input')!r} is unknown; {hint}{message[:1].lower()}{message[1:]}"
 
 
-def dotted(path: Key) -> str:
+def dotted_key(path: Key) -> str:
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -287,11 +287,11 @@ def _leaves(value: Any, path: Key = ()) -> Iterator[tuple[Key, Any]]:
 
 
 __all__ = [
-    "BadConfiguration",
     "Configuration",
+    "InvalidConfiguration",
+    "SettingValue",
     "Settings",
-    "Value",
-    "files_for",
-    "load",
-    "take_env_file",
+    "config_files",
+    "load_configuration",
+    "load_env_file",
 ]

@@ -54,7 +54,9 @@ class PermissionSettings(BaseModel):
 
 
 class NoticeSettings(BaseModel):
-    """From which severity on each channel is told of incidents (see `runtime.judgement.reports.notices`); a channel that is not
+    """From which severity on each channel is told of incidents (see `runtime.judgement.reports.notices`).
+
+    A channel that is not
     set is silent. Where none is set, `errors.notification_channels` says who is told of what is critical.
     """
 
@@ -107,7 +109,10 @@ class Settings(BaseModel):
     prices: dict[str, Price] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     console: dict[str, Any] = Field(default_factory=dict)
-    """The console's own, and `keys` too: it checks them when it opens (`console.preferences.schema`, `console.preferences.keymap`)."""
+    """The console's own, and `keys` too.
+
+    It checks them when it opens (`console.preferences.schema`, `console.preferences.keymap`).
+    """
     keys: dict[str, Any] = Field(default_factory=dict)
 
 

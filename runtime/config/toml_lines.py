@@ -13,7 +13,7 @@ _PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)""")
 _HEADER = re.compile(r"\s*(\[\[|\[)\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$")
 
 
-def lines_of(text: str) -> dict[Path, int]:
+def key_lines(text: str) -> dict[Path, int]:
     """Line numbers, from 1, by path; an element of an array of tables has its index in the path.
 
     Only for text that `tomllib` could read. Keys inside of inline tables stand under the key that holds the table.
@@ -36,7 +36,7 @@ def lines_of(text: str) -> dict[Path, int]:
     return found
 
 
-def line_of(path: Path, lines: dict[Path, int]) -> int | None:
+def line_of_key(path: Path, lines: dict[Path, int]) -> int | None:
     """The line of a path, or of the nearest thing above it that has one."""
     while path:
         if path in lines:

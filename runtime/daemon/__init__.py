@@ -1,1 +1,4 @@
-"""TODO package."""
+"""The background process of a workspace: start, stop, sockets, log file.
+
+Imports `runtime.config`, `runtime.execution.secret_vault` and `runtime.record`.
+"""

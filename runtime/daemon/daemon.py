@@ -27,13 +27,13 @@ from runtime.daemon.log_file import (
     last_lines,
     log_path,
     open_log,
-    rotate,
+    rotate_log,
 )
 
-START_S = 30.0
-ANSWER_S = 10.0
+START_TIMEOUT_S = 30.0
+REPLY_TIMEOUT_S = 10.0
 
-_BOOT = """
+_BOOT_CODE = """
 import os, sys
 if sys.version_info < (3, 11):
     sys.exit("%s is Python %d.%d; orbiter-console needs 3.11 or newer there: name another one in the setting 'python'"
@@ -49,7 +49,7 @@ sys.exit(main())
 """
 
 
-_SAID = re.compile(r"[\d-]+ [\d:,]+ ERROR [\w.]+: (.+)")
+_ERROR_LINE = re.compile(r"[\d-]+ [\d:,]+ ERROR [\w.]+: (.+)")
 """A log of one line: what kept the runtime from coming up, in a sentence."""
 
 
@@ -58,7 +58,7 @@ class DaemonError(OSError):
 
 
 @dataclass(slots=True, frozen=True)
-class Running:
+class RunningRuntime:
     """A runtime that answers. `started`: by this call."""
 
     pid: int
@@ -73,8 +73,8 @@ def ensure_runtime(
     python: str = "",
     env_file: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
-    timeout: float = START_S,
-) -> Running:
+    timeout: float = START_TIMEOUT_S,
+) -> RunningRuntime:
     """The workspace's runtime: the one that is there, or a new one in the background.
 
     Args:
@@ -90,13 +90,13 @@ def ensure_runtime(
         UnusableEnvironment: the interpreter that was chosen is not there.
     """
     state = Path(os.path.abspath(state_dir))  # noqa: PTH100 - `resolve` would follow links, which the user may have meant
-    found = running(state)
+    found = running_runtime(state)
     if found is not None:
         return found
-    if held := _held_by_a_run(state):
+    if held := _foreground_run_text(state):
         raise DaemonError(held)
     root = Path(workspace) if workspace is not None else state.parent
-    command = [str(interpreter(root, python)), "-c", _BOOT, "--state", str(state), "--workspace", str(root)]
+    command = [str(interpreter(root, python)), "-c", _BOOT_CODE, "--state", str(state), "--workspace", str(root)]
     if env_file is not None:
         command += ["--env-file", str(env_file)]
     if settings:
@@ -104,7 +104,7 @@ def ensure_runtime(
     until = time.monotonic() + timeout
     log = log_path(state)
     try:
-        rotate(log)
+        rotate_log(log)
         output = open_log(log)
     except OSError as exc:
         raise DaemonError(
@@ -116,15 +116,17 @@ def ensure_runtime(
     finally:
         os.close(output)
     if said is not None:
-        return Running(int(said["pid"]), str(said.get("program", "")), started=True)
+        return RunningRuntime(int(said["pid"]), str(said.get("program", "")), started=True)
     # It died, or it is late. If somebody else's runtime came up meanwhile, that one is as good.
-    found = running(state)
+    found = running_runtime(state)
     if found is not None:
         return found
-    raise DaemonError(_why(log, begin, f"no runtime came up within {timeout:g} s" if time.monotonic() >= until else ""))
+    raise DaemonError(
+        _start_failure(log, begin, f"no runtime came up within {timeout:g} s" if time.monotonic() >= until else "")
+    )
 
 
-def running(state_dir: str | Path) -> Running | None:
+def running_runtime(state_dir: str | Path) -> RunningRuntime | None:
     """The runtime that answers for this workspace; None if none does.
 
     Raises:
@@ -133,21 +135,21 @@ def running(state_dir: str | Path) -> Running | None:
     """
     try:
         hello = _ask(state_dir, None)
-    except sockets.NoRuntime:
+    except sockets.RuntimeNotRunning:
         return None
-    return Running(int(hello.get("pid", 0)), str(hello.get("program", "")))
+    return RunningRuntime(int(hello.get("pid", 0)), str(hello.get("program", "")))
 
 
 def status(state_dir: str | Path) -> dict[str, Any] | None:
     """What the runtime says of itself; None if there is none. Raises as `running`."""
     try:
         reply = _ask(state_dir, "status")
-    except sockets.NoRuntime:
+    except sockets.RuntimeNotRunning:
         return None
     return dict(reply.get("result") or {})
 
 
-def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
+def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:
     """Let the runtime end: it lets go of its runs, each is found as it was. Returns once it is gone; False if none was.
 
     One that lets go already, and answers nobody any more, is waited for.
@@ -157,10 +159,10 @@ def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
     """
     try:
         sock = sockets.dial(state_dir)
-    except sockets.NoRuntime:
-        return _gone(Path(state_dir), timeout)
+    except sockets.RuntimeNotRunning:
+        return _wait_until_gone(Path(state_dir), timeout)
     with sock:
-        conversation = _Conversation(sock, timeout)
+        conversation = _LineClient(sock, timeout)
         reply = conversation.ask("stop")
         if not reply.get("ok"):
             raise DaemonError(f"the runtime does not stop: {reply.get('message') or reply.get('error')}")
@@ -169,7 +171,7 @@ def stop(state_dir: str | Path, *, timeout: float = START_S) -> bool:
     return True
 
 
-def _held_by_a_run(state: Path) -> str:
+def _foreground_run_text(state: Path) -> str:
     """What to say where a `run` drives the workspace in its own terminal, and serves nobody; empty where none does."""
     try:
         written = (state / "runtime.lock").read_bytes()
@@ -188,7 +190,7 @@ def _held_by_a_run(state: Path) -> str:
     )
 
 
-def _gone(state: Path, timeout: float) -> bool:
+def _wait_until_gone(state: Path, timeout: float) -> bool:
     """Wait until nobody holds the workspace; False if nobody did. Nobody listens there."""
     from runtime.record import (
         workspace_lock,  # only here: it brings the events along, and whoever starts a runtime is in a hurry
@@ -214,11 +216,11 @@ def _gone(state: Path, timeout: float) -> bool:
 def _ask(state_dir: str | Path, verb: str | None) -> dict[str, Any]:
     """The runtime's hello, or its reply to `verb`."""
     with sockets.dial(state_dir) as sock:
-        conversation = _Conversation(sock, ANSWER_S)
+        conversation = _LineClient(sock, REPLY_TIMEOUT_S)
         return conversation.ask(verb) if verb is not None else conversation.hello
 
 
-class _Conversation:
+class _LineClient:
     """Lines of JSON over a socket, blocking, with one deadline for all of it."""
 
     def __init__(self, sock: socket.socket, timeout: float) -> None:
@@ -298,12 +300,12 @@ def _launch(command: list[str], root: Path, output: int, until: float) -> dict[s
             raise DaemonError(f"cannot start {command[0]}: {exc.strerror or exc}") from exc
         finally:
             os.close(its_end)
-        return _heard(ready, until)
+        return _read_ready_line(ready, until)
     finally:
         os.close(ready)
 
 
-def _heard(descriptor: int, until: float) -> dict[str, Any] | None:
+def _read_ready_line(descriptor: int, until: float) -> dict[str, Any] | None:
     read = b""
     while not read.endswith(b"\n"):
         left = until - time.monotonic()
@@ -317,11 +319,11 @@ def _heard(descriptor: int, until: float) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def _why(log: Path, begin: int, reason: str) -> str:
+def _start_failure(log: Path, begin: int, reason: str) -> str:
     fresh = log.exists() and log.stat().st_size > begin
     end = last_lines(log, since=begin) if fresh else ""
     words = [reason or "the runtime ended before it was ready"]
-    said = _SAID.fullmatch(end)
+    said = _ERROR_LINE.fullmatch(end)
     if said is not None and not reason:
         words = [f"no runtime can work here: {said[1]}"]
     elif end:

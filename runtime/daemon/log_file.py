@@ -11,13 +11,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-NAME = "runtime.log"
-BYTES = 2 * 1024 * 1024
-KEPT = 3
-FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+LOG_NAME = "runtime.log"
+MAX_LOG_BYTES = 2 * 1024 * 1024
+KEPT_LOGS = 3
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class Legible(logging.Formatter):
+class EscapingFormatter(logging.Formatter):
     """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text. What
     looks like a key, the secrets that operators gave, and those in the environment, stand in none.
     """
@@ -31,7 +31,7 @@ class Legible(logging.Formatter):
         return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
-def without_addresses(record: logging.LogRecord) -> bool:
+def has_no_address(record: logging.LogRecord) -> bool:
     """Whether a record may be logged. httpx tells the whole address of every request, and some are secrets: a
     webhook's, or one with a key in its query.
     """
@@ -39,7 +39,7 @@ def without_addresses(record: logging.LogRecord) -> bool:
 
 
 def log_path(state_dir: str | Path) -> Path:
-    return Path(state_dir) / NAME
+    return Path(state_dir) / LOG_NAME
 
 
 def last_lines(path: Path, count: int = 12, *, since: int = 0) -> str:
@@ -54,15 +54,15 @@ def last_lines(path: Path, count: int = 12, *, since: int = 0) -> str:
     return "\n".join(text.rstrip().splitlines()[-count:])
 
 
-def rotate(path: Path, *, limit: int = BYTES, kept: int = KEPT) -> bool:
+def rotate_log(path: Path, *, limit: int = MAX_LOG_BYTES, kept: int = KEPT_LOGS) -> bool:
     """Move a log of `limit` bytes or more to ``.1``, that to ``.2``, …; the oldest goes. True if it was moved."""
     with suppress(FileNotFoundError):
         if path.stat().st_size < limit:
             return False
         for number in range(kept - 1, 0, -1):
             with suppress(FileNotFoundError):
-                _aside(path, number).replace(_aside(path, number + 1))
-        path.replace(_aside(path, 1))
+                _rotated_path(path, number).replace(_rotated_path(path, number + 1))
+        path.replace(_rotated_path(path, 1))
         return True
     return False
 
@@ -73,7 +73,7 @@ def open_log(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
-def stand_behind(path: Path, descriptors: tuple[int, ...] = (1, 2)) -> None:
+def redirect_to_log(path: Path, descriptors: tuple[int, ...] = (1, 2)) -> None:
     """Let the log be what is written to `descriptors`."""
     opened = open_log(path)
     try:
@@ -83,28 +83,28 @@ def stand_behind(path: Path, descriptors: tuple[int, ...] = (1, 2)) -> None:
         os.close(opened)
 
 
-class RotatingDescriptors(logging.StreamHandler):  # type: ignore[type-arg] # its stream is stderr
+class RotatingLogHandler(logging.StreamHandler):  # type: ignore[type-arg] # its stream is stderr
     """Logs to stderr, behind which the log stands, and rotates it where it has grown too long."""
 
     def __init__(
-        self, path: Path, *, limit: int = BYTES, kept: int = KEPT, descriptors: tuple[int, ...] = (1, 2)
+        self, path: Path, *, limit: int = MAX_LOG_BYTES, kept: int = KEPT_LOGS, descriptors: tuple[int, ...] = (1, 2)
     ) -> None:
-        stand_behind(path, descriptors)
+        redirect_to_log(path, descriptors)
         super().__init__()
         self._path = path
         self._limit, self._kept = limit, kept
         self._descriptors = descriptors
-        self.setFormatter(Legible(FORMAT))
-        self.addFilter(without_addresses)
+        self.setFormatter(EscapingFormatter(LOG_FORMAT))
+        self.addFilter(has_no_address)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            if rotate(self._path, limit=self._limit, kept=self._kept):
-                stand_behind(self._path, self._descriptors)
+            if rotate_log(self._path, limit=self._limit, kept=self._kept):
+                redirect_to_log(self._path, self._descriptors)
         except OSError:
             self.handleError(record)
         super().emit(record)
 
 
-def _aside(path: Path, number: int) -> Path:
+def _rotated_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")

@@ -24,9 +24,9 @@ from typing import Literal
 Role = Literal["operator", "viewer"]
 ROLES: tuple[Role, ...] = ("operator", "viewer")
 
-PATH_BYTES = 107 if sys.platform == "linux" else 103
+MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
 """The longest path of a Unix socket, without its end (measured: `facts/remote.md` section 3)."""
-DIAL_S = 5.0
+DIAL_TIMEOUT_S = 5.0
 BACKLOG = 1024
 """Dials that may wait to be accepted; systems cut it to a limit of their own (4096 on Linux, 128 on macOS)."""
 AGAIN_S = 0.02
@@ -37,7 +37,7 @@ class SocketError(OSError):
     """The sockets cannot be made or must not be trusted; the message says what to do about it."""
 
 
-class NoRuntime(SocketError):
+class RuntimeNotRunning(SocketError):
     """Nobody listens: no runtime works on this workspace."""
 
 
@@ -52,7 +52,7 @@ class Sockets:
     def close(self) -> None:
         for role, sock in self.by_role.items():
             sock.close()
-            path = path_of(self.directory, role)
+            path = socket_path(self.directory, role)
             with suppress(FileNotFoundError, NotADirectoryError, KeyError):
                 if os.path.samestat(path.lstat(), self.files[role]):  # else it is another runtime's by now
                     path.unlink()
@@ -60,11 +60,11 @@ class Sockets:
             self.directory.rmdir()
 
 
-def path_of(directory: Path, role: Role) -> Path:
+def socket_path(directory: Path, role: Role) -> Path:
     return directory / f"{role}.sock"
 
 
-def places(state_dir: str | Path) -> list[Path]:
+def socket_directories(state_dir: str | Path) -> list[Path]:
     """Directories in which the runtime's sockets may be, best first."""
     state = Path(os.path.realpath(state_dir))
     name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
@@ -76,7 +76,7 @@ def places(state_dir: str | Path) -> list[Path]:
     if login.is_dir():
         found.append(login / "orbiter" / name)
     found.append(Path("/tmp") / f"orbiter-{os.getuid()}" / name)  # noqa: S108 - checked to be ours before use
-    return [place for place in found if len(os.fsencode(path_of(place, "operator"))) <= PATH_BYTES]
+    return [place for place in found if len(os.fsencode(socket_path(place, "operator"))) <= MAX_PATH_BYTES]
 
 
 def listen(state_dir: str | Path) -> Sockets:
@@ -86,9 +86,9 @@ def listen(state_dir: str | Path) -> Sockets:
         SocketError: no place takes them, or one of ours is not ours alone.
     """
     refusals: list[str] = []
-    for place in places(state_dir):
+    for place in socket_directories(state_dir):
         try:
-            make_private(place, Path(os.path.realpath(state_dir)))
+            make_private_directory(place, Path(os.path.realpath(state_dir)))
             return _bind(place)
         except SocketError:
             raise
@@ -104,13 +104,13 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         NoRuntime: nobody listens.
         SocketError: the socket's directory is not ours alone, or it does not answer, or somebody else does.
     """
-    for place in places(state_dir):
-        path = path_of(place, role)
+    for place in socket_directories(state_dir):
+        path = socket_path(place, role)
         if not os.path.lexists(path):
             continue
-        check_private(place)
+        check_private_directory(place)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        sock.settimeout(DIAL_S)
+        sock.settimeout(DIAL_TIMEOUT_S)
         try:
             _connect(sock, path)
         except (ConnectionRefusedError, FileNotFoundError):
@@ -119,7 +119,7 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         except BlockingIOError as exc:
             sock.close()
             raise SocketError(
-                f"{path}: so many dial this runtime that it has not come to this one in {DIAL_S:g} s: try again"
+                f"{path}: so many dial this runtime that it has not come to this one in {DIAL_TIMEOUT_S:g} s: try again"
             ) from exc
         except OSError as exc:
             sock.close()
@@ -129,12 +129,12 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
             raise SocketError(f"{path} is answered by a process of uid {uid}, not of yours: it is not to be trusted")
         sock.settimeout(None)
         return sock
-    raise NoRuntime(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
+    raise RuntimeNotRunning(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
 
 
 def _connect(sock: socket.socket, path: Path) -> None:
-    """Connect; where the backlog is full, which Linux says at once (EAGAIN), again until `DIAL_S` have passed."""
-    until = time.monotonic() + DIAL_S
+    """Connect. While the backlog is full (EAGAIN on Linux), try again until `DIAL_TIMEOUT_S` have passed."""
+    until = time.monotonic() + DIAL_TIMEOUT_S
     while True:
         try:
             sock.connect(os.fspath(path))
@@ -158,7 +158,7 @@ def peer_uid(sock: socket.socket) -> int:
     return int(uid)
 
 
-def make_private(directory: Path, state: Path) -> None:
+def make_private_directory(directory: Path, state: Path) -> None:
     """Make `directory` with mode 0700, and those above it that are ours, and check it. `state` may be as it is.
 
     Raises:
@@ -168,13 +168,13 @@ def make_private(directory: Path, state: Path) -> None:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
     else:
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        check_private(directory.parent)
+        check_private_directory(directory.parent)
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    check_private(directory)
+    check_private_directory(directory)
 
 
-def check_private(directory: Path) -> None:
+def check_private_directory(directory: Path) -> None:
     """Raise `SocketError` unless `directory` is a real directory that belongs to us and that nobody else can enter."""
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -191,8 +191,8 @@ def _bind(directory: Path) -> Sockets:
     sockets = Sockets(directory, {})
     try:
         for role in ROLES:
-            sockets.by_role[role] = _bind_one(path_of(directory, role))
-            sockets.files[role] = path_of(directory, role).lstat()
+            sockets.by_role[role] = _bind_one(socket_path(directory, role))
+            sockets.files[role] = socket_path(directory, role).lstat()
     except BaseException:
         sockets.close()
         raise
@@ -216,7 +216,7 @@ def _bind_one(path: Path) -> socket.socket:
 def _remove_stale(path: Path) -> None:
     """Take away the socket file of a runtime that died; `connect` tells it from a live one's."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(DIAL_S)
+        probe.settimeout(DIAL_TIMEOUT_S)
         try:
             probe.connect(os.fspath(path))
         except FileNotFoundError:

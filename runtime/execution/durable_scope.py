@@ -18,20 +18,20 @@ from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segm
 from orbiter.types import Message, UserMessage
 from runtime.execution import incidents
 from runtime.execution.failures import quarantine
-from runtime.execution.failures.fault_policy import log_left_over
-from runtime.execution.failures.incident_drafts import differs
-from runtime.execution.failures.reroute import error_of, past
-from runtime.execution.failures.stall_detector import uncircled
-from runtime.execution.gates.breakpoint import breakpoint_fault, stops_at, was_stopped
-from runtime.execution.gates.invocation import permit
-from runtime.execution.incidents import Trouble
-from runtime.execution.late_results import note_late
-from runtime.execution.replay import RunChanged, displaced
-from runtime.execution.resolution import ended_by
-from runtime.execution.run_session import Element, Life
-from runtime.execution.secret_vault import described
-from runtime.execution.step_context import Carried
-from runtime.execution.step_runner import carry
+from runtime.execution.failures.fault_policy import log_unresolved
+from runtime.execution.failures.incident_drafts import replay_difference_fault
+from runtime.execution.failures.reroute import reroute_error, reroute_past_agent
+from runtime.execution.failures.stall_detector import check_handoff_circle
+from runtime.execution.gates.breakpoint import breakpoint_fault, has_breakpoint, was_released
+from runtime.execution.gates.invocation import permit_invocation
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.late_results import note_late_result
+from runtime.execution.replay import RunChanged, displaced_sibling
+from runtime.execution.resolution import ending_reason
+from runtime.execution.run_session import Activity, RunSession
+from runtime.execution.secret_vault import recorded_arguments
+from runtime.execution.step_context import StepContext
+from runtime.execution.step_runner import run_step
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.fingerprint import template
@@ -44,7 +44,7 @@ from runtime.record.state.fault_taxonomy import (
     Impact,
     Origin,
 )
-from runtime.record.state.rewind import place
+from runtime.record.state.rewind import place_of
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -59,7 +59,7 @@ _OUTPUT_CHARS = 20_000
 """Of a node's output, kept for the eyes; the whole is in the steps."""
 
 
-class RunScope(steps.Scope):
+class DurableScope(steps.Scope):
     """An open node of a run that is conducted. The root has the empty path and is no node itself."""
 
     __slots__ = (
@@ -79,11 +79,11 @@ class RunScope(steps.Scope):
 
     def __init__(  # noqa: PLR0917 - called at two places of this module
         self,
-        life: Life,
+        life: RunSession,
         path: str,
         kind: ScopeKind | Literal["root"],
         name: str,
-        parent: RunScope | None = None,
+        parent: DurableScope | None = None,
         info: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = path
@@ -95,7 +95,7 @@ class RunScope(steps.Scope):
         self._visits: dict[str, int] = {}
         self._consumed: set[str] = set()
         self._outcome: ev.NodeClosed | None = None
-        self._element: Element | None = None
+        self._element: Activity | None = None
         self._skipped = False
         self._kept = False
 
@@ -103,14 +103,14 @@ class RunScope(steps.Scope):
 
     def scope(
         self, kind: ScopeKind, name: str, place: Place | None = None, info: Mapping[str, Any] | None = None
-    ) -> RunScope:
+    ) -> DurableScope:
         # Visits are counted by name, so two names may share a place; a place that was declared has one occupant.
         # So has the root: the swarm itself.
         kept = place is not None or self._kind == "root"
         if place is None:
             place = Place(self._visits.get(name, 0))
             self._visits[name] = place.seq + 1
-        child = RunScope(self._life, self._join(segment(name, place)), kind, name, self, info)
+        child = DurableScope(self._life, self._join(segment(name, place)), kind, name, self, info)
         child._kept = kept
         return child
 
@@ -127,15 +127,15 @@ class RunScope(steps.Scope):
 
     def _check_place(self) -> None:
         parent_id = self._parent.path if self._parent is not None else ""
-        if self._kept and (other := displaced(self._life.state, parent_id, self.path)):
+        if self._kept and (other := displaced_sibling(self._life.state, parent_id, self.path)):
             raise RunChanged(f"{other!r} is recorded where {self.path!r} wants to run now: the swarm has been changed")
 
     async def __aenter__(self) -> Self:
         if self._kind != "root" and self.path not in self._life.state.nodes:
             self._check_place()
-        self._element = self._life.enter(self._parent._element if self._parent is not None else None)
+        self._element = self._life.open_activity(self._parent._element if self._parent is not None else None)
         if self._kind != "root" and self.path not in self._life.state.nodes:
-            self._life.note(
+            self._life.record_soon(
                 ev.NodeOpened(
                     node_id=self.path,
                     parent_id=self._parent.path if self._parent is not None else "",
@@ -146,8 +146,8 @@ class RunScope(steps.Scope):
             )
         if self._kind == "agent" and not self._life.state.nodes[self.path].terminal:
             try:
-                await permit(self._life, self._element, self.path)
-                await uncircled(self._life, self._element, self.path)
+                await permit_invocation(self._life, self._element, self.path)
+                await check_handoff_circle(self._life, self._element, self.path)
             except BaseException as exc:
                 await self.__aexit__(type(exc), exc, exc.__traceback__)
                 raise
@@ -157,7 +157,7 @@ class RunScope(steps.Scope):
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         if self._element is not None:
-            self._life.leave(self._element)
+            self._life.close_activity(self._element)
         if self._kind == "root" or isinstance(exc, asyncio.CancelledError | GeneratorExit):
             # Who cancelled closes: an ancestor when it ends, or nobody while the run is only parked.
             return
@@ -173,8 +173,8 @@ class RunScope(steps.Scope):
             if incident.opened.node_id.startswith(below):
                 opened, reason = incident.opened, "withdrawn: its branch has ended"
                 closed = ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason=reason)
-                self._life.note(closed)
-        self._life.note(self._closing(exc))
+                self._life.record_soon(closed)
+        self._life.record_soon(self._closing(exc))
 
     def _closing(self, exc: BaseException | None) -> ev.NodeClosed:
         parent = self._parent.path if self._parent is not None else ""
@@ -200,14 +200,14 @@ class RunScope(steps.Scope):
     def warn(self, text: str) -> None:
         node = self._life.state.nodes.get(self.path)
         if node is None or text not in node.warnings:
-            self._life.note(ev.Warned(node_id=self.path, text=text))
+            self._life.record_soon(ev.Warned(node_id=self.path, text=text))
 
     def recorded(self, name: str, place: Place) -> Any:
         node = self._life.state.nodes.get(self._join(segment(name, place)))
         return node.result if node is not None and node.recorded else None
 
     def late(self, result: Any, error: BaseException | None) -> None:
-        note_late(self._life, self.path, result, error)
+        note_late_result(self._life, self.path, result, error)
 
     # -- step ----------------------------------------------------------------------------------------------------
 
@@ -217,19 +217,19 @@ class RunScope(steps.Scope):
         # The path of a model's call does not name the model: another model is a difference to be seen, not another
         # step.
         path = self._join(segment("llm" if step.kind == "llm" else step.name, step.place))
-        element = self._life.enter(self._element)
-        inner = RunScope(self._life, path, "tool", step.name, self)
+        element = self._life.open_activity(self._element)
+        inner = DurableScope(self._life, path, "tool", step.name, self)
         inner._element = element
         try:
-            result: R = await carry(
-                Carried(
-                    life=self._life,
+            result: R = await run_step(
+                StepContext(
+                    session=self._life,
                     step=step,
                     node_id=path,
                     parent_id=self.path,
-                    element=element,
+                    activity=element,
                     scope=inner,
-                    requested=described(step),
+                    requested=recorded_arguments(step),
                 )
             )
             return result
@@ -237,12 +237,12 @@ class RunScope(steps.Scope):
             self._skipped = True
             raise
         finally:
-            self._life.leave(element)
+            self._life.close_activity(element)
 
-    async def freed(self) -> None:
+    async def wait_until_released(self) -> None:
         """Wait while the run is stranded (`runtime.execution.failures.quarantine`)."""
         if self._element is not None:
-            await quarantine.freed(self._life, self._element)
+            await quarantine.wait_until_released(self._life, self._element)
 
     # -- turn ----------------------------------------------------------------------------------------------------
 
@@ -250,13 +250,13 @@ class RunScope(steps.Scope):
         node = self._life.state.nodes.get(self.path)
         if node is None or self._element is None:
             return
-        if not number and stops_at(self._life, "agent", self._name) and not was_stopped(self._life, self.path):
-            await self._stop_before(self._element)
+        if not number and has_breakpoint(self._life, "agent", self._name) and not was_released(self._life, self.path):
+            await self._wait_at_breakpoint(self._element)
         delivered = node.delivered.get(number, ())
         messages.extend(UserMessage(content=text) for text in delivered)
-        if not self._life.state.injected or any(place(child)[0] >= number for child in self._said(node)):
+        if not self._life.state.injected or any(place_of(child)[0] >= number for child in self._deliver_messages(node)):
             return  # only at the turn that is really next: what was said in turns that are recalled was said without it
-        found = {key: each for key, each in self._life.state.injected.items() if self._is_for_me(each)}
+        found = {key: each for key, each in self._life.state.injected.items() if self._is_addressee(each)}
         if found:
             texts = tuple(each.text for each in found.values())
             await self._life.record(
@@ -266,40 +266,40 @@ class RunScope(steps.Scope):
             )
             messages.extend(UserMessage(content=text) for text in texts)
 
-    def _said(self, node: Node) -> list[str]:
+    def _deliver_messages(self, node: Node) -> list[str]:
         """The model's calls under this agent that have an answer already."""
         nodes = self._life.state.nodes
         return [child for child in node.children if nodes[child].kind == "llm" and nodes[child].recorded]
 
-    def _is_for_me(self, injected: ev.MessageInjected) -> bool:
+    def _is_addressee(self, injected: ev.MessageInjected) -> bool:
         return injected.node_id == self.path if injected.node_id else injected.agent == self._name
 
-    async def _stop_before(self, element: Element) -> None:
+    async def _wait_at_breakpoint(self, element: Activity) -> None:
         fault = breakpoint_fault("agent", self._name)
-        answer = await incidents.park(
-            self._life, element, self.path, Trouble(fault=fault, where="agent", message=fault.user_message)
+        answer = await incidents.await_answer(
+            self._life, element, self.path, IncidentDraft(fault=fault, where="agent", message=fault.user_message)
         )
-        self._act(answer, RuntimeError(fault.user_message))
+        self._apply_answer(answer, RuntimeError(fault.user_message))
 
     # -- fault ---------------------------------------------------------------------------------------------------
 
     async def fault(self, exc: Exception, *, at: int | None = None) -> Answer:
-        if _decided(exc):
+        if _operator_abort(exc):
             raise exc
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
         await disarm(exc)
-        fault = _classified(exc, _ORIGINS.get(self._kind, Origin.RUNNER), self._life.conditions.errors)
-        await self._past(fault)
+        fault = _classify_error(exc, _ORIGINS.get(self._kind, Origin.RUNNER), self._life.config.errors)
+        await self._pass_failed_agent(fault)
         known = self._answered_before(fault, exc, at)
         if known is not None:
-            return self._act(known, exc)
+            return self._apply_answer(known, exc)
         where: Where = self._kind if self._kind != "root" else "run"
         if where == "run" and fault.impact in (Impact.ABSORBED, Impact.NODE):
             # Nothing below took it up: if nobody does anything, the run ends with it.
             fault = fault.model_copy(update={"impact": Impact.RUN})
         action = {"turn": at} if at is not None else {}
-        trouble = Trouble(
+        trouble = IncidentDraft(
             fault=fault,
             where=where,
             message=str(exc) or type(exc).__name__,
@@ -307,24 +307,24 @@ class RunScope(steps.Scope):
             action=action,
             in_place=at is not None,
             result_type=getattr(exc, "expected", None),
-            partial=any(_is_result_of(self._name, link) for link in _chain(exc, set())),
+            partial=any(_has_partial_result_of(self._name, link) for link in _cause_chain(exc, set())),
         )
-        log_left_over(fault)
-        answer = await incidents.park(self._life, self._element, self.path, trouble)
+        log_unresolved(fault)
+        answer = await incidents.await_answer(self._life, self._element, self.path, trouble)
         self._consumed.add(answer.incident_id)
-        return self._act(answer, exc)
+        return self._apply_answer(answer, exc)
 
-    async def _past(self, fault: Classification) -> None:
+    async def _pass_failed_agent(self, fault: Classification) -> None:
         """Hand the failure back where an agent stands in for this one, or the swarm goes on without it."""
         node = self._life.state.nodes.get(self.path)
         if node is None or fault.impact is Impact.PROCESS or fault.rule_id == "recall-difference":
             return
         returned = node.returned
-        if returned is None and (found := past(self._life.state, self.path, fault)) is not None:
+        if returned is None and (found := reroute_past_agent(self._life.state, self.path, fault)) is not None:
             returned = found.model_copy(update={"parent_id": node.parent_id})
             await self._life.record(returned)
         if returned is not None:
-            raise error_of(returned)
+            raise reroute_error(returned)
 
     def _answered_before(self, fault: Classification, exc: Exception, at: int | None) -> ev.IncidentAnswered | None:
         """The answer that this fault got in an earlier life, or earlier in this one where `at` fixes the spot.
@@ -348,13 +348,13 @@ class RunScope(steps.Scope):
             return [(found, state.incidents[found]) for found in node.incidents]
         return [(key, incident) for key, incident in state.incidents.items() if incident.opened.node_id == self.path]
 
-    def _act(self, answer: ev.IncidentAnswered, exc: Exception) -> Answer:
+    def _apply_answer(self, answer: ev.IncidentAnswered, exc: Exception) -> Answer:
         value = answer.params.get("value")
         if answer.option == "abort":
             if answer.reach == "run":
                 self._life.end("abort")
                 raise asyncio.CancelledError
-            raise Aborted(ended_by(answer, self._life.state.incidents[answer.incident_id].opened)) from exc
+            raise Aborted(ending_reason(answer, self._life.state.incidents[answer.incident_id].opened)) from exc
         if answer.option == "acknowledge":
             # Noted, and not to be mended: what was asked about here is not asked about again further up.
             raise Aborted(str(exc) or type(exc).__name__) from exc
@@ -366,29 +366,29 @@ class RunScope(steps.Scope):
         return Answer(answer.option, value)
 
 
-def _decided(exc: BaseException) -> bool:
+def _operator_abort(exc: BaseException) -> bool:
     """Whether an operator's abort is what this error comes from: it was asked about once already."""
-    return any(isinstance(link, Aborted) for link in _chain(exc, set()))
+    return any(isinstance(link, Aborted) for link in _cause_chain(exc, set()))
 
 
-def _is_result_of(name: str, exc: BaseException) -> bool:
+def _has_partial_result_of(name: str, exc: BaseException) -> bool:
     """Whether an error brings along what the container `name` had finished."""
     return getattr(getattr(exc, "partial", None), "agent", None) == name
 
 
-def _classified(exc: Exception, origin: Origin, config: ErrorHandlingConfig) -> Classification:
-    changed = next((link for link in _chain(exc, set()) if isinstance(link, RunChanged)), None)
+def _classify_error(exc: Exception, origin: Origin, config: ErrorHandlingConfig) -> Classification:
+    changed = next((link for link in _cause_chain(exc, set()) if isinstance(link, RunChanged)), None)
     if changed is not None:
-        return differs(str(changed)).fault
+        return replay_difference_fault(str(changed)).fault
     return config.reclassified(classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules), exc)
 
 
-def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
+def _cause_chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
     """An error and all that it came from, groups included."""
     while exc is not None and id(exc) not in seen:
         seen.add(id(exc))
         yield exc
         if isinstance(exc, BaseExceptionGroup):
             for inner in exc.exceptions:
-                yield from _chain(inner, seen)
+                yield from _cause_chain(inner, seen)
         exc = exc.__cause__ or exc.__context__

@@ -24,7 +24,7 @@ class Trials(Protocol):
     def alone(self, run_id: str, node_id: str = "") -> AbstractAsyncContextManager[None]: ...
 
 
-class Deltas(Protocol):
+class DeltaSink(Protocol):
     """Where pieces of a reply go while it streams: to the consoles that watch, never to the journal."""
 
     def wants(self, run_id: str) -> bool: ...
@@ -33,7 +33,7 @@ class Deltas(Protocol):
 
 
 @dataclass(slots=True, frozen=True)
-class Conditions:
+class ExecutionConfig:
     """What a drive is given: the workspace's directory, and what is configured."""
 
     workspace: str
@@ -48,7 +48,10 @@ class Conditions:
     permissions: PermissionPolicy = field(default_factory=PermissionPolicy)
     """What steps may do without being asked about, and what they may not do at all."""
     analysis: str = "off"
-    """Who is asked about incidents: model strings, `auto`, or `off` (see `runtime.worker.duties.analyst.models_to_ask`)."""
+    """Who is asked about incidents.
+
+    Model strings, `auto`, or `off` (see `runtime.worker.duties.analyst.analysis_models`).
+    """
     notices: NoticeRules | None = None
     """Which channels are told of what; None: as `errors` says (seed 003's `notification_channels`)."""
     redact: tuple[str, ...] = ()
@@ -72,14 +75,14 @@ class Conditions:
     """How long a change of the program waits for every step under way, calls of models too."""
     import_limit_s: float = 60.0
     """How long the import of a swarm's file may take before it is given up."""
-    deltas: Deltas | None = None
+    deltas: DeltaSink | None = None
     program: str = ""
     trials: Trials | None = None
     """Lets one suspect at a time go on (`runtime.execution.failures.crash_loop`)."""
     crowded: asyncio.Event | None = None
     """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""
     alive_since: Callable[[], datetime] | None = None
-    """Since when somebody has been alive to drive runs, without a break (see `Life.missed`)."""
+    """Since when somebody has been alive to drive runs, without a break (see `RunSession.missed`)."""
 
     def policy_for(self, fault: Classification) -> RetryPolicy:
         """How often and how far apart a fault of this kind is tried again."""

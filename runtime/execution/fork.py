@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Node, RunState
-from runtime.record.state.rewind import dropped_by
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.rewind import nodes_dropped_by
 
 
-def copied(source: RunState, at: str, mark: str) -> list[ev.Record]:
+def copied_events(source: DurableRun, at: str, mark: str) -> list[ev.JournalEvent]:
     """The events with which a fork of `source` begins. `at`: the node from which it goes its own way; empty: from
     wherever the source is. `mark` makes incident ids the fork's own.
     """
-    dropped = dropped_by(source, at) if at else set()
-    found: list[ev.Record] = []
+    dropped = nodes_dropped_by(source, at) if at else set()
+    found: list[ev.JournalEvent] = []
     for _, node in source.walk():
         if node.id in dropped:
             continue
@@ -40,7 +40,7 @@ def _kind(node: Node) -> Any:
     return node.kind
 
 
-def _step(source: RunState, node: Node, mark: str) -> list[ev.Record]:
+def _step(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEvent]:
     """A completed step as one attempt, with the answers that made it what it is. Its tokens were paid by the source."""
     started = ev.StepStarted(
         **_at(node),
@@ -54,7 +54,7 @@ def _step(source: RunState, node: Node, mark: str) -> list[ev.Record]:
         epoch=0,
         effective=node.effective,
     )
-    found: list[ev.Record] = [started]
+    found: list[ev.JournalEvent] = [started]
     if node.edits is not None:
         found.append(ev.StepEdited(**_at(node), changes=node.edits))
     for incident_id in node.incidents:

@@ -11,11 +11,12 @@ from typing import Any
 from orbiter.ask import NeedsInput
 from orbiter.redaction import redact
 from orbiter.schema import result_schema
-from runtime.execution.run_session import Element, Life, new_id
+from runtime.execution.run_session import Activity, RunSession
 from runtime.execution.secret_vault import VAULT
 from runtime.judgement.faults import fingerprint
 from runtime.judgement.recovery import options
 from runtime.judgement.recovery.input_validation import is_secret
+from runtime.record.ids import new_id
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
@@ -29,7 +30,7 @@ _CAUSE_CHARS = 500
 
 
 @dataclass(slots=True, frozen=True)
-class Trouble:
+class IncidentDraft:
     """What a person is to be told: the facts, and what exactly was to be done."""
 
     fault: Classification
@@ -55,23 +56,25 @@ class Trouble:
     leave a step that looks as if it might simply be tried again."""
 
 
-async def park(life: Life, element: Element, node_id: str, trouble: Trouble) -> ev.IncidentAnswered:
+async def await_answer(
+    life: RunSession, element: Activity, node_id: str, trouble: IncidentDraft
+) -> ev.IncidentAnswered:
     """Open an incident at a node and wait for its answer. One that an earlier life opened there is waited for again."""
     opened = _waiting_at(life, node_id)
     if opened is None:
-        opened = describe(life, node_id, trouble)
+        opened = incident_event(life, node_id, trouble)
         await life.record(*([trouble.ended] if trouble.ended is not None else []), opened)
-    return await life.answer_to(opened.incident_id, element)
+    return await life.wait_for_answer(opened.incident_id, element)
 
 
-async def tell(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+async def open_incident(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
     """Open an incident at a node that does not wait for its answer."""
-    opened = describe(life, node_id, trouble)
+    opened = incident_event(life, node_id, trouble)
     await life.record(opened)
     return opened
 
 
-def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
+def _waiting_at(life: RunSession, node_id: str) -> ev.IncidentOpened | None:
     node = life.state.nodes.get(node_id)
     ids = node.incidents if node is not None else list(life.state.incidents)
     for incident_id in reversed(ids):
@@ -81,7 +84,7 @@ def _waiting_at(life: Life, node_id: str) -> ev.IncidentOpened | None:
     return None
 
 
-def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
+def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
     """The incident that puts a trouble before a person. Writes nothing."""
     question = trouble.error if isinstance(trouble.error, NeedsInput) else None
     offered, safe = options.options_for(
@@ -96,14 +99,14 @@ def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
     lineage = life.state.lineage(node_id)
     agents = [node.name for node in lineage if node.kind == "agent"]
     tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
-    deadline_s = life.conditions.deadline_s
-    unattended = not life.conditions.enable_error_routing
+    deadline_s = life.config.deadline_s
+    unattended = not life.config.enable_error_routing
     if trouble.wait_s is not None:
         safe, deadline_s, unattended = "wait_retry", trouble.wait_s, False
     elif unattended:
         deadline_s = 0.0
     schema = dict(question.schema) if question is not None and question.schema is not None else None
-    masked = VAULT.known()
+    masked = VAULT.known_values()
     error_type = type(trouble.error).__name__ if trouble.error is not None else ""
     place = "/".join([*agents[-1:], lineage[-1].name if lineage else life.state.ref])
     now = life.clock()
@@ -116,7 +119,7 @@ def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         error_type=error_type,
         message=redact(trouble.message, masked) if masked else trouble.message,
         traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
-        causes=tuple(redact(link, masked) for link in chain_of(trouble.error)),
+        causes=tuple(redact(link, masked) for link in error_chain(trouble.error)),
         fingerprint=fingerprint.fingerprint(trouble.fault, trouble.alike or trouble.message, place),
         options=offered,
         safe=safe,
@@ -128,26 +131,26 @@ def describe(life: Life, node_id: str, trouble: Trouble) -> ev.IncidentOpened:
         question=question.question if question is not None else "",
         answer_schema=schema,
         retryable=any(found.id in ("retry", "wait_retry") for found in offered),
-        arguments_schema=_form(trouble, offered),
+        arguments_schema=_argument_form(trouble, offered),
         result_schema=_result_form(trouble, offered),
         unattended=unattended,
         secret_key=VAULT.public if is_secret(schema) else "",
     )
 
 
-def _form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+def _argument_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
     if trouble.arguments_schema is None or all(found.id != "edit" for found in offered):
         return None
     return dict(trouble.arguments_schema)
 
 
-def _result_form(trouble: Trouble, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+def _result_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
     if trouble.result_type is None or all(found.id != "result" for found in offered):
         return None
     return result_schema(trouble.result_type)
 
 
-def chain_of(error: BaseException | None) -> list[str]:
+def error_chain(error: BaseException | None) -> list[str]:
     """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
     found: list[str] = []
     seen: set[int] = set()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from runtime.execution.run_session import Life
+from runtime.execution.run_session import RunSession
 from runtime.execution.secret_vault import redactor
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state import events as ev
@@ -18,7 +18,7 @@ _notes: set[asyncio.Task[None]] = set()
 """Held here: the life to which they belong may be over."""
 
 
-def note_late(life: Life, node_id: str, result: Any, error: BaseException | None) -> None:
+def note_late_result(life: RunSession, node_id: str, result: Any, error: BaseException | None) -> None:
     """Note that a call of a node came back. The run may have parked or ended by now, so it is written as the desk
     writes: without a lease.
     """

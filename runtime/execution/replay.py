@@ -11,8 +11,8 @@ from typing import Any
 
 from orbiter.errors import OrbiterError
 from orbiter.steps import Step
-from runtime.record.state.durable_run import Node, RunState
-from runtime.record.state.rewind import place
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.rewind import place_of
 
 _SHOWN = 160
 
@@ -21,16 +21,16 @@ class RunChanged(OrbiterError):
     """The swarm has another shape than when this run began: what is recorded cannot be handed to it."""
 
 
-def displaced(state: RunState, parent_id: str, node_id: str) -> str:
+def displaced_sibling(state: DurableRun, parent_id: str, node_id: str) -> str:
     """The recorded sibling that stands in the place where `node_id` now wants to be; empty if the place is free."""
     siblings = state.nodes[parent_id].children if parent_id in state.nodes else state.roots
     for sibling in siblings:
-        if sibling != node_id and place(sibling) == place(node_id) and not state.nodes[sibling].is_step:
+        if sibling != node_id and place_of(sibling) == place_of(node_id) and not state.nodes[sibling].is_step:
             return sibling
     return ""
 
 
-def difference(node: Node, step: Step[Any, Any], requested: dict[str, Any]) -> str:
+def replay_difference(node: Node, step: Step[Any, Any], requested: dict[str, Any]) -> str:
     """In what the step differs from its record, in words; empty if in nothing."""
     found = [
         f"{what}: recorded {was!r}, now {now!r}"

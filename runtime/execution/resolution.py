@@ -13,43 +13,47 @@ from orbiter.ask import InputDeclined
 from orbiter.schema import misfit
 from orbiter.steps import Aborted, Skipped
 from orbiter.types import ToolResult
-from runtime.execution.failures.incident_drafts import unfit
+from runtime.execution.failures.incident_drafts import draft_unfit_result
 from runtime.execution.gates import permission
 from runtime.execution.gates.breaker import breakers_of
-from runtime.execution.gates.budget import ended_by_budget, ending_of, release_others
-from runtime.execution.incidents import Trouble
+from runtime.execution.gates.budget import end_run_by_budget, ending_at_budget, release_other_waits
+from runtime.execution.incidents import IncidentDraft
 from runtime.execution.secret_vault import VAULT
-from runtime.execution.step_context import Carried, Given
+from runtime.execution.step_context import Completed, StepContext
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident
 
 
-def unused_answer(c: Carried) -> ev.IncidentAnswered | None:
+def unused_answer(c: StepContext) -> ev.IncidentAnswered | None:
     """An answer that came while nobody carried this step: no attempt has begun since."""
     node = c.node
     if node is None or not node.incidents or node.round:
         return None
-    return c.life.state.incidents[node.incidents[-1]].answer
+    return c.session.state.incidents[node.incidents[-1]].answer
 
 
-async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> Given | Trouble | None:
+async def apply_answer(
+    c: StepContext, answer: ev.IncidentAnswered, changes: dict[str, Any]
+) -> Completed | IncidentDraft | None:
     """Do what the answer says. None: go on with the attempts. Trouble: it cannot be done, and has to be asked again."""
-    take_up(c, answer, changes)
+    apply_changes(c, answer, changes)
     if answer.option == "extend":
-        await release_others(c, answer)
-    elif answer.option == "reset" and (key := c.life.state.incidents[answer.incident_id].opened.action.get("breaker")):
-        await breakers_of(c.life.journal).reset(str(key), answer.by)
+        await release_other_waits(c, answer)
+    elif answer.option == "reset" and (
+        key := c.session.state.incidents[answer.incident_id].opened.action.get("breaker")
+    ):
+        await breakers_of(c.session.journal).reset(str(key), answer.by)
     codec, arguments = c.step.codec, c.step.arguments
     if answer.option == "wait_retry":
-        await _wait(c, answer)
+        await _wait_before_retry(c, answer)
         return None
     if answer.option in ("result", "input"):
         value = answer.params.get("value", "")
         if is_sealed(value):
-            return await _secret(c, answer, value)
+            return await _deliver_secret(c, answer, value)
         if answer.option == "result" and (wrong := misfit(c.step.traits.result_type, value)):
-            return unfit(c, answer, wrong)
+            return draft_unfit_result(c, answer, wrong)
         result = codec.by_hand(arguments, value)
     elif answer.option == "deny":
         said = str(answer.params.get("message") or answer.reason or "The operator denied this.")
@@ -57,34 +61,34 @@ async def take(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any])
         if result is None:
             raise Aborted(f"Denied by the operator: {said}")
     elif answer.option in ("skip", "acknowledge", "abort"):
-        return await _ended(c, answer)
+        return await _end_step_or_branch(c, answer)
     else:
         return None
-    await _by_person(c, answer, codec.dump(result))
-    return Given(result)
+    await _record_operator_result(c, answer, codec.dump(result))
+    return Completed(result)
 
 
-async def _ended(c: Carried, answer: ev.IncidentAnswered) -> Given:
+async def _end_step_or_branch(c: StepContext, answer: ev.IncidentAnswered) -> Completed:
     """The step is left out, or its branch ends; what stands in its place is recorded as a result of its kind."""
     skipped = answer.option != "abort"
-    if is_final(c, answer):
-        await _by_person(c, answer, answer.params.get("value", ""), skipped=skipped)
-        raise_if_final(c, answer)
+    if ends_agent(c, answer):
+        await _record_operator_result(c, answer, answer.params.get("value", ""), skipped=skipped)
+        raise_if_agent_ends(c, answer)
     if c.step.kind == "value" and "value" not in answer.params:
-        await _by_person(c, answer, None, skipped=skipped)
-        nobody_answered(c)
+        await _record_operator_result(c, answer, None, skipped=skipped)
+        skip_question(c)
     result = c.step.codec.by_hand(c.step.arguments, answer.params.get("value", "Skipped by the operator."))
-    await _by_person(c, answer, c.step.codec.dump(result), skipped=skipped)
-    return Given(result)
+    await _record_operator_result(c, answer, c.step.codec.dump(result), skipped=skipped)
+    return Completed(result)
 
 
-def nobody_answered(c: Carried) -> None:
+def skip_question(c: StepContext) -> None:
     """A question is left unanswered: whoever asked is told so, and gets no text that it might take for an answer."""
     if c.step.kind == "value":
         raise InputDeclined(str(c.requested.get("question", "")))
 
 
-async def _secret(c: Carried, answer: ev.IncidentAnswered, sealed: Mapping[str, Any]) -> Given | None:
+async def _deliver_secret(c: StepContext, answer: ev.IncidentAnswered, sealed: Mapping[str, Any]) -> Completed | None:
     """A secret is handed on and kept nowhere. One that was given to a process that is gone is asked for again."""
     found = VAULT.open(sealed)
     if found is None:
@@ -92,7 +96,7 @@ async def _secret(c: Carried, answer: ev.IncidentAnswered, sealed: Mapping[str, 
     result = c.step.codec.by_hand(c.step.arguments, json.loads(found))
     node = c.node
     if node is not None and not node.secret:
-        await c.life.record(
+        await c.session.record(
             ev.StepEnded(
                 node_id=c.node_id,
                 parent_id=c.parent_id,
@@ -102,25 +106,25 @@ async def _secret(c: Carried, answer: ev.IncidentAnswered, sealed: Mapping[str, 
                 settled=False,
             )
         )
-    return Given(result)
+    return Completed(result)
 
 
-async def _wait(c: Carried, answer: ev.IncidentAnswered) -> None:
+async def _wait_before_retry(c: StepContext, answer: ev.IncidentAnswered) -> None:
     """Wait as long as the operator or the server said, else as long as one more retry would; out of memory if long."""
     if answer.by.channel == "rule":
         return  # its deadline was the wait
     scheduled = c.node.retry if c.node is not None else None
     if scheduled is None:
-        scheduled = _scheduled(c, answer)
-        await c.life.record(scheduled)
-    await c.life.until(scheduled.until, c.element)
+        scheduled = _record_retry_schedule(c, answer)
+        await c.session.record(scheduled)
+    await c.session.wait_until(scheduled.until, c.activity)
 
 
-def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
-    opened = c.life.state.incidents[answer.incident_id].opened
+def _record_retry_schedule(c: StepContext, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
+    opened = c.session.state.incidents[answer.incident_id].opened
     attempts = c.node.attempts if c.node is not None else 0
-    policy = c.life.conditions.policy_for(opened.fault)
-    now = c.life.clock()
+    policy = c.session.config.policy_for(opened.fault)
+    now = c.session.clock()
     said = min(answer.ts, now)  # said in what is now the future: the clock was set back
     if "seconds" in answer.params:
         until, source = said + timedelta(seconds=float(answer.params["seconds"])), "operator"
@@ -145,16 +149,16 @@ def _scheduled(c: Carried, answer: ev.IncidentAnswered) -> ev.RetryScheduled:
     )
 
 
-def take_up(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> None:
+def apply_changes(c: StepContext, answer: ev.IncidentAnswered, changes: dict[str, Any]) -> None:
     """Take up what an answer changes for the attempts to come; end the run where that is the answer."""
     if answer.option == "abort":
-        opened = c.life.state.incidents[answer.incident_id].opened
-        ends = ending_of(opened)
+        opened = c.session.state.incidents[answer.incident_id].opened
+        ends = ending_at_budget(opened)
         if ends is not None and (answer.reach == "run" or answer.by.channel == "rule"):
-            c.life.finish(ended_by_budget(c.life, ends, opened, answer))
+            c.session.finish(end_run_by_budget(c.session, ends, opened, answer))
             raise asyncio.CancelledError
         if answer.reach == "run":
-            c.life.end("abort")
+            c.session.end("abort")
             raise asyncio.CancelledError
     if answer.option == "edit":
         changes["arguments"] = answer.params.get("arguments", {})
@@ -162,14 +166,14 @@ def take_up(c: Carried, answer: ev.IncidentAnswered, changes: dict[str, Any]) ->
         changes["model"] = answer.params.get("model", "")
 
 
-def is_final(c: Carried, answer: ev.IncidentAnswered) -> bool:
+def ends_agent(c: StepContext, answer: ev.IncidentAnswered) -> bool:
     """Whether the answer ends the agent, or the branch, and not this step alone."""
     if answer.option == "abort":
         return True
     return answer.option in ("skip", "acknowledge") and (c.step.kind == "llm" or answer.reach == "agent")
 
 
-def ended_by(answer: ev.IncidentAnswered, opened: ev.IncidentOpened) -> str:
+def ending_reason(answer: ev.IncidentAnswered, opened: ev.IncidentOpened) -> str:
     """Why a branch ended: the person and their reason; where it was no person, what had failed."""
     if answer.by.channel == "rule":
         return f"{opened.message or opened.fault.user_message} ({answer.reason})"
@@ -177,21 +181,23 @@ def ended_by(answer: ev.IncidentAnswered, opened: ev.IncidentOpened) -> str:
     return f"{who} ended this branch{': ' + answer.reason if answer.reason else ''}"
 
 
-def raise_if_final(c: Carried, answer: ev.IncidentAnswered) -> None:
+def raise_if_agent_ends(c: StepContext, answer: ev.IncidentAnswered) -> None:
     """Skipping a model's call, and whatever reaches further than this step, ends the agent and not the step."""
     if answer.option == "abort":
-        raise Aborted(ended_by(answer, c.life.state.incidents[answer.incident_id].opened))
-    if is_final(c, answer):
+        raise Aborted(ending_reason(answer, c.session.state.incidents[answer.incident_id].opened))
+    if ends_agent(c, answer):
         raise Skipped(answer.params.get("value", ""))
 
 
-async def _by_person(c: Carried, answer: ev.IncidentAnswered, result: Any, *, skipped: bool = False) -> None:
+async def _record_operator_result(
+    c: StepContext, answer: ev.IncidentAnswered, result: Any, *, skipped: bool = False
+) -> None:
     node = c.node
     if node is None or node.recorded:
         return
-    c.make_known()
+    c.record_node()
     fault = node.fault if answer.option == "abort" else None
-    await c.life.record(
+    await c.session.record(
         ev.StepEnded(
             node_id=c.node_id,
             parent_id=c.parent_id,
@@ -205,47 +211,47 @@ async def _by_person(c: Carried, answer: ev.IncidentAnswered, result: Any, *, sk
     )
 
 
-def last_answer(c: Carried) -> ev.IncidentAnswered | None:
+def last_answer(c: StepContext) -> ev.IncidentAnswered | None:
     node = c.node
     for incident_id in reversed(node.incidents) if node is not None else ():
-        incident: Incident = c.life.state.incidents[incident_id]
+        incident: Incident = c.session.state.incidents[incident_id]
         if incident.answer is not None:
             return incident.answer
     return None
 
 
-def changes_so_far(c: Carried) -> dict[str, Any]:
+def changes_from_answers(c: StepContext) -> dict[str, Any]:
     """What earlier answers made of this step's arguments and of its agent's model."""
     changes: dict[str, Any] = {}
-    for node_id, wanted in c.life.state.changes.items():
+    for node_id, wanted in c.session.state.changes.items():
         # What a rewind changed at this step, or at an agent above it (its model).
         if node_id == c.node_id:
             changes.update(wanted)
         elif c.step.kind == "llm" and c.node_id.startswith(f"{node_id}/"):
             if "model" in wanted:
                 changes["model"] = wanted["model"]
-            if "messages" in wanted and c.node_id == first_question(node_id):
+            if "messages" in wanted and c.node_id == first_model_step_id(node_id):
                 changes["messages"] = wanted["messages"]
     if c.step.kind == "llm":
-        for incident in c.life.state.incidents.values():
+        for incident in c.session.state.incidents.values():
             answer = incident.answer
             if answer is None or answer.option != "switch_model" or answer.reach == "attempt":
                 continue
             if answer.reach == "run" or incident.opened.node_id.rpartition("/")[0] == c.parent_id:
                 changes["model"] = answer.params.get("model", "")
     for incident_id in c.node.incidents if c.node is not None else ():
-        answer = c.life.state.incidents[incident_id].answer
+        answer = c.session.state.incidents[incident_id].answer
         if answer is not None and answer.option in ("edit", "switch_model"):
-            take_up(c, answer, changes)
+            apply_changes(c, answer, changes)
     return changes
 
 
-def first_question(agent_id: str) -> str:
+def first_model_step_id(agent_id: str) -> str:
     """The id of the first question that an agent asks its model, from the agent's id."""
     return f"{agent_id}/llm~0"
 
 
-def signed(c: Carried, result: Any, changes: Mapping[str, Any]) -> Any:
+def sign_changed_result(c: StepContext, result: Any, changes: Mapping[str, Any]) -> Any:
     """The transcript keeps the model's call; the result says who changed what (rule 10)."""
     if "arguments" not in changes or not isinstance(result, ToolResult):
         return result

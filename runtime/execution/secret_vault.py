@@ -9,11 +9,11 @@ from typing import Any
 
 from orbiter.redaction import ANYWHERE, MARK, SHORTEST, Redactor, environment_secrets, without
 from orbiter.steps import Step
-from runtime.judgement.recovery.secret_box import CannotOpen, KeyPair, unseal
+from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
 
 
-class Vault:
+class SecretVault:
     """A key pair, made when it is first needed, and what was opened with it. Safe to use from any thread."""
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class Vault:
         """The secret, as JSON; None if it was for a process that is gone."""
         try:
             found = unseal(self._keys(), sealed)
-        except CannotOpen:
+        except SealError:
             return None
-        self._known.update(dict.fromkeys(each for each in _texts(json.loads(found)) if len(each) >= SHORTEST))
+        self._known.update(dict.fromkeys(each for each in _strings_in(json.loads(found)) if len(each) >= SHORTEST))
         return found
 
-    def known(self) -> tuple[str, ...]:
+    def known_values(self) -> tuple[str, ...]:
         """Every secret that was opened here: what is masked in texts that quote one."""
         return tuple(self._known)
 
@@ -46,26 +46,26 @@ class Vault:
             return self._pair
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
         for each in value:
-            yield from _texts(each)
+            yield from _strings_in(each)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 
 
-VAULT = Vault()
+VAULT = SecretVault()
 """This process's. A run that leaves memory and comes back is of the same process, so one life cannot own it."""
 
 
 def redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
     """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
-    return Redactor(patterns, (*VAULT.known(), *environment_secrets()), addresses=addresses)
+    return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
 
 
-_FREE = frozenset(
+_UNMASKED_FIELDS = frozenset(
     {
         "result", "output", "error", "text", "texts", "message", "summary", "reason", "requested", "effective",
         "changes", "info", "action", "question", "task", "traceback", "causes", "input",
@@ -74,15 +74,15 @@ _FREE = frozenset(
 """Fields of events that hold what user code, a tool or a model said; the others hold words of ours."""
 
 
-def kept_out(event: ev.Record) -> ev.Record:
+def masked_event(event: ev.JournalEvent) -> ev.JournalEvent:
     """The event without any secret that was opened here: one may come back in a result, an error, a call's arguments,
     and none is ever journaled in clear.
     """
-    secrets = VAULT.known()
+    secrets = VAULT.known_values()
     if not secrets:
         return event
     fields = type(event).model_fields
-    update = {name: _masked(getattr(event, name), secrets) for name in _FREE & fields.keys()}
+    update = {name: _masked(getattr(event, name), secrets) for name in _UNMASKED_FIELDS & fields.keys()}
     fault = getattr(event, "fault", None)
     if fault is not None:
         said = ("user_message", "technical", "suggestions", "metadata")
@@ -90,11 +90,11 @@ def kept_out(event: ev.Record) -> ev.Record:
     return event.model_copy(update=update)
 
 
-def described(step: Step[Any, Any]) -> dict[str, Any]:
+def recorded_arguments(step: Step[Any, Any]) -> dict[str, Any]:
     """What is recorded of a step's arguments. A model may be told a secret, but what its question is known by later may
     not depend on one: the life that recalls it has only what was kept.
     """
-    if not (secrets := VAULT.known()):
+    if not (secrets := VAULT.known_values()):
         return step.codec.describe(step.arguments)
     return step.codec.describe_masked(step.arguments, lambda value: _masked(value, secrets))
 

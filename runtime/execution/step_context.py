@@ -8,39 +8,39 @@ from typing import Any
 
 from orbiter import steps
 from orbiter.steps import Step
-from runtime.execution.run_session import Element, Life
+from runtime.execution.run_session import Activity, RunSession
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Node
 
 
 @dataclass(slots=True)
-class Carried:
+class StepContext:
     """A step on its way. `scope` is where nodes that the call opens go; `requested` is the request as JSON."""
 
-    life: Life
+    session: RunSession
     step: Step[Any, Any]
     node_id: str
     parent_id: str
-    element: Element
+    activity: Activity
     scope: steps.Scope
     requested: dict[str, Any]
 
     @property
     def node(self) -> Node | None:
-        return self.life.state.nodes.get(self.node_id)
+        return self.session.state.nodes.get(self.node_id)
 
     @property
     def repeatable(self) -> bool:
         """Whether beginning it a second time is safe, whatever came of the first."""
         return self.step.kind != "tool" or self.step.traits.idempotent
 
-    def make_known(self) -> None:
+    def record_node(self) -> None:
         """Introduce the step before its first attempt, because something is about to be recorded of it. Again where
         what is requested has changed since (a message was delivered): it is compared with what is requested later.
         """
         node = self.node
         if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
-            self.life.note(ev.StepRequested(**self.spec()))
+            self.session.record_soon(ev.StepRequested(**self.spec()))
 
     def spec(self) -> dict[str, Any]:
         """The fields that every event has which introduces the step."""
@@ -65,7 +65,7 @@ class Carried:
         """The model that will be asked; empty for other steps."""
         return str(changes.get("model", self.step.name)) if self.step.kind == "llm" else ""
 
-    def action(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+    def action_text(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """What exactly is to be done, for the eyes of whoever decides about it."""
         if self.step.kind == "tool":
             return {"tool": self.step.name, "arguments": dict(self.tool_arguments(changes))}
@@ -75,7 +75,7 @@ class Carried:
 
 
 @dataclass(slots=True, frozen=True)
-class Given:
+class Completed:
     """The step's result, from an attempt or from a person."""
 
     result: Any

@@ -1,1 +1,4 @@
-"""What it means and what may be done: pure rules, without I/O and without a clock of their own."""
+"""What a fault means and what may be done about it. Pure: no I/O and no clock of its own.
+
+Imports `runtime.judgement.faults.rules`, `runtime.judgement.recovery`, `runtime.record.state` and `pydantic`.
+"""

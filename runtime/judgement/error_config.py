@@ -35,18 +35,18 @@ def _word(*valid: str) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value not in valid:
-            raise ValueError(f"{value!r} is unknown{_near(value, valid)}; valid are: {', '.join(valid)}")
+            raise ValueError(f"{value!r} is unknown{_nearest_word(value, valid)}; valid are: {', '.join(valid)}")
         return value
 
     return BeforeValidator(check)
 
 
-def _near(word: str, valid: Sequence[str]) -> str:
+def _nearest_word(word: str, valid: Sequence[str]) -> str:
     near = get_close_matches(word.lower(), valid, n=1, cutoff=0.5)
     return f", did you mean '{near[0]}'?" if near else ""
 
 
-class _Checked(BaseModel):
+class _CheckedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -56,11 +56,13 @@ class _Checked(BaseModel):
             valid = list(cls.model_fields)
             for key in data:
                 if key not in valid:
-                    raise ValueError(f"unknown key '{key}'{_near(str(key), valid)}; valid are: {', '.join(valid)}")
+                    raise ValueError(
+                        f"unknown key '{key}'{_nearest_word(str(key), valid)}; valid are: {', '.join(valid)}"
+                    )
         return data
 
 
-class ProviderErrorSettings(_Checked):
+class ProviderErrorSettings(_CheckedModel):
     """What holds for one provider. What is not set is as in the configuration around it.
 
     `max_retries` counts attempts after the first, as seed 003's adapters do; `base_retry_delay` is in seconds.
@@ -77,7 +79,7 @@ def _breaker_policy(enabled: bool, threshold: int, cooldown_s: float) -> Breaker
     return BreakerPolicy(enabled=enabled, threshold=threshold, cooldown_s=cooldown_s)
 
 
-class ErrorHandlingConfig(_Checked):
+class ErrorHandlingConfig(_CheckedModel):
     """How failures are judged and what is done about them. Delays and times in seconds.
 
     Raises:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from orbiter.errors import OrbiterError
 from runtime.judgement.recovery.input_validation import (
-    BadInput,
-    edited,
-    quantity,
-    typed,
+    InvalidInput,
+    check_edited,
+    parse_input,
+    parse_quantity,
 )
 from runtime.judgement.recovery.options import LABELS
 from runtime.judgement.recovery.secret_box import seal
@@ -26,7 +26,7 @@ from runtime.record.state import events as ev
 
 LIFETIMES = ("once", "run", "swarm", "always")
 
-_TAKES: dict[str, frozenset[str]] = {
+_PARAMS_BY_OPTION: dict[str, frozenset[str]] = {
     "input": frozenset({"value"}),
     "result": frozenset({"value"}),
     "skip": frozenset({"value"}),
@@ -40,14 +40,14 @@ _TAKES: dict[str, frozenset[str]] = {
     "grant": frozenset({"for", "subject", "pattern", "until"}),
 }
 
-_COUNTED: dict[str, Literal["seconds", "amount"]] = {"wait_retry": "seconds", "extend": "amount"}
+_COUNT_PARAMS: dict[str, Literal["seconds", "amount"]] = {"wait_retry": "seconds", "extend": "amount"}
 
 
-class BadCommand(OrbiterError):
+class InvalidCommand(OrbiterError):
     """What was asked for cannot be done as it was said; nothing was written."""
 
 
-def checked(opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def checked_params(opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as they are to be recorded.
 
     Raises:
@@ -56,55 +56,59 @@ def checked(opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]) -
     offered = {found.id: found for found in opened.options}
     if option not in offered:
         known = "" if option in LABELS else f" ({option!r} is no option at all)"
-        raise BadCommand(f"incident {opened.incident_id} takes {', '.join(offered)}, not {option!r}{known}")
+        raise InvalidCommand(f"incident {opened.incident_id} takes {', '.join(offered)}, not {option!r}{known}")
     given = dict(params)
-    takes = _TAKES.get(option, frozenset())
+    takes = _PARAMS_BY_OPTION.get(option, frozenset())
     if odd := sorted(given.keys() - takes):
-        raise BadCommand(f"{option!r} does not take {odd[0]!r}: it takes {', '.join(sorted(takes)) or 'nothing'}")
+        raise InvalidCommand(f"{option!r} does not take {odd[0]!r}: it takes {', '.join(sorted(takes)) or 'nothing'}")
     try:
-        _check(opened, option, given)
-    except BadInput as exc:
-        raise BadCommand(f"{option!r}: {exc}") from exc
+        _check_option(opened, option, given)
+    except InvalidInput as exc:
+        raise InvalidCommand(f"{option!r}: {exc}") from exc
     return given
 
 
-def _check(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> None:
+def _check_option(opened: ev.IncidentOpened, option: str, given: dict[str, Any]) -> None:
     if option in ("input", "result") and "value" not in given:
-        raise BadCommand(f"{option!r} needs a value: give --value TEXT (an empty text is a value, too)")
+        raise InvalidCommand(f"{option!r} needs a value: give --value TEXT (an empty text is a value, too)")
     if option == "result" and opened.result_schema is not None:
-        given["value"] = typed(opened.result_schema, given["value"])
+        given["value"] = parse_input(opened.result_schema, given["value"])
     if opened.secret_key and option == "skip" and "value" in given:
-        raise BadCommand("a secret is given with input; skip leaves the question unanswered, and takes no value here")
+        raise InvalidCommand(
+            "a secret is given with input; skip leaves the question unanswered, and takes no value here"
+        )
     if opened.question and option in ("input", "skip") and "value" in given:
-        _value(opened, given)
+        _typed_value(opened, given)
     elif option == "edit":
         if not isinstance(given.get("arguments"), dict):
-            raise BadCommand(f"{option!r} needs arguments: give --arguments with a JSON object")
+            raise InvalidCommand(f"{option!r} needs arguments: give --arguments with a JSON object")
         before = opened.action.get("arguments")
-        edited(opened.arguments_schema, given["arguments"], before if isinstance(before, Mapping) else {})
+        check_edited(opened.arguments_schema, given["arguments"], before if isinstance(before, Mapping) else {})
     elif option == "switch_model" and not given.get("model"):
-        raise BadCommand(f"{option!r} needs a model: give --model provider:name")
-    elif (name := _COUNTED.get(option)) is not None and name in given:
-        given[name] = quantity(name, given[name])
+        raise InvalidCommand(f"{option!r} needs a model: give --model provider:name")
+    elif (name := _COUNT_PARAMS.get(option)) is not None and name in given:
+        given[name] = parse_quantity(name, given[name])
     elif option == "grant":
         if given.setdefault("for", "once") not in LIFETIMES:
-            raise BadCommand(f"a grant is for {', '.join(LIFETIMES)}; {given['for']!r} is none of these")
+            raise InvalidCommand(f"a grant is for {', '.join(LIFETIMES)}; {given['for']!r} is none of these")
         if given["for"] == "once" and (wider := sorted(given.keys() & {"subject", "pattern", "until"})):
-            raise BadCommand(f"a grant for once is for this very call, without {wider[0]!r}: say --for run, or longer")
+            raise InvalidCommand(
+                f"a grant for once is for this very call, without {wider[0]!r}: say --for run, or longer"
+            )
         if given.get("until") is not None:
-            given["until"] = str(until(given["until"]))
+            given["until"] = str(parse_expiry(given["until"]))
 
 
-def _value(opened: ev.IncidentOpened, given: dict[str, Any]) -> None:
-    found = typed(opened.answer_schema, given["value"])
+def _typed_value(opened: ev.IncidentOpened, given: dict[str, Any]) -> None:
+    found = parse_input(opened.answer_schema, given["value"])
     given["value"] = seal(opened.secret_key, json.dumps(found)) if opened.secret_key else found
 
 
-_SPAN = re.compile(r"(\d+)\s*([mhdw])")
+_DURATION = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def until(text: Any, now: datetime | None = None) -> datetime | None:
+def parse_expiry(text: Any, now: datetime | None = None) -> datetime | None:
     """When a grant ends: a date or time (ISO 8601, local where no zone is given; a date's end is meant), or a span from
     now (30m, 12h, 7d, 2w). None stays None.
 
@@ -116,16 +120,18 @@ def until(text: Any, now: datetime | None = None) -> datetime | None:
     now = now or ev.utc_now()
     said = str(text).strip()
     try:
-        if (span := _SPAN.fullmatch(said)) is not None:
+        if (span := _DURATION.fullmatch(said)) is not None:
             return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
         found = datetime.fromisoformat(said)
         if len(said) <= len("2027-01-31"):
             found += timedelta(days=1)
         found = found.astimezone(UTC)
     except OverflowError as exc:
-        raise BadCommand(f"until {text!r} is in no calendar: leave it out for a grant without an end") from exc
+        raise InvalidCommand(f"until {text!r} is in no calendar: leave it out for a grant without an end") from exc
     except ValueError as exc:
-        raise BadCommand(f"until {text!r} is no date: give 2027-01-31, 2027-01-31T12:00, or a span such as 7d") from exc
+        raise InvalidCommand(
+            f"until {text!r} is no date: give 2027-01-31, 2027-01-31T12:00, or a span such as 7d"
+        ) from exc
     if found <= now:
-        raise BadCommand(f"until {text!r} is past: a grant that has ended allows nothing")
+        raise InvalidCommand(f"until {text!r} is past: a grant that has ended allows nothing")
     return found

@@ -15,33 +15,33 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from runtime.judgement.recovery.options import must_be_looked_at, words_of
-from runtime.operations.decisions import BadCommand, Desk
-from runtime.operations.queries import sifted
-from runtime.record.journal import Accepted, Journal, OpenIncident
+from runtime.judgement.recovery.options import needs_look, wording_of
+from runtime.operations.decisions import Decisions, InvalidCommand
+from runtime.operations.queries import events_with_marks
+from runtime.record.journal import AnswerAccepted, Journal, OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 
-PROOF_S = 60.0
+PROOF_TIMEOUT_S = 60.0
 """How long the first answer may take to prove right."""
 
-_NOTHING_YET = "nothing happened yet: does anything drive it?"
-_LOOKED_AT = 50
+_PENDING_STATES = "nothing happened yet: does anything drive it?"
+_NEEDS_LOOK = 50
 """Incidents of one fingerprint, the latest, among which the last answer is looked for."""
-_GIVES_UP: frozenset[str] = frozenset({"abort", "accept", "acknowledge", "deny", "skip"})
+_ENDING_OPTIONS: frozenset[str] = frozenset({"abort", "accept", "acknowledge", "deny", "skip"})
 """Options after which a step may fail as it was decided; after all others it is to succeed."""
 
-Came = Literal["went on", "failed again", "refused", "not proven", "held"]
+OutcomeState = Literal["went on", "failed again", "refused", "not proven", "held"]
 """held: not answered, since the first one did not prove right."""
 
 
 @dataclass(slots=True, frozen=True)
-class Item:
+class BulkItem:
     """What became of one incident."""
 
     incident_id: str
     run_id: str
-    state: Came
+    state: OutcomeState
     detail: str = ""
 
 
@@ -52,7 +52,7 @@ class Precedent:
     run_id: str
     opened: ev.IncidentOpened
     answer: ev.IncidentAnswered
-    state: Came
+    state: OutcomeState
     detail: str
 
     @property
@@ -61,8 +61,8 @@ class Precedent:
         return {"for": "once"} if self.answer.option == "grant" else dict(self.answer.params)
 
 
-async def answer_like(
-    desk: Desk,
+async def answer_equal_incidents(
+    desk: Decisions,
     journal: Journal,
     incident_id: str,
     option: str,
@@ -72,8 +72,8 @@ async def answer_like(
     looked_at: Collection[str] = (),
     reason: str = "",
     by: ev.Actor,
-    proof_s: float = PROOF_S,
-) -> list[Item]:
+    proof_s: float = PROOF_TIMEOUT_S,
+) -> list[BulkItem]:
     """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
     `only`, those of them that are named there. What may have happened is repeated where it is named in `looked_at`,
     too: somebody looked at this very one, and it had not happened. One that was answered so already, by itself, may be
@@ -87,42 +87,49 @@ async def answer_like(
     """
     params = dict(params or {})
     if params.get("for", "once") != "once":
-        raise BadCommand("a bulk answer is for once: a grant that lasts is given at one incident, by --for")
+        raise InvalidCommand("a bulk answer is for once: a grant that lasts is given at one incident, by --for")
     found = await journal.incident(incident_id)
     if found is None:
-        raise BadCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
+        raise InvalidCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
     run_id, opened, answered = found
     if opened.secret_key:
-        raise BadCommand("the answer is a secret: it is given at each incident by itself")
-    others = [each for each in await like(journal, opened) if not only or each.opened.incident_id in only]
+        raise InvalidCommand("the answer is a secret: it is given at each incident by itself")
+    others = [each for each in await equal_incidents(journal, opened) if not only or each.opened.incident_id in only]
     canary = OpenIncident(run_id, "", opened)
     if answered is None:
-        first = await _one(desk, journal, canary, option, params, reason, by, proof_s)
+        first = await _answer_one(desk, journal, canary, option, params, reason, by, proof_s)
     else:
         if answered.option != option:
-            raise BadCommand(f"incident {opened.incident_id} was answered {answered.option!r}: the rest can be, too")
-        first = await _proven(journal, canary, answered, proof_s)
+            raise InvalidCommand(
+                f"incident {opened.incident_id} was answered {answered.option!r}: the rest can be, too"
+            )
+        first = await _await_proof(journal, canary, answered, proof_s)
         params = params or Precedent(run_id, opened, answered, first.state, "").reusable
     if first.state != "went on":
-        return [first, *(Item(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others)]
-    words = words_of(opened, option)
+        return [
+            first,
+            *(BulkItem(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others),
+        ]
+    words = wording_of(opened, option)
     same = [
         each
         for each in others
-        if words_of(each.opened, option) == words
-        and (each.opened.incident_id in looked_at or not must_be_looked_at(each.opened, option))
+        if wording_of(each.opened, option) == words
+        and (each.opened.incident_id in looked_at or not needs_look(each.opened, option))
     ]
-    rest = await asyncio.gather(*(_one(desk, journal, other, option, params, reason, by, proof_s) for other in same))
+    rest = await asyncio.gather(
+        *(_answer_one(desk, journal, other, option, params, reason, by, proof_s) for other in same)
+    )
     answered_ = {item.incident_id: item for item in rest}
-    return [first, *(answered_.get(each.opened.incident_id) or _left_alone(each, option) for each in others)]
+    return [first, *(answered_.get(each.opened.incident_id) or _skip_reason(each, option) for each in others)]
 
 
-def _left_alone(other: OpenIncident, option: str) -> Item:
-    if must_be_looked_at(other.opened, option):
+def _skip_reason(other: OpenIncident, option: str) -> BulkItem:
+    if needs_look(other.opened, option):
         detail = f"it may have happened already: look whether it did, then answer {option!r} at this one by itself"
     else:
-        detail = f"it asks for something else: {words_of(other.opened, option)[:300]}"
-    return Item(other.opened.incident_id, other.run_id, "held", detail)
+        detail = f"it asks for something else: {wording_of(other.opened, option)[:300]}"
+    return BulkItem(other.opened.incident_id, other.run_id, "held", detail)
 
 
 async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | None:
@@ -131,12 +138,12 @@ async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | 
         return None
     alike = [
         event
-        async for event in sifted(journal, (opened.fingerprint,))
+        async for event in events_with_marks(journal, (opened.fingerprint,))
         if isinstance(event, ev.IncidentOpened) and event.fingerprint == opened.fingerprint
     ]
     alike.sort(key=lambda event: event.ts)
     latest: tuple[str, ev.IncidentOpened, ev.IncidentAnswered] | None = None
-    for event in alike[-_LOOKED_AT:]:
+    for event in alike[-_NEEDS_LOOK:]:
         found = await journal.incident(event.incident_id)
         if found is not None and found[2] is not None and (latest is None or found[2].ts > latest[2].ts):
             latest = (found[0], found[1], found[2])
@@ -150,7 +157,7 @@ async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | 
     return Precedent(run_id, first, answer, "not proven", "its step has not ended yet")
 
 
-async def like(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenIncident]:
+async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenIncident]:
     """The other open incidents with the same fingerprint, oldest first."""
     if not opened.fingerprint:
         return []
@@ -161,8 +168,8 @@ async def like(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenInci
     ]
 
 
-async def _one(  # noqa: PLR0917 - the parts of one answer
-    desk: Desk,
+async def _answer_one(  # noqa: PLR0917 - the parts of one answer
+    desk: Decisions,
     journal: Journal,
     found: OpenIncident,
     option: str,
@@ -170,8 +177,8 @@ async def _one(  # noqa: PLR0917 - the parts of one answer
     reason: str,
     by: ev.Actor,
     proof_s: float,
-) -> Item:
-    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
+) -> BulkItem:
+    item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     try:
         outcome = await desk.answer(
             found.opened.incident_id,
@@ -181,16 +188,16 @@ async def _one(  # noqa: PLR0917 - the parts of one answer
             reason=reason,
             by=by,
         )
-    except BadCommand as exc:
+    except InvalidCommand as exc:
         return replace(item, state="refused", detail=str(exc))
-    if not isinstance(outcome, Accepted):
+    if not isinstance(outcome, AnswerAccepted):
         return replace(item, state="refused", detail=f"{outcome.reason}: {outcome.detail}".strip(": "))
-    return await _proven(journal, found, outcome.answer, proof_s)
+    return await _await_proof(journal, found, outcome.answer, proof_s)
 
 
-async def _proven(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> Item:
+async def _await_proof(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> BulkItem:
     """What came of an answer, within `proof_s`."""
-    item = Item(found.opened.incident_id, found.run_id, "not proven", _NOTHING_YET)
+    item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     proof = _Proof(found.opened, answer)
     try:
         async with asyncio.timeout(proof_s):
@@ -211,25 +218,25 @@ class _Proof:
     def __init__(self, opened: ev.IncidentOpened, answer: ev.IncidentAnswered) -> None:
         self._opened = opened
         self._answer = answer
-        self._state = RunState()
+        self._state = DurableRun()
 
-    def take(self, event: ev.Record) -> tuple[Came, str] | None:
+    def take(self, event: ev.JournalEvent) -> tuple[OutcomeState, str] | None:
         """What it came to, with the event that says so; None as long as nothing does."""
         state, opened = self._state, self._opened
         state.apply(event)
         if event.seq <= self._answer.seq:
             return None
-        if isinstance(event, ev.IncidentOpened) and _same_place(event, opened):
+        if isinstance(event, ev.IncidentOpened) and _is_same_place(event, opened):
             return "failed again", event.incident_id
         node = state.nodes.get(opened.node_id)
         if not (state.terminal or (node is not None and node.terminal)):
             return None
         phase = node.phase if node is not None else state.phase
-        failed = phase in ("failed", "timed_out") and self._answer.option not in _GIVES_UP
+        failed = phase in ("failed", "timed_out") and self._answer.option not in _ENDING_OPTIONS
         if failed or state.phase == "failed":
             return "failed again", state.error or (node.error if node is not None else "") or phase
         return "went on", phase
 
 
-def _same_place(one: ev.IncidentOpened, other: ev.IncidentOpened) -> bool:
+def _is_same_place(one: ev.IncidentOpened, other: ev.IncidentOpened) -> bool:
     return one.node_id == other.node_id or one.fingerprint == other.fingerprint

@@ -13,27 +13,27 @@ from typing import Any, Literal
 
 from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
-from runtime.config.loader import load
-from runtime.execution.gates.budget import checked_budget
-from runtime.execution.run_session import new_id
+from runtime.config.loader import load_configuration
+from runtime.execution.gates.budget import parse_run_budget
 from runtime.execution.view_redaction import MaskLeft, Views, has_mark
 from runtime.judgement.permissions import command_matching
 from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern
 from runtime.judgement.permissions.changed_patterns import READING
 from runtime.judgement.permissions.patterns import Kind, Verbs
 from runtime.judgement.permissions.permission import Need, covers, matches
-from runtime.operations.answer_params import BadCommand, checked, until
-from runtime.operations.run_creation import begin
-from runtime.record.journal import Accepted, Journal, Refused
+from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
+from runtime.operations.run_creation import create_run
+from runtime.record.ids import new_id
+from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.swarms import loader
 
-__all__ = ["BadCommand", "Desk", "Reach", "asking_agent"]
+__all__ = ["Decisions", "InvalidCommand", "Reach", "asking_agent"]
 
 Reach = Literal["attempt", "agent", "run"]
-_STEP_ALONE: tuple[Reach, ...] = ("attempt",)
-_REACHES: dict[str, tuple[Reach, ...]] = {
+_STEP_ONLY_OPTIONS: tuple[Reach, ...] = ("attempt",)
+_REACHES_BY_OPTION: dict[str, tuple[Reach, ...]] = {
     "abort": ("attempt", "agent", "run"),
     "skip": ("attempt", "agent"),
     "acknowledge": ("attempt", "agent"),
@@ -43,7 +43,7 @@ _REACHES: dict[str, tuple[Reach, ...]] = {
 Lifetime = Literal["run", "swarm", "always"]
 
 
-class Desk:
+class Decisions:
     """Commands of operators on one workspace."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Desk:
             BadConfiguration: the workspace's files cannot be read.
         """
         if self._verbs is None:
-            self._verbs = load(self._workspace).permissions.verbs
+            self._verbs = load_configuration(self._workspace).permissions.verbs
         return self._verbs
 
     async def start(
@@ -96,13 +96,13 @@ class Desk:
             LoadError: the reference has no such form or names no file.
             BadCommand: the run's own `budget`, among its options, is none.
         """
-        ref = loader.absolute(ref, self._workspace)
+        ref = loader.absolute_ref(ref, self._workspace)
         if options and "budget" in options:
             try:
-                options = {**options, "budget": checked_budget(options["budget"])}
+                options = {**options, "budget": parse_run_budget(options["budget"])}
             except ValueError as exc:
-                raise BadCommand(str(exc)) from exc
-        return await begin(
+                raise InvalidCommand(str(exc)) from exc
+        return await create_run(
             self._journal,
             ref,
             input,
@@ -123,7 +123,7 @@ class Desk:
         revision: int | None = None,
         reason: str = "",
         by: ev.Actor,
-    ) -> Accepted | Refused:
+    ) -> AnswerAccepted | AnswerRefused:
         """Answer an incident. `params`: see `runtime.operations.answer_params`.
 
         Raises:
@@ -131,16 +131,18 @@ class Desk:
         """
         found = await self._journal.incident(incident_id)
         if found is None:
-            raise BadCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
+            raise InvalidCommand(
+                f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones"
+            )
         run_id, opened, first = found
         if first is not None:
-            return Refused("answered", _who(first), first)
+            return AnswerRefused("answered", _id_prefix(first), first)
         given = await self._checked(run_id, opened, option, params or {})
         if option == "abort":
             reason = reason or str(given.pop("value", ""))
-        if reach is not None and reach not in _REACHES.get(option, _STEP_ALONE):
-            able = " or ".join(_REACHES.get(option, _STEP_ALONE))
-            raise BadCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
+        if reach is not None and reach not in _REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS):
+            able = " or ".join(_REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS))
+            raise InvalidCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
         grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(
             run_id=run_id,
@@ -155,11 +157,11 @@ class Desk:
             by=by,
         )
         outcome = await self._journal.answer(answer, grant)
-        if grant is not None and isinstance(outcome, Accepted):
-            await self._let_pass(grant, opened, by)
+        if grant is not None and isinstance(outcome, AnswerAccepted):
+            await self._record_breakpoint_pass(grant, opened, by)
         return outcome
 
-    async def _let_pass(self, grant: ev.GrantAdded, first: ev.IncidentOpened, by: ev.Actor) -> None:
+    async def _record_breakpoint_pass(self, grant: ev.GrantAdded, first: ev.IncidentOpened, by: ev.Actor) -> None:
         """A grant that lasts is given: what else waits for just that goes on, too. Whoever gave it saw how many there
         are. Each is answered by reference to the grant, so that taking it back stops them as it stops the first.
         """
@@ -197,9 +199,9 @@ class Desk:
         """
         summary = await self._journal.summary(run_id)
         if summary is None:
-            raise BadCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+            raise InvalidCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
         if summary.state in ("completed", "degraded", "failed", "interrupted", "aborted"):
-            raise BadCommand(f"run {run_id} has ended already: it is {summary.state}")
+            raise InvalidCommand(f"run {run_id} has ended already: it is {summary.state}")
         await self._journal.post(run_id, ev.AbortRequested(reason=reason, by=by))
 
     async def revoke(self, grant_id: str, *, by: ev.Actor) -> None:
@@ -209,10 +211,10 @@ class Desk:
             BadCommand: no such grant.
         """
         if all(grant.grant_id != grant_id for grant in await self._journal.grants()):
-            raise BadCommand(f"there is no grant {grant_id!r} in force: 'orbiter-console grants' lists them")
+            raise InvalidCommand(f"there is no grant {grant_id!r} in force: 'orbiter-console grants' lists them")
         await self._journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id=grant_id, by=by))
 
-    async def state(self, run_id: str) -> RunState:
+    async def state(self, run_id: str) -> DurableRun:
         """A run as far as it is written.
 
         Raises:
@@ -220,14 +222,14 @@ class Desk:
         """
         recorded = await self._journal.read(run_id)
         if not recorded:
-            raise BadCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
-        return fold(recorded)
+            raise InvalidCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+        return fold_events(recorded)
 
     async def _checked(
         self, run_id: str, opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The parameters as they are recorded: complete, of the right type, and sealed where they are secret."""
-        given = checked(opened, option, self._restored(opened, params))
+        given = checked_params(opened, option, self._restored(opened, params))
         if option == "switch_model":
             await self._check_provider(run_id, str(given["model"]))
         return given
@@ -240,27 +242,27 @@ class Desk:
         """
         if not has_mark(params):
             return dict(params)
-        views = self._views or load(self._workspace).views
+        views = self._views or load_configuration(self._workspace).views
         try:
             shown: dict[str, Any] = views.restored(params, {"arguments": opened.action.get("arguments")})
         except MaskLeft as exc:
-            raise BadCommand(str(exc)) from exc
+            raise InvalidCommand(str(exc)) from exc
         return shown
 
     async def _check_provider(self, run_id: str, model: str) -> None:
         provider, name = parse_model_string(model)
         if not name or model in model_registry:  # a provider's name alone would be taken for that of a model
-            raise BadCommand(f"{model!r} names no model: give --model provider:name")
+            raise InvalidCommand(f"{model!r} names no model: give --model provider:name")
         if provider in model_registry:
             return
         # One that the swarm registers itself is not known here, but its runs have used it.
-        state = fold(await self._journal.read(run_id))
+        state = fold_events(await self._journal.read(run_id))
         used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
         if provider not in used:
             known = sorted(model_registry.list_all())
             near = get_close_matches(provider, known, n=1)
             hint = f"did you mean {near[0]}:{name}? " if near else ""
-            raise BadCommand(f"there is no provider {provider!r}: {hint}There are {', '.join(known)}")
+            raise InvalidCommand(f"there is no provider {provider!r}: {hint}There are {', '.join(known)}")
 
     async def _grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
@@ -268,11 +270,11 @@ class Desk:
         """The standing grant that an answer makes; None for `once`, which allows this one step by the answer itself."""
         if params["for"] == "once":
             return None
-        grant = await self.proposed(run_id, opened, params, by=by)
+        grant = await self.proposed_grant(run_id, opened, params, by=by)
         params["grant_id"] = grant.grant_id
         return grant
 
-    async def proposed(
+    async def proposed_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: Mapping[str, Any], *, by: ev.Actor
     ) -> ev.GrantAdded:
         """The grant that answering an incident with these parameters would make. Writes nothing.
@@ -287,20 +289,22 @@ class Desk:
         summary = await self._journal.summary(run_id)
         scope = {"swarm": summary.ref if summary is not None else "", "always": "", "run": run_id}[lifetime]
         if "*" in target and not params.get("pattern"):
-            raise BadCommand(f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once")
+            raise InvalidCommand(
+                f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once"
+            )
         agent = asking_agent(opened)
         subject = str(params.get("subject") or agent)
         if subject not in ("*", agent):
-            raise BadCommand(f"a grant for {subject!r} does not cover {agent!r}, who asks: nothing granted")
+            raise InvalidCommand(f"a grant for {subject!r} does not cover {agent!r}, who asks: nothing granted")
         try:
             words = str(params.get("pattern") or target)
             pattern = canonical_pattern(verb, words, root=str(self._workspace), verbs=self.verbs)
         except PermissionSyntaxError as exc:
-            raise BadCommand(str(exc)) from exc
+            raise InvalidCommand(str(exc)) from exc
         kind = self.verbs.kind(verb)
         if not matches(pattern, target, kind):
             why = command_matching.uncovered(pattern, target) if kind is Kind.COMMAND else ""
-            raise BadCommand(
+            raise InvalidCommand(
                 f"the pattern {pattern!r} does not cover {target!r}, which is asked for{why}: nothing granted"
             )
         return ev.GrantAdded(
@@ -310,7 +314,7 @@ class Desk:
             pattern=pattern,
             lifetime=lifetime,
             scope=scope,
-            until=until(params.get("until")),
+            until=parse_expiry(params.get("until")),
             incident_id=opened.incident_id,
             by=by,
             reading=READING,
@@ -334,5 +338,5 @@ def _title(ref: str) -> str:
     return f"{Path(target).name}:{attribute}"
 
 
-def _who(first: ev.IncidentAnswered) -> str:
+def _id_prefix(first: ev.IncidentAnswered) -> str:
     return f"{first.by.name or 'somebody'} answered {first.option!r} at {first.ts:%H:%M:%S}"

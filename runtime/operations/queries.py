@@ -7,24 +7,24 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from runtime.judgement.permissions import grant_ledger
-from runtime.judgement.permissions.grant_ledger import Ledger
-from runtime.judgement.permissions.grant_preview import Lookback, look_back
+from runtime.judgement.permissions.grant_ledger import GrantLedger
+from runtime.judgement.permissions.grant_preview import GrantPreview, preview_grant
 from runtime.judgement.permissions.patterns import STANDARD, Verbs
 from runtime.judgement.reports import audit
-from runtime.judgement.reports.audit import AuditEntry, entries
-from runtime.judgement.reports.digest import Digest, digest, last_look
+from runtime.judgement.reports.audit import AuditEntry, audit_entries
+from runtime.judgement.reports.digest import Digest, build_digest, last_look
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 
-_EVERY = 1_000_000
+_ALL_MARKS = 1_000_000
 _WINDOW = 50_000
 """Positions that are sifted in one go: nobody else reads meanwhile."""
 
 
-async def sifted(
+async def events_with_marks(
     journal: Journal, marks: Sequence[str], *, after: int = 0, end: int | None = None
-) -> AsyncIterator[ev.Record]:
+) -> AsyncIterator[ev.JournalEvent]:
     """The events of all streams that have one of `marks` in them, from position `after` up to `end` (else: now)."""
     end = await journal.position() if end is None else end
     while after < end:
@@ -39,33 +39,35 @@ class LedgerReader:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._ledger = Ledger()
+        self._ledger = GrantLedger()
         self._at = 0
         self._turn = asyncio.Lock()
         self.version = 0
         """Up to which position was read when something was last found: equal as long as the ledger is."""
 
-    async def look(self) -> Ledger:
+    async def read(self) -> GrantLedger:
         """The ledger by now. Raises `JournalError`."""
         async with self._turn:
             end = await self._journal.position()
-            found = [event async for event in sifted(self._journal, grant_ledger.MARKS, after=self._at, end=end)]
+            found = [
+                event async for event in events_with_marks(self._journal, grant_ledger.MARKS, after=self._at, end=end)
+            ]
             for event in found:
                 self._ledger.apply(event)
             self._at, self.version = end, end if found else self.version
             return self._ledger
 
 
-async def ledger_of(journal: Journal) -> Ledger:
+async def read_grant_ledger(journal: Journal) -> GrantLedger:
     """Every grant with its uses."""
-    return await LedgerReader(journal).look()
+    return await LedgerReader(journal).read()
 
 
-async def audit_of(
+async def read_audit(
     journal: Journal, *, run_id: str = "", since: datetime | None = None, person: str = ""
 ) -> list[AuditEntry]:
     """Who decided what, oldest first; with `run_id`, in that run and about it."""
-    found = entries([event async for event in sifted(journal, audit.MARKS)])
+    found = audit_entries([event async for event in events_with_marks(journal, audit.MARKS)])
     kept = [
         each
         for each in found
@@ -84,29 +86,31 @@ async def digest_for(journal: Journal, who: str, *, since: datetime | None = Non
     since = since or last_look(workspace, who)
     changed = [
         summary.id
-        for summary in reversed(await journal.runs(_EVERY))
+        for summary in reversed(await journal.runs(_ALL_MARKS))
         if since is None or summary.updated_at is None or summary.updated_at > since
     ]
     found = [workspace, *[await journal.read(run_id) for run_id in changed]]
-    return digest(found, since).model_copy(update={"open_now": len(await journal.incidents())})
+    return build_digest(found, since).model_copy(update={"open_now": len(await journal.incidents())})
 
 
-async def away_digest(journal: Journal, who: str) -> Digest:
+async def digest_since_last_look(journal: Journal, who: str) -> Digest:
     """What came since this operator's last look; an empty digest for one who never looked."""
     if last_look(await journal.read(ev.WORKSPACE), who) is None:
         return Digest()
     return await digest_for(journal, who)
 
 
-async def looked(journal: Journal, by: ev.Actor) -> None:
+async def record_look(journal: Journal, by: ev.Actor) -> None:
     """Note that an operator has seen what there is."""
     await journal.post(ev.WORKSPACE, ev.OperatorLooked(by=by))
 
 
-async def lookback_of(journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD) -> Lookback:
+async def read_grant_preview(
+    journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD
+) -> GrantPreview:
     """The past and pending actions that a grant's words cover."""
     if grant.lifetime == "run":
-        return look_back(grant, [fold(await journal.read(grant.scope))], root=root, verbs=verbs)
-    wanted = [each for each in await journal.runs(_EVERY) if grant.lifetime == "always" or each.ref == grant.scope]
-    states = [fold(await journal.read(each.id)) for each in reversed(wanted)]
-    return look_back(grant, states, root=root, verbs=verbs)
+        return preview_grant(grant, [fold_events(await journal.read(grant.scope))], root=root, verbs=verbs)
+    wanted = [each for each in await journal.runs(_ALL_MARKS) if grant.lifetime == "always" or each.ref == grant.scope]
+    states = [fold_events(await journal.read(each.id)) for each in reversed(wanted)]
+    return preview_grant(grant, states, root=root, verbs=verbs)

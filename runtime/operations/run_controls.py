@@ -10,33 +10,33 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from runtime.execution.resolution import first_question
-from runtime.execution.run_session import new_id
+from runtime.execution.resolution import first_model_step_id
 from runtime.execution.view_redaction import MaskLeft, Views
-from runtime.operations.decisions import BadCommand
-from runtime.operations.run_creation import begin
-from runtime.record.journal import Journal, Overtaken
+from runtime.operations.decisions import InvalidCommand
+from runtime.operations.run_creation import create_run
+from runtime.record.ids import new_id
+from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import (
     RUN_TERMINAL,
+    DurableRun,
     Node,
-    RunState,
     Summary,
-    fold,
+    fold_events,
 )
-from runtime.record.state.rewind import dropped_by, repeated_effects
+from runtime.record.state.rewind import nodes_dropped_by, repeated_effects
 
-What = Literal["tool", "agent"]
-_WORDS: tuple[type[ev.Record], ...] = (ev.IncidentAnswered, *ev.WAKING, ev.RunRewound)
+BreakpointKind = Literal["tool", "agent"]
+_KIND_WORDS: tuple[type[ev.JournalEvent], ...] = (ev.IncidentAnswered, *ev.WAKING_EVENTS, ev.RunRewound)
 """What people say to a run that its driver must hear; and a rewind that was done, which drops nodes."""
 _ABORT_OR_REWIND = ('"type":"run.abort_requested"', '"type":"run.rewind_requested"')
 
 
-class BadControl(BadCommand):
+class InvalidControl(InvalidCommand):
     """What was asked for cannot be done as it was said; nothing was written."""
 
 
-class Effects(BadControl):
+class RewindNeedsConfirmation(InvalidControl):
     """A rewind would do things to the world a second time; it must be said again with `confirm`."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -47,7 +47,7 @@ class Effects(BadControl):
         self.nodes = tuple(nodes)
 
 
-def _aborted_at(state: RunState) -> set[str]:
+def _aborted_at(state: DurableRun) -> set[str]:
     """Ids of the steps whose incident was answered with the end of the whole run: coming there again ends it again."""
     nodes = ((incident, state.nodes.get(incident.opened.node_id)) for incident in state.incidents.values())
     return {
@@ -60,7 +60,7 @@ def _aborted_at(state: RunState) -> set[str]:
     }
 
 
-def _abort_under_way(state: RunState) -> ev.AbortRequested | ev.IncidentAnswered | None:
+def _abort_under_way(state: DurableRun) -> ev.AbortRequested | ev.IncidentAnswered | None:
     """The word that ends the run, where it has not ended yet."""
     if state.terminal:
         return None
@@ -70,7 +70,7 @@ def _abort_under_way(state: RunState) -> ev.AbortRequested | ev.IncidentAnswered
     return state.abort or next((each for each in ends if each.seq > turned), None)
 
 
-class Controls:
+class RunControls:
     """Controls over the runs of one workspace."""
 
     def __init__(self, journal: Journal, views: Views | None = None) -> None:
@@ -97,7 +97,7 @@ class Controls:
         chosen = await self._chosen(run_id, ref, ("frozen",))
         return await self._post_each(chosen, ev.RunThawed(by=by), alone=bool(run_id))
 
-    async def _post_each(self, chosen: Sequence[Summary], event: ev.Record, *, alone: bool) -> list[str]:
+    async def _post_each(self, chosen: Sequence[Summary], event: ev.JournalEvent, *, alone: bool) -> list[str]:
         """Post an event to runs; the ids of those on which it has an effect. A run may have ended since it was listed.
 
         Raises:
@@ -107,7 +107,7 @@ class Controls:
         for summary in chosen:
             try:
                 await self._post(summary.id, event)
-            except BadControl:
+            except InvalidControl:
                 if alone:
                     raise
             else:
@@ -125,38 +125,42 @@ class Controls:
             asked = await self._journal.latest(run_id, limit=1, marks=_ABORT_OR_REWIND)
             if asked and isinstance(abort := asked[-1].event, ev.AbortRequested):
                 by = abort.by.name or abort.by.channel
-                raise BadControl(f"run {run_id} is being aborted ({by}, {abort.ts:%H:%M:%S} UTC): it cannot be frozen")
+                raise InvalidControl(
+                    f"run {run_id} is being aborted ({by}, {abort.ts:%H:%M:%S} UTC): it cannot be frozen"
+                )
             try:
                 await self._journal.post(run_id, event, told=newest[-1].event.seq if newest else 0, effective=True)
-            except Overtaken as exc:  # possibly by an abort
+            except StaleSequence as exc:  # possibly by an abort
                 if not again:
-                    raise BadControl(str(exc)) from exc
+                    raise InvalidControl(str(exc)) from exc
             else:
                 return
 
-    async def _post(self, run_id: str, event: ev.Record) -> None:
+    async def _post(self, run_id: str, event: ev.JournalEvent) -> None:
         if isinstance(event, ev.RunFrozen):
             await self._freeze(run_id, event)
             return
         try:
             await self._journal.post(run_id, event, effective=True)
-        except Overtaken as exc:
-            raise BadControl(str(exc)) from exc
+        except StaleSequence as exc:
+            raise InvalidControl(str(exc)) from exc
 
-    async def set_breakpoint(self, run_id: str, what: What, pattern: str, *, clear: bool = False, by: ev.Actor) -> str:
+    async def set_breakpoint(
+        self, run_id: str, what: BreakpointKind, pattern: str, *, clear: bool = False, by: ev.Actor
+    ) -> str:
         """Make a run wait before tools or agents whose name matches `pattern`, or no longer. Returns a warning where no
         such name is known of the run, which may be right: what has not begun is not known.
 
         Raises:
             BadControl: no such run, or it has ended; no such breakpoint to clear.
         """
-        state = await self._live(run_id)
+        state = await self._unfinished_state(run_id)
         if clear and (what, pattern) not in state.breakpoints:
             listed = ", ".join(f"{kind}:{name}" for kind, name in sorted(state.breakpoints)) or "none"
-            raise BadControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
+            raise InvalidControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
         kind = ev.BreakpointCleared if clear else ev.BreakpointSet
         await self._post(run_id, kind(what=what, pattern=pattern, by=by))
-        return "" if clear else _unknown(state, what, pattern)
+        return "" if clear else _unmatched_breakpoint_text(state, what, pattern)
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.
@@ -164,15 +168,15 @@ class Controls:
         Raises:
             BadControl: no such run, it has ended, or it has no such agent so far.
         """
-        state = await self._live(run_id)
+        state = await self._unfinished_state(run_id)
         agents = {node.name for node in state.nodes.values() if node.kind == "agent"}
         node = state.nodes.get(agent)
         if node is None and agent not in agents:
-            raise BadControl(
+            raise InvalidControl(
                 f"run {run_id} has no agent {agent!r} so far; it has {', '.join(sorted(agents)) or 'none'}"
             )
         if node is not None and (node.kind != "agent" or node.terminal):
-            raise BadControl(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
+            raise InvalidControl(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
         injection_id = f"m-{new_id()}"
         name, node_id = (node.name, node.id) if node is not None else (agent, "")
         await self._post(
@@ -198,36 +202,36 @@ class Controls:
                 stays.
         """
         recorded = await self._recorded(run_id)
-        state = fold(recorded)
-        told = max((event.seq for event in recorded if isinstance(event, _WORDS)), default=0)
+        state = fold_events(recorded)
+        told = max((event.seq for event in recorded if isinstance(event, _KIND_WORDS)), default=0)
         if (ending := _abort_under_way(state)) is not None:
-            raise BadControl(
+            raise InvalidControl(
                 f"run {run_id} is being aborted ({ending.by.name or ending.by.channel}, {ending.ts:%H:%M:%S} UTC): "
                 "once it has ended it can be turned back"
             )
         dropped = self._dropped(state, node_id)
         if stays := _aborted_at(state) - dropped:
-            raise BadControl(
+            raise InvalidControl(
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
                 " again: turn back to that node, or to one that holds both"
             )
         wanted, changes = changes, self._changes(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)
         if repeated and not confirm:
-            raise Effects(repeated)
+            raise RewindNeedsConfirmation(repeated)
         asked = ev.RewindRequested(node_id=node_id, changes=changes, reason=reason, by=by)
         try:
             # Only if nobody said anything else meanwhile: an abort that came first would end the run, and this be lost.
             await self._journal.post(run_id, asked, told=told)
-        except Overtaken:
+        except StaleSequence:
             return await self.rewind(run_id, node_id, changes=wanted, confirm=confirm, reason=reason, by=by)
         return dropped
 
-    def _changes(self, node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def _changes(self, node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dict[str, Any]:
         try:
             restored = self._views.restored(wanted, {"arguments": node.requested.get("arguments")})
         except MaskLeft as exc:
-            raise BadControl(str(exc)) from exc
+            raise InvalidControl(str(exc)) from exc
         return changes_for(node, state, restored)
 
     async def fork(self, run_id: str, node_id: str = "", *, changes: dict[str, Any] | None = None, by: ev.Actor) -> str:
@@ -242,9 +246,9 @@ class Controls:
             self._dropped(source, node_id)
             changed = self._changes(source.nodes[node_id], source, changes or {})
         elif changes:
-            raise BadControl("changes are for a node: name the one from which the fork goes its own way")
+            raise InvalidControl("changes are for a node: name the one from which the fork goes its own way")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
-        return await begin(
+        return await create_run(
             self._journal,
             source.ref,
             source.input,
@@ -266,44 +270,50 @@ class Controls:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise BadControl(f"run {run_id} has no node {name!r}: 'orbiter-console show {run_id} --json' lists them")
+            raise InvalidControl(
+                f"run {run_id} has no node {name!r}: 'orbiter-console show {run_id} --json' lists them"
+            )
         listed = ", ".join(found[:6]) + (", …" if len(found) > 6 else "")
-        raise BadControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
+        raise InvalidControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
 
     @staticmethod
-    def _dropped(state: RunState, node_id: str) -> set[str]:
+    def _dropped(state: DurableRun, node_id: str) -> set[str]:
         if node_id not in state.nodes:
-            raise BadControl(f"run {state.id} has no node {node_id!r}: 'orbiter-console show {state.id}' lists them")
-        return dropped_by(state, node_id)
+            raise InvalidControl(
+                f"run {state.id} has no node {node_id!r}: 'orbiter-console show {state.id}' lists them"
+            )
+        return nodes_dropped_by(state, node_id)
 
     async def _chosen(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:
             summary = await self._journal.summary(run_id)
             if summary is None:
-                raise BadControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+                raise InvalidControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
             if summary.state not in states:
-                raise BadControl(f"run {run_id} is {summary.state}; this is for runs that are {' or '.join(states)}")
+                raise InvalidControl(
+                    f"run {run_id} is {summary.state}; this is for runs that are {' or '.join(states)}"
+                )
             return [summary]
         found = await self._journal.runs(1_000_000, states=states)
         return [summary for summary in found if not ref or summary.ref == ref]
 
-    async def _state(self, run_id: str) -> RunState:
-        return fold(await self._recorded(run_id))
+    async def _state(self, run_id: str) -> DurableRun:
+        return fold_events(await self._recorded(run_id))
 
-    async def _recorded(self, run_id: str) -> list[ev.Record]:
+    async def _recorded(self, run_id: str) -> list[ev.JournalEvent]:
         recorded = await self._journal.read(run_id)
         if not recorded:
-            raise BadControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+            raise InvalidControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
         return recorded
 
-    async def _live(self, run_id: str) -> RunState:
+    async def _unfinished_state(self, run_id: str) -> DurableRun:
         state = await self._state(run_id)
         if state.phase in RUN_TERMINAL:
-            raise BadControl(f"run {run_id} has ended: it is {state.phase}")
+            raise InvalidControl(f"run {run_id} has ended: it is {state.phase}")
         return state
 
 
-def _unknown(state: RunState, what: What, pattern: str) -> str:
+def _unmatched_breakpoint_text(state: DurableRun, what: BreakpointKind, pattern: str) -> str:
     """What to say of a breakpoint that matches nothing that is known of the run; empty where it does, or where nothing
     has begun.
     """
@@ -315,7 +325,7 @@ def _unknown(state: RunState, what: What, pattern: str) -> str:
     }
     if not state.nodes or any(fnmatchcase(name, pattern) for name in names[what]):
         return ""
-    other: What = "agent" if what == "tool" else "tool"
+    other: BreakpointKind = "agent" if what == "tool" else "tool"
     if any(fnmatchcase(name, pattern) for name in names[other]):
         hint = f"{pattern} is the name of an {other}" if other == "agent" else f"{pattern} is the name of a {other}"
         hint = f"{hint}: {other}:{pattern} would stop there"
@@ -327,7 +337,7 @@ def _unknown(state: RunState, what: What, pattern: str) -> str:
     return f"no {what} of run {state.id} is known so far that matches {pattern!r}: {hint}"
 
 
-def changes_for(node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is wanted of a node when it runs again, as its steps take it.
 
     `model`: for a model's call, or for all of them below a scope. `arguments`: for a tool's call. `input`: what the
@@ -343,21 +353,23 @@ def changes_for(node: Node, state: RunState, wanted: Mapping[str, Any]) -> dict[
         elif key == "arguments" and isinstance(value, Mapping) and node.kind == "tool" and node.is_step:
             changes["arguments"] = dict(value)
         elif key == "input" and isinstance(value, str):
-            changes["messages"] = _saying(node, state, value)
+            changes["messages"] = _with_user_message(node, state, value)
         else:
-            raise BadControl(
+            raise InvalidControl(
                 f"{node.id} is a {node.kind} and takes no {key!r} of {value!r}: a model (provider:name) is for an "
                 "agent or its call, an input for an agent or its first call, arguments (an object) for a tool's call"
             )
     return changes
 
 
-def _saying(node: Node, state: RunState, text: str) -> list[Any]:
+def _with_user_message(node: Node, state: DurableRun, text: str) -> list[Any]:
     """The messages of an agent's first question to its model, with something else as the user's last words."""
-    asked = node if node.kind == "llm" else state.nodes.get(first_question(node.id))
+    asked = node if node.kind == "llm" else state.nodes.get(first_model_step_id(node.id))
     messages = list(asked.requested.get("messages", ())) if asked is not None else []
     last = next((index for index in reversed(range(len(messages))) if messages[index].get("role") == "user"), None)
     if last is None:
-        raise BadControl(f"{node.id} is no agent that was asked, nor its first question: there is no input to change")
+        raise InvalidControl(
+            f"{node.id} is no agent that was asked, nor its first question: there is no input to change"
+        )
     messages[last] = {**messages[last], "content": text}
     return messages

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from runtime.execution.run_session import new_id
-from runtime.record.journal import Journal, Overtaken
+from runtime.record.ids import new_id
+from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 
 
-async def begin(
+async def create_run(
     journal: Journal,
     ref: str,
     input: str,
@@ -29,25 +29,25 @@ async def begin(
         created = ev.RunCreated(
             run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by
         )
-        frozen = await _told(journal, ref)
-        summary = fold([created, frozen] if frozen is not None else [created]).summary()
+        frozen = await _frozen_by(journal, ref)
+        summary = fold_events([created, frozen] if frozen is not None else [created]).summary()
         new = await journal.create(created, summary, frozen=frozen)
         if new or given:
             break  # else another run of this second has the same id: of a thousand at once some would be lost
     # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
-    if new and frozen is None and (frozen := await _told(journal, ref)) is not None:
+    if new and frozen is None and (frozen := await _frozen_by(journal, ref)) is not None:
         await _unless_overtaken(journal, run_id, frozen)
-    elif new and frozen is not None and await _told(journal, ref) is None:
+    elif new and frozen is not None and await _frozen_by(journal, ref) is None:
         await _unless_overtaken(journal, run_id, ev.RunThawed(by=by))
     return run_id
 
 
-async def _unless_overtaken(journal: Journal, run_id: str, event: ev.Record) -> None:
-    with suppress(Overtaken):  # whoever set or lifted the freeze has found the run, too
+async def _unless_overtaken(journal: Journal, run_id: str, event: ev.JournalEvent) -> None:
+    with suppress(StaleSequence):  # whoever set or lifted the freeze has found the run, too
         await journal.post(run_id, event, effective=True)
 
 
-async def _told(journal: Journal, ref: str) -> ev.RunFrozen | None:
+async def _frozen_by(journal: Journal, ref: str) -> ev.RunFrozen | None:
     freezes = await journal.freezes()
     told = freezes.get(ref) or freezes.get("")
     return ev.RunFrozen(reason=told.reason, by=told.by) if told is not None else None

@@ -7,38 +7,38 @@ from datetime import datetime
 from typing import Any, Final
 
 from runtime.execution.gates.budget import (
-    Scoped,
-    extended,
+    ScopedBudget,
+    extended_budget,
     run_budget,
-    spent_in,
+    usage_in_scope,
 )
 from runtime.judgement.recovery.budget import (
     Budget,
-    Finding,
-    Spent,
-    judge,
+    BudgetUsage,
+    LimitFinding,
+    check_limits,
 )
 from runtime.record.journal import Journal
-from runtime.record.state.durable_run import RunState, Summary
+from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import Limit
 
-KEPT: Final = 64
+CACHED_RUNS: Final = 64
 """Runs whose folds are kept, those that were looked at last."""
-ACTIVE: Final = ("queued", "running", "waiting", "frozen")
+ACTIVE_STATES: Final = ("queued", "running", "waiting", "frozen")
 """States of runs that may spend more."""
 _PAGE: Final = 500
 """Events that are folded in one go: the consoles must not wait for a long run."""
 
 
-class Spending:
+class UsageReader:
     """Asked again for the same run, it reads only what was written since."""
 
     def __init__(self, journal: Journal, configured: Budget) -> None:
         self._journal = journal
         self._configured = configured
-        self._states: OrderedDict[str, RunState] = OrderedDict()
+        self._states: OrderedDict[str, DurableRun] = OrderedDict()
 
-    async def of(self, summary: Summary, now: datetime) -> dict[str, Any]:
+    async def usage_of(self, summary: Summary, now: datetime) -> dict[str, Any]:
         """A run as JSON: `id`, `state`, `title`, `spent`, and `limits`, each with what is used of what is allowed."""
         state = await self._state(summary.id)
         open_at = {
@@ -49,39 +49,39 @@ class Spending:
         limits = [
             {**row, "incident_id": open_at.get((row["scope"], row["limit"]), "")}
             for scoped in self._in_force(state)
-            for row in limits_of(scoped, spent_in(state, scoped.scope, now))
+            for row in limit_rows(scoped, usage_in_scope(state, scoped.scope, now))
         ]
-        spent = spent_in(state, "", now).model_dump()
+        spent = usage_in_scope(state, "", now).model_dump()
         return {"id": state.id, "state": summary.state, "title": summary.title, "spent": spent, "limits": limits}
 
-    async def _state(self, run_id: str) -> RunState:
-        state = self._states.setdefault(run_id, RunState())
+    async def _state(self, run_id: str) -> DurableRun:
+        state = self._states.setdefault(run_id, DurableRun())
         self._states.move_to_end(run_id)
         while events := await self._journal.read(run_id, after=state.last_seq, limit=_PAGE):
             for event in events:
                 if event.seq == state.last_seq + 1:  # somebody else who asks may have been faster
                     state.apply(event)
-        while len(self._states) > KEPT:
+        while len(self._states) > CACHED_RUNS:
             self._states.popitem(last=False)
         return state
 
-    def _in_force(self, state: RunState) -> list[Scoped]:
-        found = [Scoped("", "", extended(state, "", run_budget(state, self._configured)))]
+    def _in_force(self, state: DurableRun) -> list[ScopedBudget]:
+        found = [ScopedBudget("", "", extended_budget(state, "", run_budget(state, self._configured)))]
         for node in state.nodes.values():
             if node.info.get("budget"):
                 budget = Budget.model_validate(node.info["budget"])
-                found.append(Scoped(node.id, node.name, extended(state, node.id, budget)))
+                found.append(ScopedBudget(node.id, node.name, extended_budget(state, node.id, budget)))
         return found
 
 
-def limits_of(scoped: Scoped, spent: Spent) -> list[dict[str, Any]]:
+def limit_rows(scoped: ScopedBudget, spent: BudgetUsage) -> list[dict[str, Any]]:
     """The limits that a budget sets, as JSON; `level` is `warning` or `hit`, or empty while there is enough left."""
-    levels: dict[Limit, Finding] = {found.limit: found for found in judge(scoped.budget, spent)}
+    levels: dict[Limit, LimitFinding] = {found.limit: found for found in check_limits(scoped.budget, spent)}
     rows: list[dict[str, Any]] = []
     for limit in Limit:
         allowed = scoped.budget.allowed(limit)
         if allowed is not None:
-            found = Finding(limit, "warning", spent.of(limit), allowed)
+            found = LimitFinding(limit, "warning", spent.of(limit), allowed)
             level = levels[limit].level if limit in levels else ""
             row = {"limit": found.name, "used": round(found.used, 6), "allowed": allowed, "level": level}
             rows.append({"scope": scoped.scope, "of": scoped.name or "the run", **row})

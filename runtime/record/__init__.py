@@ -1,1 +1,4 @@
-"""What happened: events, the state folded from them, and the journal that keeps them."""
+"""What happened: the port of the journal, the place of a workspace, and the lock of its driving process.
+
+Imports `orbiter` and `runtime.record.state`.
+"""

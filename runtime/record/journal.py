@@ -19,7 +19,7 @@ from runtime.record.state.events import (
     GrantAdded,
     IncidentAnswered,
     IncidentOpened,
-    Record,
+    JournalEvent,
     RunCreated,
     RunFrozen,
 )
@@ -37,7 +37,7 @@ class Displaced(JournalError):
     """The journal's file is not at its path any more: nothing new may begin in it."""
 
 
-class Ambiguous(JournalError):
+class AmbiguousId(JournalError):
     """What was named by a beginning of its id could be several."""
 
 
@@ -53,7 +53,7 @@ class Fenced(JournalError):
     """The lease is another's by now; nothing was written."""
 
 
-class Overtaken(JournalError):
+class StaleSequence(JournalError):
     """Somebody else's word to the run came first; nothing was written."""
 
 
@@ -71,14 +71,14 @@ class Lease:
 
 
 @dataclass(slots=True, frozen=True)
-class Accepted:
+class AnswerAccepted:
     """The answer stands; `seq` is its event's."""
 
     answer: IncidentAnswered
 
 
 @dataclass(slots=True, frozen=True)
-class Refused:
+class AnswerRefused:
     """The answer was not taken: `unknown` incident, `answered` before (`first` says by whom), `closed`, or of an
     old `revision`.
     """
@@ -98,11 +98,11 @@ class OpenIncident:
 
 
 @dataclass(slots=True, frozen=True)
-class Placed:
+class PlacedEvent:
     """An event and its place: its `seq` within its run, or its position among the events of all runs."""
 
     pos: int
-    event: Record
+    event: JournalEvent
 
 
 class Journal(Protocol):
@@ -142,23 +142,24 @@ class Journal(Protocol):
         ...
 
     def append(
-        self, lease: Lease, events: Sequence[Record], *, summary: Summary | None = None, seen: int | None = None
-    ) -> Awaitable[Sequence[Record]]:
+        self, lease: Lease, events: Sequence[JournalEvent], *, summary: Summary | None = None, seen: int | None = None
+    ) -> Awaitable[Sequence[JournalEvent]]:
         """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
         Their order is that of the calls.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
         A park is decided here, in this transaction (`rules.parking.decided`): it is written with the reason `stop`,
-        which queues the run, if something that wakes (an answer, `events.WAKING`) has a `seq` above `seen`, or if what
+        which queues the run, if something that wakes (an answer, `events.WAKING_EVENTS`) has a `seq` above `seen`, or
+        if what
         it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded **every** event of the
         run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken an
         answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven
-        once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises `Overtaken` if something that wakes
-        has a `seq` above it, and nothing is written: it may have been a rewind, or an abort.
+        once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises `StaleSequence` if something that
+        wakes has a `seq` above it, and nothing is written: it may have been a rewind, or an abort.
         """
         ...
 
-    async def answer(self, answer: IncidentAnswered, grant: GrantAdded | None = None) -> Accepted | Refused:
+    async def answer(self, answer: IncidentAnswered, grant: GrantAdded | None = None) -> AnswerAccepted | AnswerRefused:
         """Record an answer: compare-and-set on the incident's revision; first wins; durable; needs no lease.
 
         `grant`, the permission that it makes, is written to the workspace's stream in the same transaction, and not at
@@ -166,24 +167,26 @@ class Journal(Protocol):
         """
         ...
 
-    async def post(self, run_id: str, event: Record, *, told: int | None = None, effective: bool = False) -> Record:
-        """Append one event without a lease: only the desk's kinds (`events.DESK_KINDS`, and everything in
+    async def post(
+        self, run_id: str, event: JournalEvent, *, told: int | None = None, effective: bool = False
+    ) -> JournalEvent:
+        """Append one event without a lease: only the desk's kinds (`events.OPERATOR_EVENTS`, and everything in
         the workspace's stream). An abort request makes a waiting run runnable.
 
         With `effective`, only if it has an effect on the run as it is now (`rules.posting.refusal`): the run has not
         ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done and nothing
-        else that wakes (`events.WAKING`) was written to the run with a `seq` above it. Both are compare-and-set, and
-        raise `Overtaken`.
+        else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it. Both are
+        compare-and-set, and raise `StaleSequence`.
         """
         ...
 
-    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[Record]:
+    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[JournalEvent]:
         """Events of a run in order, after `seq`."""
         ...
 
     def tail(
-        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[Record]] | None = None
-    ) -> AsyncIterator[list[Record]]:
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[JournalEvent]] | None = None
+    ) -> AsyncIterator[list[JournalEvent]]:
         """Events from `after` on, for ever, as they are committed: pushed from this process, polled from others.
 
         With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning). With
@@ -199,7 +202,7 @@ class Journal(Protocol):
         before: int | None = None,
         limit: int = 500,
         marks: Sequence[str] = (),
-    ) -> list[Placed]:
+    ) -> list[PlacedEvent]:
         """The latest `limit` events above `after` and below `before`, in the order in which they were written: of a run
         (places are its `seq`), or without one of all streams (places are positions).
 

@@ -6,7 +6,7 @@ import os
 import socket
 from pathlib import Path
 
-from runtime.execution.run_session import new_id
+from runtime.record.ids import new_id
 
 
 def owner_name() -> str:
@@ -31,10 +31,10 @@ def has_died(owner: str) -> bool:
         return True
     except (PermissionError, OverflowError):
         return False
-    return _is_unburied(pid)
+    return _is_zombie(pid)
 
 
-def _is_unburied(pid: int) -> bool:
+def _is_zombie(pid: int) -> bool:
     """Whether a process has ended and nobody asked for its exit code, as nobody does in many containers. False where
     the system does not say.
     """

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""A runtime as a whole: the served process, the embedded one, the viewer of an export.
+
+Imports `orbiter`, `orbiter.models`, `runtime.*` and `pydantic`.
+"""

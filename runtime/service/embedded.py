@@ -13,20 +13,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.link.transports.transport import PairTransport, Unreachable
 from runtime.link.wire.protocol import Role
 from runtime.service.runtime import Runtime
 
 
-class Embedded:
+class EmbeddedRuntime:
     """A runtime on a thread. `start` before `transport`; `close` at the end. May be used as a ``with``.
 
     `listening` and `driving` as for `Runtime`.
     """
 
     def __init__(
-        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+        self, state_dir: Path, conditions: ExecutionConfig, *, listening: bool = True, driving: bool = True
     ) -> None:
         self._state_dir = state_dir
         self._conditions = conditions

@@ -13,26 +13,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.execution.execution_config import Conditions
-from runtime.judgement.reports.export_file import BadCapsule, Capsule
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.reports.export_file import Export, InvalidExport
 from runtime.link.transports.transport import PairTransport
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
-from runtime.service.embedded import Embedded
+from runtime.record.state.durable_run import DurableRun
+from runtime.service.embedded import EmbeddedRuntime
 from runtime.worker.driving_thread import JOURNAL
 
 
-class Replay:
+class ExportViewer:
     """A runtime on an export, inside this process. `start` before `transport`; may be used as a ``with``.
 
     `name` is what a console shows as its workspace: where the export came from.
     """
 
-    def __init__(self, capsule: Capsule, name: str) -> None:
+    def __init__(self, capsule: Export, name: str) -> None:
         self._capsule = capsule
         self._directory = Path(tempfile.mkdtemp(prefix="orbiter-replay-"))  # 0700
-        self._embedded = Embedded(self._directory, Conditions(workspace=name), listening=False, driving=False)
+        self._embedded = EmbeddedRuntime(
+            self._directory, ExecutionConfig(workspace=name), listening=False, driving=False
+        )
 
     def start(self) -> None:
         """Unpack the export and serve it.
@@ -40,7 +42,7 @@ class Replay:
         Raises:
             BadCapsule: it does not begin with a run.
         """
-        asyncio.run(unpack(self._capsule, self._directory / JOURNAL))
+        asyncio.run(unpack_export(self._capsule, self._directory / JOURNAL))
         self._embedded.start()
 
     def transport(self) -> PairTransport:
@@ -66,7 +68,7 @@ class Replay:
         self.close()
 
 
-async def unpack(capsule: Capsule, path: Path) -> None:
+async def unpack_export(capsule: Export, path: Path) -> None:
     """Write an export's events into a new journal, in their order.
 
     Raises:
@@ -74,12 +76,12 @@ async def unpack(capsule: Capsule, path: Path) -> None:
     """
     first, *rest = capsule.events or (None,)
     if not isinstance(first, ev.RunCreated):
-        raise BadCapsule("the export does not begin with its run: it was cut or changed")
-    created = RunState()
+        raise InvalidExport("the export does not begin with its run: it was cut or changed")
+    created = DurableRun()
     created.apply(first)
     async with await SqliteJournal.open(path) as journal:
         # A use is counted of a grant that is known.
-        given: list[ev.Record] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
+        given: list[ev.JournalEvent] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
         taken_back = [event for event in capsule.grants if event not in given]
         for event in given:
             await journal.post(ev.WORKSPACE, event)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 from importlib.metadata import PackageNotFoundError, distribution, version
 
-NAME = "orbiter-console"
+PROGRAM_NAME = "orbiter-console"
 
 
-def program() -> str:
+def program_version() -> str:
     """Our name and version."""
     try:
-        return f"{NAME} {version(NAME)}"
+        return f"{PROGRAM_NAME} {version(PROGRAM_NAME)}"
     except PackageNotFoundError:
-        return NAME
+        return PROGRAM_NAME
 
 
-def installed() -> str:
+def installed_fingerprint() -> str:
     """What is installed under our name at this moment: its version, and a digest of the list of its files with their
     digests. Empty where nothing is, as in the middle of an upgrade.
     """
     try:
-        found = distribution(NAME)
+        found = distribution(PROGRAM_NAME)
         record = found.read_text("RECORD") or ""
         return f"{found.version} {hashlib.sha256(record.encode()).hexdigest()}"
     except (PackageNotFoundError, OSError, KeyError):

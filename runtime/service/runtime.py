@@ -16,23 +16,23 @@ from typing import Any, Self
 
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.daemon import sockets
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.view_redaction import Views
-from runtime.link.server.reply_streams import Streams
+from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.server import LinkServer
 from runtime.link.verbs.breakers import breaker_verbs, budget_verbs
 from runtime.link.verbs.controls import run_verbs
 from runtime.link.verbs.logs import log_verbs
 from runtime.link.verbs.permissions import permission_verbs
 from runtime.link.verbs.recovery import recovery_verbs
-from runtime.link.verbs.registry import control_verbs, desk_verbs, journal_verbs
+from runtime.link.verbs.registry import decision_verbs, read_verbs, runtime_verbs
 from runtime.link.verbs.start import start_verbs
 from runtime.link.wire.protocol import Role
-from runtime.operations.decisions import Desk
-from runtime.operations.run_controls import Controls
+from runtime.operations.decisions import Decisions
+from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state.events import utc_now
-from runtime.worker.driving_thread import JOURNAL, Host
+from runtime.worker.driving_thread import JOURNAL, DrivingThread
 from runtime.worker.duties.changed_patterns import note_rereadings
 
 log = logging.getLogger(__name__)
@@ -52,12 +52,12 @@ class Runtime:
     """
 
     def __init__(
-        self, state_dir: Path, conditions: Conditions, *, listening: bool = True, driving: bool = True
+        self, state_dir: Path, conditions: ExecutionConfig, *, listening: bool = True, driving: bool = True
     ) -> None:
         self._state_dir = state_dir
-        self._streams = Streams()
+        self._streams = ReplyStreams()
         self._conditions = replace(conditions, deltas=self._streams)
-        self._host = Host(state_dir, self._conditions, program=conditions.program or "orbiter-console")
+        self._host = DrivingThread(state_dir, self._conditions, program=conditions.program or "orbiter-console")
         self._listening = listening
         self._driving = driving
         self._since = utc_now()
@@ -89,9 +89,9 @@ class Runtime:
         await self._server.adopt(sock, role)
 
     @property
-    def left_behind(self) -> bool:
+    def has_stuck_thread(self) -> bool:
         """Whether, after `close`, the driving thread goes on: blocked, and with the lock."""
-        return self._host.alive
+        return self._host.is_alive
 
     @property
     def stopping(self) -> bool:
@@ -134,7 +134,7 @@ class Runtime:
         try:
             await asyncio.wait({draining, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not draining.done():
-                self._host.hurry()
+                self._host.stop_now()
         finally:
             stopping.cancel()
             await draining
@@ -175,12 +175,12 @@ class Runtime:
             "since": self._since.astimezone(UTC).isoformat(timespec="seconds"),
             "uptime_s": round((datetime.now(UTC) - self._since).total_seconds(), 1),
             "consoles": self._server.consoles if self._server is not None else 0,
-            "driving": self._host.alive,
+            "driving": self._host.is_alive,
             "stopping": self._stopping.is_set(),
             "draining": sorted(self._host.driving) if self._draining else [],
             "held_up": [
                 {"run_id": each.run_id, "reason": each.reason, "since": each.since.isoformat(), "times": each.times}
-                for each in self._host.held_up
+                for each in self._host.blocked_runs
             ],
             "keys": list(provider_keys()),
         }
@@ -190,7 +190,7 @@ class Runtime:
             return f"{displaced}: nothing new begins, and the runtime ends"
         if held_back := self._host.held_back:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        found = [each for each in self._host.held_up if each.run_id]
+        found = [each for each in self._host.blocked_runs if each.run_id]
         if not found:
             return ""
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -200,7 +200,7 @@ class Runtime:
         self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
         await note_rereadings(self._journal, self._conditions.permissions)
         views = Views(self._conditions.redact, masked=self._conditions.redact_views)
-        desk = Desk(
+        desk = Decisions(
             self._journal,
             Path(self._conditions.workspace),
             program=self._conditions.program,
@@ -208,10 +208,10 @@ class Runtime:
             views=views,
         )
         verbs = {
-            **desk_verbs(desk, self._host.hint),
-            **run_verbs(Controls(self._journal, views), self._host.hint),
+            **decision_verbs(desk, self._host.hint),
+            **run_verbs(RunControls(self._journal, views), self._host.hint),
             **start_verbs(Path(self._conditions.workspace), self._conditions.import_limit_s),
-            **journal_verbs(self._journal),
+            **read_verbs(self._journal),
             **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
             **recovery_verbs(
                 self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
@@ -219,7 +219,7 @@ class Runtime:
             **budget_verbs(self._journal, self._conditions.budget),
             **permission_verbs(self._journal, self._conditions.permissions, Path(self._conditions.workspace)),
             **log_verbs(self._journal, self._state_dir, self._conditions.redact),
-            **control_verbs(self.status, self.stop),
+            **runtime_verbs(self.status, self.stop),
         }
         self._server = LinkServer(
             self._journal,

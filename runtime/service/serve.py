@@ -19,28 +19,30 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orbiter.errors import OrbiterError
-from runtime.config.environment import UnusableEnvironment, read_env_file
-from runtime.config.loader import load, take_env_file
-from runtime.daemon.log_file import RotatingDescriptors, log_path
+from runtime.config.environment import InvalidEnvironment, read_env_file
+from runtime.config.loader import load_configuration, load_env_file
+from runtime.daemon.log_file import RotatingLogHandler, log_path
 from runtime.daemon.sockets import SocketError
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.service.program_version import installed, program
+from runtime.service.program_version import installed_fingerprint, program_version
 from runtime.service.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
-SWEPT = (5_000, 20, 20)
+GC_THRESHOLDS = (5_000, 20, 20)
 """How rarely a process that does nothing but serve looks for garbage: nearly all of what a step makes goes away by
 itself, and with Python's own (700, 10, 10) the looking takes a part of each step that grows with what is held.
 """
-LOOK_S = 3.0
+PROGRAM_CHECK_S = 3.0
 """How often, in seconds, it is looked whether another program is installed."""
 
 
-class Settings(BaseModel):
-    """What is set for one runtime, over what is configured; each field as `runtime.execution.run_session.Conditions` has it.
+class RuntimeOverrides(BaseModel):
+    """What is set for one runtime, over what is configured.
+
+    Each field as `runtime.execution.run_session.ExecutionConfig` has it.
 
     `policy` is in the words of `RetryPolicy.from_mapping`, `permissions` of `PermissionPolicy.from_mapping`.
     """
@@ -54,20 +56,20 @@ class Settings(BaseModel):
     permissions: dict[str, Any] = Field(default_factory=dict)
 
 
-class BadSetting(ValueError):
+class InvalidSetting(ValueError):
     """A setting that is not known, or a value that it cannot have."""
 
 
-def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
+def build_execution_config(workspace: Path, settings: Mapping[str, Any]) -> ExecutionConfig:
     """What drives are given: what is configured for the workspace, with settings over it.
 
     Raises:
         BadConfiguration: an `orbiter.toml` that cannot be used.
         BadSetting: a setting that is not known, or a value that it cannot have.
     """
-    configured = load(workspace)
+    configured = load_configuration(workspace)
     try:
-        given = Settings.model_validate(dict(settings))
+        given = RuntimeOverrides.model_validate(dict(settings))
         over: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
         if "policy" in over:
             over["policy"] = RetryPolicy.from_mapping(given.policy)
@@ -75,22 +77,25 @@ def conditions(workspace: Path, settings: Mapping[str, Any]) -> Conditions:
             over["permissions"] = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
-        raise BadSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+        raise InvalidSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
     except ValueError as exc:
-        raise BadSetting(f"setting: {exc}") from exc
-    return configured.conditions(program=program(), **over)
+        raise InvalidSetting(f"setting: {exc}") from exc
+    return configured.execution_config(program=program_version(), **over)
 
 
-async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *, outlive: bool) -> bool:
+async def serve(state_dir: Path, given: ExecutionConfig, ready: Callable[[], None], *, outlive: bool) -> bool:
     """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
 
     Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
-    called goes on as that one (see `become`). Where a tool blocks the driving thread for good the process ends here,
+    called goes on as that one (see `exec_program`). Where a tool blocks the driving thread for good the process ends
+    here,
     with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready` is
     called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
-    begun = await asyncio.to_thread(installed)  # before anybody is told that it works: what comes after is a change
+    begun = await asyncio.to_thread(
+        installed_fingerprint
+    )  # before anybody is told that it works: what comes after is a change
     stopped = False  # also while the runs are being let go of for another program
     async with Runtime(state_dir, given) as runtime:
         ending = [signal.SIGINT, signal.SIGTERM] + ([] if outlive else [signal.SIGHUP])
@@ -107,7 +112,7 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
             loop.add_signal_handler(signal.SIGHUP, lambda: log.info("hang-up: going on"))
         for number in ending:
             loop.add_signal_handler(number, stop)
-        with rarely_swept():
+        with relaxed_gc():
             ready()
             changing = await _until_changed(runtime, begun)
             if changing:
@@ -115,17 +120,17 @@ async def serve(state_dir: Path, given: Conditions, ready: Callable[[], None], *
         stopped = stopped or runtime.stopping
     if changing and not stopped:
         return True
-    if runtime.left_behind:
-        _leave()
+    if runtime.has_stuck_thread:
+        _exit_at_once()
     return False
 
 
 @contextmanager
-def rarely_swept() -> Iterator[None]:
+def relaxed_gc() -> Iterator[None]:
     """What has been loaded stays, and is no longer looked at for garbage; what comes is looked at more rarely."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(*SWEPT)
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         yield
     finally:
@@ -145,7 +150,9 @@ async def _until_changed(runtime: Runtime, begun: str) -> bool:
             await ended
             log.info("stopping: every run is found as it is")
             return False
-        log.info("another program is installed (%s): letting go of every run, then going on as that one", program())
+        log.info(
+            "another program is installed (%s): letting go of every run, then going on as that one", program_version()
+        )
         return True
     finally:
         for task in (ended, changed):
@@ -153,33 +160,35 @@ async def _until_changed(runtime: Runtime, begun: str) -> bool:
         await asyncio.gather(ended, changed, return_exceptions=True)
 
 
-async def program_changed(begun: str, every_s: float = LOOK_S) -> None:
+async def program_changed(begun: str, every_s: float = PROGRAM_CHECK_S) -> None:
     """Return when another program than `begun` is installed. One that is not all there yet is waited for, one
     that cannot be loaded is named and left alone.
     """
     seen = begun
     while True:
         await asyncio.sleep(every_s)
-        found = await asyncio.to_thread(installed)
+        found = await asyncio.to_thread(installed_fingerprint)
         if found not in ("", begun) and found == seen:
-            if await _loads():
+            if await _new_program_loads():
                 return
             begun = found
         seen = found
 
 
-async def _loads() -> bool:
+async def _new_program_loads() -> bool:
     command = [sys.executable, "-P", "-c", "import runtime.service.serve"]
     pipe = asyncio.subprocess.PIPE
     trying = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     _, said = await trying.communicate()
     if trying.returncode:
         why = said.decode(errors="replace").strip().rpartition("\n")[2]
-        log.error("another program is installed (%s) and cannot be loaded (%s): going on as before", program(), why)
+        log.error(
+            "another program is installed (%s) and cannot be loaded (%s): going on as before", program_version(), why
+        )
     return not trying.returncode
 
 
-def _leave() -> NoReturn:
+def _exit_at_once() -> NoReturn:
     """End at once: threads that never come back would be waited for."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
@@ -187,7 +196,7 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
-def become(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+def exec_program(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Go on as the program that is installed now, in this very process: its number stays what it was."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
@@ -209,25 +218,27 @@ def main(arguments: list[str] | None = None) -> int:
     environ = dict(os.environ)
     if given.ready_fd is not None:
         os.set_inheritable(given.ready_fd, False)
-    logging.basicConfig(level=logging.INFO, handlers=[RotatingDescriptors(log_path(given.state))])
+    logging.basicConfig(level=logging.INFO, handlers=[RotatingLogHandler(log_path(given.state))])
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a tool prints is in the log when it prints it
         sys.stdout.reconfigure(line_buffering=True)
 
     def ready() -> None:
-        log.info("%s: runtime of %s, pid %d", program(), given.workspace, os.getpid())
+        log.info("%s: runtime of %s, pid %d", program_version(), given.workspace, os.getpid())
         if given.ready_fd is None:
             return
         with suppress(BrokenPipeError):  # whoever started us has gone
-            os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program()}).encode() + b"\n")
+            os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program_version()}).encode() + b"\n")
         os.close(given.ready_fd)
 
     try:
         if given.env_file is not None:
             for name, value in read_env_file(given.env_file).items():
                 os.environ.setdefault(name, value)
-        take_env_file(load(given.workspace))
-        changed = asyncio.run(serve(given.state, conditions(given.workspace, given.settings), ready, outlive=True))
-    except (OrbiterError, SocketError, UnusableEnvironment, BadSetting) as exc:
+        load_env_file(load_configuration(given.workspace))
+        changed = asyncio.run(
+            serve(given.state, build_execution_config(given.workspace, given.settings), ready, outlive=True)
+        )
+    except (OrbiterError, SocketError, InvalidEnvironment, InvalidSetting) as exc:
         log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
         return 1
     except Exception:
@@ -235,12 +246,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if changed:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it has a handler of its own again
-        become(["-P", "-m", "runtime.service.serve", *_as_given(given)], environ)
+        exec_program(["-P", "-m", "runtime.service.serve", *_to_arguments(given)], environ)
     log.info("stopped")
     return 0
 
 
-def _as_given(given: argparse.Namespace) -> list[str]:
+def _to_arguments(given: argparse.Namespace) -> list[str]:
     words = ["--state", str(given.state), "--workspace", str(given.workspace)]
     if given.env_file is not None:
         words += ["--env-file", str(given.env_file)]

@@ -11,33 +11,33 @@ from typing import Any, Final
 from orbiter.runner import provider_for
 from runtime.swarms import imports, loader
 from runtime.swarms.definitions import names_in
-from runtime.swarms.loader import LoadError
+from runtime.swarms.loader import SwarmLoadError
 
-_FILES: Final = 2_000
-_MOST: Final = 200
-_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+_MAX_FILES: Final = 2_000
+_MAX_FOUND: Final = 200
+_SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
 
 
-async def check(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S) -> str:
+async def check_swarm(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S) -> str:
     """The reference made absolute, after the swarm was loaded as the run's driver will load it.
 
     Raises:
         LoadError: the reference does not lead to a swarm.
         AgentError: an agent's model cannot be used, for a reason that is known already.
     """
-    ref = loader.absolute(ref, root)
+    ref = loader.absolute_ref(ref, root)
     await imports.within(partial(_checked, ref, root), imports.Import(ref, root), limit_s)
     return ref
 
 
 def _checked(ref: str, root: Path, begun: Callable[[], None]) -> None:
-    swarm = loader.load(ref, root, begun)
+    swarm = loader.load_swarm(ref, root, begun)
     try:
         check_models(swarm)
     except Exception:
         raise
     except BaseException as exc:  # user code again: a provider, or an agent of a class of their own
-        raise LoadError(f"{ref} raised {type(exc).__name__} when its models were looked at: correct it") from exc
+        raise SwarmLoadError(f"{ref} raised {type(exc).__name__} when its models were looked at: correct it") from exc
 
 
 def check_models(swarm: Any) -> None:
@@ -56,26 +56,26 @@ def check_models(swarm: Any) -> None:
         provider_for(swarm)
 
 
-def swarms_in(root: Path) -> list[str]:
+def find_swarms(root: Path) -> list[str]:
     """References to the swarms and agents that files below `root` define, relative to it: read off the files' text,
     without running any of it. A file that cannot be read, or is no Python, has none.
     """
     found: list[str] = []
-    for path in _files(root):
+    for path in _python_files(root):
         found += (f"{path.relative_to(root)}:{name}" for name in names_in(path))
-        if len(found) >= _MOST:
+        if len(found) >= _MAX_FOUND:
             break
-    return found[:_MOST]
+    return found[:_MAX_FOUND]
 
 
-def _files(root: Path) -> Iterator[Path]:
+def _python_files(root: Path) -> Iterator[Path]:
     """Python files, folder by folder, no more than are looked at in a moment."""
     seen = 0
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith("."))
         for name in sorted(files):
             if name.endswith(".py"):
                 seen += 1
-                if seen > _FILES:
+                if seen > _MAX_FILES:
                     return
                 yield Path(folder) / name

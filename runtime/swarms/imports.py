@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from orbiter._internal.worker_threads import ThreadPool
 from runtime.record.state.events import utc_now
 from runtime.swarms import loader
-from runtime.swarms.loader import LoadError
+from runtime.swarms.loader import SwarmLoadError
 
 log = logging.getLogger("runtime.imports")
 
@@ -35,7 +35,7 @@ _pool = ThreadPool(limit=128, abandoned_limit=512)
 _under_way: set[Import] = set()
 
 
-class ImportTimeoutError(LoadError):
+class ImportTimeoutError(SwarmLoadError):
     """The import of a swarm's file did not come back within its limit."""
 
 
@@ -82,7 +82,7 @@ async def load(ref: str, root: Path, *, limit_s: float = LIMIT_S, run_id: str = 
     Raises:
         LoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
     """
-    return await within(partial(loader.load, ref, root), Import(ref, root, run_id), limit_s)
+    return await within(partial(loader.load_swarm, ref, root), Import(ref, root, run_id), limit_s)
 
 
 async def within(work: Callable[[Callable[[], None]], R], importing: Import, limit_s: float) -> R:

@@ -1,6 +1,6 @@
 """From a reference to the swarm that it names: ``module:attr`` or ``path.py:attr``.
 
-Whatever goes wrong becomes a `LoadError` that says which file, which line, and what to do. A user's module that
+Whatever goes wrong becomes a `SwarmLoadError` that says which file, which line, and what to do. A user's module that
 would hide one of this program's packages, or be hidden by one, is refused by name (DESIGN section 1).
 """
 
@@ -25,15 +25,15 @@ from orbiter.errors import OrbiterError
 from orbiter.tool import Tool
 from runtime.swarms import module_reload
 from runtime.swarms.definitions import names_in
-from runtime.swarms.module_reload import OURS, SWARMS
+from runtime.swarms.module_reload import OUR_PACKAGES, SWARM_FOLDERS
 
-_added: list[str] = []
+_added_folders: list[str] = []
 """What was put on the path for swarms."""
 TURN_S = 1.0
 """How long, in seconds, a load keeps other loads waiting. After that they go on beside it: it may never return."""
 
 
-class LoadError(OrbiterError):
+class SwarmLoadError(OrbiterError):
     """A swarm's reference does not lead to a swarm."""
 
 
@@ -43,7 +43,7 @@ class _Load:
 
     beside: Path
     began: float = field(default_factory=time.monotonic)
-    since: float = field(default_factory=module_reload.now)
+    since: float = field(default_factory=module_reload.import_instant)
     overtaken: bool = False
 
 
@@ -69,7 +69,7 @@ class _Turns:
             if not self._under_way:
                 # Python tells versions of a file apart by whole seconds and size only, so no bytecode is written.
                 self._writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-            forgotten = [*module_reload.forget_changed(*folders), *module_reload.forget_others(beside)]
+            forgotten = [*module_reload.unload_changed(*folders), *module_reload.unload_same_names(beside)]
             for each in self._under_way:
                 each.overtaken = each.overtaken or bool(forgotten) or each.beside != beside
             self._under_way.append(load)
@@ -79,7 +79,7 @@ class _Turns:
         """The import has ended, with or without an error."""
         with self._changed:
             # What another load imports at the same time was read no earlier than that one began.
-            module_reload.remember(*folders, since=min(each.since for each in self._under_way))
+            module_reload.record_imports(*folders, since=min(each.since for each in self._under_way))
             self._under_way.remove(load)
             if not self._under_way:
                 sys.dont_write_bytecode = self._writes
@@ -89,7 +89,7 @@ class _Turns:
 _turns = _Turns()
 
 
-def absolute(ref: str, root: Path) -> str:
+def absolute_ref(ref: str, root: Path) -> str:
     """`ref` with a file's path made absolute against `root`; a module's reference stays as it is.
 
     Raises:
@@ -98,12 +98,16 @@ def absolute(ref: str, root: Path) -> str:
     target, _, attribute = ref.rpartition(":")
     if not target or not attribute:
         named = _defined(ref, root)
-        raise LoadError(f"{ref!r} is not a reference to a swarm: write path/file.py:name or package.module:name{named}")
+        raise SwarmLoadError(
+            f"{ref!r} is not a reference to a swarm: write path/file.py:name or package.module:name{named}"
+        )
     if not _is_path(target):
         return ref
     path = Path(target) if Path(target).is_absolute() else root / target
     if not path.is_file():
-        raise LoadError(f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm")
+        raise SwarmLoadError(
+            f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm"
+        )
     return f"{path.resolve()}:{attribute}"
 
 
@@ -114,7 +118,7 @@ def _defined(ref: str, root: Path) -> str:
     return f"; {file} defines: {', '.join(f'{file}:{name}' for name in names)}" if names else ""
 
 
-def load(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
+def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
     """The agent or swarm that `ref` names; a callable without parameters is called for it.
 
     This runs user code, which may never return: see `runtime.swarms.imports` for a load with a limit. `begun` is called
@@ -123,29 +127,30 @@ def load(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
     Raises:
         LoadError: with the file, the line and what to do; for whatever the user's code raises.
     """
-    ref = absolute(ref, root)
+    ref = absolute_ref(ref, root)
     try:
         return _loaded(ref, root, begun)
-    except LoadError:
+    except SwarmLoadError:
         raise
     except BaseException as exc:
-        raise LoadError(_explain(exc, ref)) from exc
+        raise SwarmLoadError(_explain_error(exc, ref)) from exc
 
 
 def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
     target, _, attribute = ref.rpartition(":")
-    module = _fresh(target, root, begun)
+    module = _import_fresh(target, root, begun)
     found = _attribute(module, attribute, target)
     if not hasattr(found, "run") and callable(found):
         found = found()
     if not callable(getattr(found, "run", None)):
-        raise LoadError(
-            f"{ref} is {_kind(found)}, not an agent or a swarm: name the variable that holds one; {_runs(module)}"
+        raise SwarmLoadError(
+            f"{ref} is {_kind(found)}, not an agent or a swarm:"
+            f" name the variable that holds one; {_runnable_names(module)}"
         )
     return found
 
 
-def _fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
+def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
     """The module, imported again if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
     folders = (root, root.resolve(), beside)
@@ -169,56 +174,58 @@ def _is_path(target: str) -> bool:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if path.stem in OURS:
+    if path.stem in OUR_PACKAGES:
         ours = importlib.import_module(path.stem).__file__
-        raise LoadError(f"{path} would hide {ours}, a package of this program: rename the file")
+        raise SwarmLoadError(f"{path} would hide {ours}, a package of this program: rename the file")
     # A name that depends on the path: two files of the same name in one runtime do not become each other.
-    name = f"{SWARMS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
+    name = f"{SWARM_FOLDERS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise LoadError(f"{path} is no Python file")
+        raise SwarmLoadError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    _with_path(path.parent)
+    _on_sys_path(path.parent)
     try:
         spec.loader.exec_module(module)
     except BaseException as exc:
         if sys.modules.get(name) is module:
             del sys.modules[name]
-        raise LoadError(_explain(exc, str(path))) from exc
+        raise SwarmLoadError(_explain_error(exc, str(path))) from exc
     return module
 
 
 def _from_name(name: str, root: Path) -> ModuleType:
     top = name.partition(".")[0]
-    _with_path(root)
-    if top in OURS:
+    _on_sys_path(root)
+    if top in OUR_PACKAGES:
         for candidate in (root / f"{top}.py", root / top / "__init__.py"):
             ours = importlib.import_module(top).__file__
             if candidate.is_file() and ours is not None and candidate.resolve() != Path(ours).resolve():
-                raise LoadError(f"{candidate} is hidden by {ours}, a package of this program: rename it")
+                raise SwarmLoadError(f"{candidate} is hidden by {ours}, a package of this program: rename it")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:
         if exc.name is not None and (name == exc.name or name.startswith(f"{exc.name}.")):
-            raise LoadError(f"there is no module {name!r} (looked in {root} and in this Python's packages)") from exc
-        raise LoadError(_explain(exc, name)) from exc
+            raise SwarmLoadError(
+                f"there is no module {name!r} (looked in {root} and in this Python's packages)"
+            ) from exc
+        raise SwarmLoadError(_explain_error(exc, name)) from exc
     except BaseException as exc:
-        raise LoadError(_explain(exc, name)) from exc
+        raise SwarmLoadError(_explain_error(exc, name)) from exc
 
 
-def _with_path(folder: Path) -> None:
+def _on_sys_path(folder: Path) -> None:
     """Let modules in `folder` be found: after all that was there before, so that a user's file never takes the place
     of a package of ours, but before the folders of other swarms.
     """
     name = str(folder)
-    if name in _added:
+    if name in _added_folders:
         sys.path.remove(name)
     elif name in sys.path:
         return
     else:
-        _added.append(name)
-    first = next((index for index, each in enumerate(sys.path) if each in _added), len(sys.path))
+        _added_folders.append(name)
+    first = next((index for index, each in enumerate(sys.path) if each in _added_folders), len(sys.path))
     sys.path.insert(first, name)
 
 
@@ -226,12 +233,12 @@ def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise LoadError(f"{target} has no {attribute!r}; {_runs(module)}")
+            raise SwarmLoadError(f"{target} has no {attribute!r}; {_runnable_names(module)}")
         found = getattr(found, part)
     if not hasattr(found, "run") and not _needs_no_arguments(found):
-        raise LoadError(
+        raise SwarmLoadError(
             f"{target}:{attribute} is {_kind(found)}, not an agent or a swarm: name the variable that holds one;"
-            f" {_runs(module)}"
+            f" {_runnable_names(module)}"
         )
     return found
 
@@ -258,7 +265,7 @@ def _kind(found: Any) -> str:
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
-def _runs(module: ModuleType) -> str:
+def _runnable_names(module: ModuleType) -> str:
     """What to name instead."""
     names = _swarms_in(module)
     return (
@@ -273,7 +280,7 @@ def _swarms_in(module: ModuleType) -> list[str]:
     return [name for name, value in found if callable(getattr(value, "run", None)) and not isinstance(value, type)]
 
 
-def _explain(exc: BaseException, where: str) -> str:
+def _explain_error(exc: BaseException, where: str) -> str:
     if isinstance(exc, SyntaxError):
         return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]

@@ -15,57 +15,57 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-OURS = ("orbiter", "runtime", "console", "screens", "themes")
-SWARMS = "_orbiter_user_"
+OUR_PACKAGES = ("orbiter", "runtime", "console", "screens", "themes")
+SWARM_FOLDERS = "_orbiter_user_"
 """How the names begin under which swarms' own files are imported: those are read anew for every run."""
-_NOT_THEIRS = frozenset({"site-packages", "dist-packages", "node_modules"})
+_LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages", "node_modules"})
 
-Stamp = tuple[int, int]
-_seen: dict[str, tuple[ModuleType, Stamp]] = {}
+FileStamp = tuple[int, int]
+_stamps: dict[str, tuple[ModuleType, FileStamp]] = {}
 """Modules of workspaces by name, with their file's time and size when imported."""
 
 
-def forget_changed(*folders: Path) -> list[str]:
+def unload_changed(*folders: Path) -> list[str]:
     """Forget the modules from `folders` if any of their files has changed since its import; returns their names."""
     importlib.invalidate_caches()  # a file that is younger than the finder's last look
-    known = _of_workspace(folders)
+    known = _workspace_modules(folders)
     if all(_unchanged(name, module, path) for name, (module, path) in known.items()):
         return []
     for name in known:
         sys.modules.pop(name, None)
-        _seen.pop(name, None)
+        _stamps.pop(name, None)
     return sorted(known)
 
 
-def forget_others(folder: Path) -> list[str]:
+def unload_same_names(folder: Path) -> list[str]:
     """Forget modules of other folders that have the name of a module in this one, and return their names: what lies
     beside a swarm's file is its own.
     """
     forgotten: list[str] = []
     beside = {each.stem for each in folder.glob("*.py")} | {each.parent.name for each in folder.glob("*/__init__.py")}
-    for name, (module, _) in list(_seen.items()):
+    for name, (module, _) in list(_stamps.items()):
         if name.partition(".")[0] in beside and not Path(str(module.__file__)).is_relative_to(folder):
             sys.modules.pop(name, None)
-            _seen.pop(name, None)
+            _stamps.pop(name, None)
             forgotten.append(name)
     return forgotten
 
 
-def remember(*folders: Path, since: float) -> None:
+def record_imports(*folders: Path, since: float) -> None:
     """Take down what has been imported from `folders` by now, by an import that began at `since` (`time.time`)."""
-    for name, (module, path) in _of_workspace(folders).items():
-        if name not in _seen or _seen[name][0] is not module:
+    for name, (module, path) in _workspace_modules(folders).items():
+        if name not in _stamps or _stamps[name][0] is not module:
             stamp = _stamp(path)
             # Written while it was being read: nobody knows what was read.
-            _seen[name] = (module, stamp if stamp[0] < since * 1e9 else (0, 0))
+            _stamps[name] = (module, stamp if stamp[0] < since * 1e9 else (0, 0))
 
 
-def now() -> float:
-    """The instant for `remember`, a little early: file systems keep coarser time than clocks."""
+def import_instant() -> float:
+    """The instant for `record_imports`, a little early: file systems keep coarser time than clocks."""
     return time.time() - 0.02
 
 
-def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
+def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
     found: dict[str, tuple[ModuleType, Path]] = {}
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     for name, module in list(sys.modules.items()):
@@ -77,30 +77,30 @@ def _of_workspace(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path
         if getattr(space.get("__spec__"), "_initializing", False):
             continue  # another load is importing it now, and Python looks for it here when it is done
         # As text first: a process has thousands of modules, and this is asked of all of them for every run.
-        if not isinstance(file, str) or not _normal(file).startswith(starts):
+        if not isinstance(file, str) or not _normalized(file).startswith(starts):
             continue
-        if name == "__main__" or name.startswith(SWARMS) or name.partition(".")[0] in OURS:
+        if name == "__main__" or name.startswith(SWARM_FOLDERS) or name.partition(".")[0] in OUR_PACKAGES:
             continue
         path = Path(file)
         inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
-        if inside is None or any(part in _NOT_THEIRS or part.startswith(".") for part in inside.parts):
+        if inside is None or any(part in _LIBRARY_FOLDERS or part.startswith(".") for part in inside.parts):
             continue
         found[name] = (module, path)
     return found
 
 
 @lru_cache(maxsize=16_384)
-def _normal(file: str) -> str:
+def _normalized(file: str) -> str:
     """As `Path` writes it."""
     return str(Path(file))
 
 
 def _unchanged(name: str, module: ModuleType, path: Path) -> bool:
-    seen = _seen.get(name)
+    seen = _stamps.get(name)
     return seen is None or seen[0] is not module or seen[1] == _stamp(path)
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> FileStamp:
     try:
         found = path.stat()
     except OSError:

@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 
 from orbiter._internal.user_code import disarm, text_within
 from orbiter.errors import OrbiterError
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
 from runtime.record.journal import Displaced, JournalError
 from runtime.record.lease_owner import has_died
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.worker.loop_watchdog import Watchdog
+from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.rescue import (
     explain,
     explain_overwritten,
@@ -30,24 +30,24 @@ from runtime.worker.rescue import (
     rescue,
     rescue_overwritten,
 )
-from runtime.worker.supervisor import HeldUp, Supervisor
+from runtime.worker.supervisor import BlockedRun, Supervisor
 
 log = logging.getLogger(__name__)
 
 JOURNAL = "journal.db"
 LOOK_S = 0.5
 """How often, in seconds, it is looked whether lock and journal are still at their paths."""
-LEAVE_S = 15.0
+STOP_TIMEOUT_S = 15.0
 """How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
 loop is blocked by a tool, or a module that it loads never ends.
 """
 
 
-class HostError(OrbiterError):
+class DrivingThreadError(OrbiterError):
     """The driving thread could not begin, or ended with an error."""
 
 
-class Host:
+class DrivingThread:
     """A runtime's driving thread for one workspace.
 
     Args:
@@ -56,14 +56,14 @@ class Host:
         program: Who holds the lock, for those who find it held.
     """
 
-    def __init__(self, state_dir: Path, conditions: Conditions, *, program: str = "orbiter-console") -> None:
+    def __init__(self, state_dir: Path, conditions: ExecutionConfig, *, program: str = "orbiter-console") -> None:
         self._state_dir = state_dir
         self._conditions = conditions
         self._program = program
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._supervisor: Supervisor | None = None
-        self._watchdog: Watchdog | None = None
+        self._watchdog: LoopWatchdog | None = None
         self._ready = threading.Event()
         self._failed: BaseException | None = None
         self._displaced = ""
@@ -84,7 +84,7 @@ class Host:
             self._thread.join()
             if isinstance(self._failed, JournalError):
                 raise self._failed
-            raise HostError(f"the driving thread could not begin: {self._failed}") from self._failed
+            raise DrivingThreadError(f"the driving thread could not begin: {self._failed}") from self._failed
 
     def hint(self) -> None:
         """Something may have become runnable. From any thread."""
@@ -94,8 +94,8 @@ class Host:
     def stop(self, *, whole: bool = False) -> None:
         """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
 
-        With `whole` every step under way comes to its end first, for a minute at most (`Conditions.change_s`), unless
-        somebody is in a `hurry`.
+        With `whole` every step under way comes to its end first, for a minute at most (`ExecutionConfig.change_s`),
+        unless somebody is in a `stop_now`.
 
         A thread that does not end in time is left behind (it stays `alive`): nothing is lost, for its runs are found as
         after a crash, but the lock is held until this process ends.
@@ -108,7 +108,7 @@ class Host:
             return
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(partial(self._supervisor.stop, whole=whole))
-        self._thread.join((self._conditions.change_s if whole else self._conditions.drain_s) + LEAVE_S)
+        self._thread.join((self._conditions.change_s if whole else self._conditions.drain_s) + STOP_TIMEOUT_S)
         if self._thread.is_alive():
             log.error("the driving thread is blocked and does not end: it is left behind")
             return
@@ -116,9 +116,9 @@ class Host:
         if isinstance(self._failed, Displaced):
             raise self._failed
         if self._failed is not None:
-            raise HostError(f"the driving thread ended with an error: {self._failed}") from self._failed
+            raise DrivingThreadError(f"the driving thread ended with an error: {self._failed}") from self._failed
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """A stop that waits for every step shall wait no longer than any other. From any thread."""
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             with suppress(RuntimeError):  # it has ended at this very moment
@@ -146,11 +146,11 @@ class Host:
         return self._supervisor.held_back if self._supervisor is not None else ""
 
     @property
-    def held_up(self) -> list[HeldUp]:
+    def blocked_runs(self) -> list[BlockedRun]:
         """Runs that cannot be carried on now, and why; first, what blocks them all. From any thread."""
-        found = self._supervisor.held_up if self._supervisor is not None else []
+        found = self._supervisor.blocked_runs if self._supervisor is not None else []
         blocked = self._watchdog.blocked if self._watchdog is not None else None
-        return [HeldUp(*blocked), *found] if blocked is not None else found
+        return [BlockedRun(*blocked), *found] if blocked is not None else found
 
     @property
     def displaced(self) -> str:
@@ -164,7 +164,7 @@ class Host:
         return self._displaced or (self._journal.displaced() if self._journal is not None else "")
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     def _work(self, held: workspace_lock.Lock) -> None:
@@ -178,7 +178,7 @@ class Host:
 
     async def _drive(self, held: workspace_lock.Lock) -> None:
         async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
-            await _look_for_loss(journal)
+            await _check_for_loss(journal)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             await _sign(journal)
@@ -186,7 +186,7 @@ class Host:
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
             self._supervisor = Supervisor(journal, self._conditions)
-            watchdog = self._watchdog = Watchdog()
+            watchdog = self._watchdog = LoopWatchdog()
             looking = asyncio.create_task(self._look(journal, held, self._supervisor))
             self._ready.set()
             try:
@@ -286,7 +286,7 @@ async def _sign(journal: SqliteJournal) -> None:
         log.warning("that the journal is overwritten in place might not be noticed: %s", exc)
 
 
-async def _look_for_loss(journal: SqliteJournal) -> None:
+async def _check_for_loss(journal: SqliteJournal) -> None:
     """Nothing goes on by itself from a journal that has lost its end: somebody looks first.
 
     Raises:

@@ -13,20 +13,20 @@ from collections.abc import Iterator
 from datetime import datetime
 from types import FrameType
 
-from runtime.execution.step_context import Carried
+from runtime.execution.step_context import StepContext
 from runtime.record.state import events as ev
 
 log = logging.getLogger("runtime.watchdog")
 
-EVERY_S = 2.5
-PATIENCE_S = 5.0
+CHECK_S = 2.5
+BLOCKED_AFTER_S = 5.0
 """How long, in seconds, the loop may take to answer before somebody is told."""
 
 
-class Watchdog:
+class LoopWatchdog:
     """Watches the loop of the thread that makes it, from a thread of its own, until `stop`."""
 
-    def __init__(self, *, every_s: float = EVERY_S, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, *, every_s: float = CHECK_S, patience_s: float = BLOCKED_AFTER_S) -> None:
         self._loop = asyncio.get_running_loop()
         self._watched = threading.get_ident()
         self._every_s = every_s
@@ -49,19 +49,19 @@ class Watchdog:
                 self._loop.call_soon_threadsafe(answered.set)
                 if answered.wait(self._patience_s):
                     continue
-                self._tell()
+                self._report()
             except RuntimeError:  # the loop is closed
                 return
             while not answered.wait(self._every_s) and not self._ended.is_set():
                 pass
             self.blocked = None
 
-    def _tell(self) -> None:
-        frames = list(_stack(sys._current_frames().get(self._watched)))
+    def _report(self) -> None:
+        frames = list(_stack_text(sys._current_frames().get(self._watched)))
         if not frames:
             return
         at = f"{frames[0].f_code.co_filename}, line {frames[0].f_lineno}"
-        carried = next((found for found in map(_carried, frames) if found is not None), None)
+        carried = next((found for found in map(_step_of_frame, frames) if found is not None), None)
         if carried is None:
             text = f"nothing is driven: the loop has been blocked for {self._patience_s:g} s at {at}"
             self.blocked = ("", text, ev.utc_now())
@@ -70,19 +70,21 @@ class Watchdog:
         what = f"{carried.step.name!r} of agent {carried.step.agent!r}"
         advice = "write it as a plain def, which gets a thread, or await what it waits for"
         text = f"{what} has blocked every run for {self._patience_s:g} s, at {at}: {advice}"
-        self.blocked = (carried.life.state.id, text, ev.utc_now())
-        log.warning("run %s: %s", carried.life.state.id, text)
+        self.blocked = (carried.session.state.id, text, ev.utc_now())
+        log.warning("run %s: %s", carried.session.state.id, text)
         warned = ev.Warned(node_id=carried.node_id, parent_id=carried.parent_id, text=text)
-        self._loop.call_soon_threadsafe(carried.life.note, warned)  # where operators look, as soon as it goes on
+        self._loop.call_soon_threadsafe(
+            carried.session.record_soon, warned
+        )  # where operators look, as soon as it goes on
 
 
-def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+def _stack_text(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
-def _carried(frame: FrameType) -> Carried | None:
+def _step_of_frame(frame: FrameType) -> StepContext | None:
     """The step whose call this frame makes (`runtime.execution.attempt`)."""
     found = frame.f_locals.get("c")
-    return found if isinstance(found, Carried) else None
+    return found if isinstance(found, StepContext) else None

@@ -74,7 +74,7 @@ async def _copied_whole(journal: SqliteJournal, target: Path) -> bool:
     try:
         await journal.rescue(target)
         async with await SqliteJournal.open(target, readonly=True) as copy:
-            return not await copy.check() and await copy.position() >= wal_loss.marked(journal.path)
+            return not await copy.check() and await copy.position() >= wal_loss.read_mark(journal.path)
     except JournalError as exc:
         log.warning("the journal that was overwritten cannot be read back: %s", exc)
         return False

@@ -2,7 +2,7 @@
 
 The reconciler is one query and one submit: an enqueue may happen too often, never too rarely; `claim` is the only gate
 (facts/engine, section 5). It runs by a hint, when the journal has news (`runtime.worker.wakeup`), when a wait ends, and
-after a pause: `PERIOD_S` while a run is driven here, `IDLE_S` in a runtime at rest.
+after a pause: `RECONCILE_S` while a run is driven here, `IDLE_S` in a runtime at rest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import Trials
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.record.journal import Journal, JournalError, Unrecordable
@@ -27,8 +27,8 @@ from runtime.record.state.events import utc_now
 from runtime.swarms import imports
 from runtime.worker.drive import (
     LEASE_S,
-    Stopping,
-    Unclaimed,
+    LeaseUnavailable,
+    StopSignal,
     drive,
 )
 from runtime.worker.duties.analyst import Analyst
@@ -43,11 +43,11 @@ from runtime.worker.wakeup import Wakeup
 
 log = logging.getLogger("runtime.supervisor")
 
-GAP_S = 5.0
+SUSPEND_GAP_S = 5.0
 """By how much, in seconds, the clock may differ from the time that has passed before it counts as set, and how long the
 computer may sleep before that counts as a break in which nobody was alive.
 """
-PERIOD_S = 0.25
+RECONCILE_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint, while a run is driven."""
 IDLE_PERIODS = 8
 """So many periods later it is asked where nothing is driven: what brings a run whose hint was lost, or whose lease ran
@@ -55,13 +55,13 @@ out.
 """
 LOST_S = 60.0
 """How often, in seconds, runs are looked for that wait for nothing."""
-TRIES = 3
+MAX_HOLD_UP_TRIES = 3
 """How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
-_LONGEST = 30.0
+_MAX_RETRY_S = 30.0
 """The longest pause between two tries of a run that cannot be carried on, in lengths of a lease."""
 
 
-def slept_s() -> float:
+def suspended_s() -> float:
     """Seconds for which the computer has slept since it was started: Linux and macOS each have a clock that counts them
     and one that does not (clock_gettime(2), clock_gettime(3)).
     """
@@ -71,7 +71,7 @@ def slept_s() -> float:
 
 
 @dataclass(slots=True, frozen=True)
-class HeldUp:
+class BlockedRun:
     """A run that cannot be carried on now: its incident could not be written, and it is tried again; or the import of
     its file hangs (with an empty `run_id` where a file is only checked).
     """
@@ -86,7 +86,7 @@ class HeldUp:
     """Where the journal is not to blame."""
 
 
-class Attendant(Protocol):
+class Duty(Protocol):
     """Works beside the drives, and begins from what the journal says."""
 
     async def serve(self) -> None:
@@ -94,7 +94,7 @@ class Attendant(Protocol):
         ...
 
 
-async def _kept_up(attendant: Callable[[], Attendant], lost: str, again_s: float) -> None:
+async def _serve_with_restart(attendant: Callable[[], Duty], lost: str, again_s: float) -> None:
     """Let an attendant serve; one that fails (with the disk full, say) is made anew when `again_s` have passed."""
     while True:
         try:
@@ -110,14 +110,14 @@ class Supervisor:
     def __init__(
         self,
         journal: Journal,
-        conditions: Conditions,
+        conditions: ExecutionConfig,
         *,
         clock: Callable[[], datetime] = utc_now,
         lease_s: float = LEASE_S,
         engine: Callable[[Drive], Engine] = LocalEngine,
-        period_s: float = PERIOD_S,
-        gap_s: float = GAP_S,
-        slept: Callable[[], float] = slept_s,
+        period_s: float = RECONCILE_S,
+        gap_s: float = SUSPEND_GAP_S,
+        slept: Callable[[], float] = suspended_s,
     ) -> None:
         self.owner = owner_name()
         self._journal = journal
@@ -137,10 +137,10 @@ class Supervisor:
         self._period_s = period_s
         self._gap_s = gap_s
         self._drives = 0
-        self._held_up: dict[str, HeldUp] = {}
-        self._stopping = Stopping()
+        self._held_up: dict[str, BlockedRun] = {}
+        self._stopping = StopSignal()
         self._hint = asyncio.Event()
-        self._engine = engine(self._carry_on)
+        self._engine = engine(self._resume_blocked)
 
     @property
     def driving(self) -> list[str]:
@@ -153,7 +153,7 @@ class Supervisor:
         return self._journal.held_back
 
     @property
-    def held_up(self) -> list[HeldUp]:
+    def blocked_runs(self) -> list[BlockedRun]:
         """Runs that could not be carried on, and why, until they are taken up again; and those whose import hangs. For
         any thread.
         """
@@ -161,7 +161,7 @@ class Supervisor:
         waiting = [each for each in list(self._held_up.values()) if each.run_id not in driving]
         return [
             *waiting,
-            *(HeldUp("" if each.given_up else each.run_id, str(each), each.since) for each in imports.hanging()),
+            *(BlockedRun("" if each.given_up else each.run_id, str(each), each.since) for each in imports.hanging()),
         ]
 
     def now(self) -> datetime:
@@ -170,24 +170,24 @@ class Supervisor:
 
     async def serve(self) -> None:
         """Drive what is runnable until `stop`; then stop what runs (it is found as it was) and return."""
-        attendant = asyncio.create_task(self._attend())
+        attendant = asyncio.create_task(self._serve_duties())
         try:
             await self._drive_all()
         finally:
             attendant.cancel()
             await asyncio.gather(attendant, return_exceptions=True)
 
-    async def _attend(self) -> None:
+    async def _serve_duties(self) -> None:
         """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
         given = self._conditions
         again_s = self._lease_s / 3
         async with asyncio.TaskGroup() as group:
             wakeup = partial(Wakeup, self._journal, self.hint)
-            group.create_task(_kept_up(wakeup, "runs are found by looking for them only", again_s))
+            group.create_task(_serve_with_restart(wakeup, "runs are found by looking for them only", again_s))
             if given.analysis != "off":
-                group.create_task(_kept_up(self._analyst, "incidents are not analysed now", again_s))
-            if self._notifier().speaks:
-                group.create_task(_kept_up(self._notifier, "nobody is told of incidents now", again_s))
+                group.create_task(_serve_with_restart(self._analyst, "incidents are not analysed now", again_s))
+            if self._notifier().is_configured:
+                group.create_task(_serve_with_restart(self._notifier, "nobody is told of incidents now", again_s))
 
     def _analyst(self) -> Analyst:
         given = self._conditions
@@ -227,13 +227,16 @@ class Supervisor:
         self._hint.set()
 
     def stop(self, *, whole: bool = False, at_once: bool = False) -> None:
-        """Let go of everything; see `Stopping`. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`."""
+        """Let go of everything.
+
+        See `StopSignal`. For the loop's own thread; see `asyncio.loop.call_soon_threadsafe`.
+        """
         self._stopping.whole = whole
         self._stopping.at_once = self._stopping.at_once or at_once
         self._stopping.set()
         self._hint.set()
 
-    async def _notice_gaps(self) -> None:
+    async def _watch_suspend(self) -> None:
         """A computer that slept: nobody was alive in the time that is missing. One whose clock was set: by how much is
         known here, and no wait gets longer or shorter by it. Where it was set back before this process began, nobody
         waits longer than from now.
@@ -283,7 +286,7 @@ class Supervisor:
     async def _reconcile(self) -> float:
         """Have driven what is runnable; after how many seconds to look again, if no hint comes before."""
         try:
-            await self._notice_gaps()
+            await self._watch_suspend()
             ticks = time.monotonic()
             held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
             # What is held up must not hide what is not.
@@ -313,7 +316,7 @@ class Supervisor:
         """Whether something here may change without a word in the journal."""
         return bool(self._engine.driving or self._held_up)
 
-    async def _carry_on(self, run_id: str) -> Outcome:
+    async def _resume_blocked(self, run_id: str) -> Outcome:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease
         # that one of its drives could not give back, with the disk full, runs out like anybody's.
         self._drives += 1
@@ -327,22 +330,22 @@ class Supervisor:
                 clock=self._clock,
                 lease_s=self._lease_s,
                 stopping=self._stopping,
-                failed=before.failed if before is not None and before.times >= TRIES else None,
+                failed=before.failed if before is not None and before.times >= MAX_HOLD_UP_TRIES else None,
             )
         except Exception as exc:
-            self._hold_up(run_id, before, exc)
+            self._block_run(run_id, before, exc)
             return "held up"
         self._held_up.pop(run_id, None)
         return driven
 
-    def _hold_up(self, run_id: str, before: HeldUp | None, exc: Exception) -> None:
+    def _block_run(self, run_id: str, before: BlockedRun | None, exc: Exception) -> None:
         """What cannot be done now (with the disk full, say) is done again: after ever longer pauses where it had begun,
         for each time may cost a call of a model.
         """
         times = before.times if before is not None else 0
-        times += not isinstance(exc, Unclaimed)
-        pause = min(self._lease_s / 3 * 2.0 ** min(max(times - 1, 0), 30), self._lease_s * _LONGEST)
-        if isinstance(exc, Unclaimed):
+        times += not isinstance(exc, LeaseUnavailable)
+        pause = min(self._lease_s / 3 * 2.0 ** min(max(times - 1, 0), 30), self._lease_s * _MAX_RETRY_S)
+        if isinstance(exc, LeaseUnavailable):
             pause = self._lease_s / 3
         own = not isinstance(exc, JournalError)
         reason = f"{type(exc).__name__}: {exc}" if own else str(exc)
@@ -354,4 +357,4 @@ class Supervisor:
         # Not for the journal's sake: what is tried from the third time on is to say so, and no model is asked any more.
         mine = own or isinstance(exc, Unrecordable)
         failed = exc if mine else before.failed if before is not None else None
-        self._held_up[run_id] = HeldUp(run_id, reason, since, times, time.monotonic() + pause, failed)
+        self._held_up[run_id] = BlockedRun(run_id, reason, since, times, time.monotonic() + pause, failed)

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 
-KINDS = frozenset[type[ev.Record]]((*ev.DESK_KINDS, ev.RunCreated, ev.RunParked, ev.IncidentAnswered, ev.FreezeLifted))
+KINDS = frozenset[type[ev.JournalEvent]](
+    (*ev.OPERATOR_EVENTS, ev.RunCreated, ev.RunParked, ev.IncidentAnswered, ev.FreezeLifted)
+)
 """What may make a run runnable: what operators and other processes write, and a park that found an answer."""
 
 

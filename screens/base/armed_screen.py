@@ -7,8 +7,8 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.screen import ModalScreen
 
-from screens.render.layout import plain
-from screens.shell.context import Session
+from screens.render.layout import plain_text
+from screens.shell.context import ConsoleContext
 from screens.widgets.arming import Arming
 
 ResultT = TypeVar("ResultT")
@@ -19,7 +19,7 @@ class ArmedScreen(ModalScreen[ResultT]):
 
     ACTS: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__()
         self._session = session
         self.arming = Arming(self, session, self._armed_changed, laid_out=self.laid_out)
@@ -35,7 +35,7 @@ class ArmedScreen(ModalScreen[ResultT]):
     def hints_of(self, *keys: tuple[str, str]) -> str:
         """Keys and what they do, behind what there is to say of keys that do not count."""
         soon = "" if self.arming.armed else "takes keys in a moment"
-        said = (plain(self.arming.words()), soon, self._session.looks().hints(*keys))
+        said = (plain_text(self.arming.words()), soon, self._session.looks().hints(*keys))
         return "  ".join(filter(None, said))
 
     def _armed_changed(self) -> None:

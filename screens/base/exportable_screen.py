@@ -14,7 +14,7 @@ from screens.widgets.line_view import LineView
 from screens.widgets.option_columns import Choices
 
 
-class TakenScreen(Screen[None]):
+class ExportableScreen(Screen[None]):
     """Hands over what was asked for; where it goes is the app's business."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

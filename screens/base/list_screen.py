@@ -11,24 +11,24 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.render.layout import Column, Row
-from screens.shell.context import Session
-from screens.views.shared.list_state import Listing, chosen_of
-from screens.views.shared.render_context import Looks
+from screens.shell.context import ConsoleContext
+from screens.views.shared.list_state import ListState, selected_rows
+from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_sort import header_line
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
-from screens.widgets.row_list import LiveList
+from screens.widgets.line_list import LineList
+from screens.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
 CONNECTING = "Connecting to the runtime"
-NOT_KNOWN = "Nothing is known yet"
+NOT_LOADED = "Nothing is known yet"
 
 
-class ListScreen(LinkedScreen):
+class ListScreen(RuntimeScreen):
     """The names of the columns, the list, and a line that says what is left out of it."""
 
     DEFAULT_CSS = """
@@ -61,16 +61,16 @@ class ListScreen(LinkedScreen):
     EMPTY: ClassVar[str] = "Nothing is here."
     """Said where there is nothing to list; ours, not foreign text."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self.listing = Listing(self.COLUMNS)
+        self.listing = ListState(self.COLUMNS)
 
     def body(self) -> ComposeResult:
         """The list; what is beside it comes from `beside`."""
         glyphs = self.session.glyphs
         yield Bar(id="columns", ellipsis=glyphs.ellipsis)
         with Vertical(id="panes"):
-            yield LiveList(self.COLUMNS, empty=CONNECTING, glyphs=glyphs, id="list")
+            yield RowList(self.COLUMNS, empty=CONNECTING, glyphs=glyphs, id="list")
             yield from self.beside()
         yield Bar(id="narrowed", ellipsis=glyphs.ellipsis)
 
@@ -78,7 +78,7 @@ class ListScreen(LinkedScreen):
         """Panes that stand below or beside the list."""
         yield from ()
 
-    def nothing(self, looks: Looks) -> str:
+    def nothing(self, looks: RenderContext) -> str:
         """Said where there is nothing to list; ours, not foreign text."""
         return self.EMPTY
 
@@ -92,13 +92,13 @@ class ListScreen(LinkedScreen):
         return self.link.ready
 
     @property
-    def list(self) -> LiveList:
-        return self.query_one("#list", LiveList)
+    def list(self) -> RowList:
+        return self.query_one("#list", RowList)
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """Keys of the rows that an action is about."""
-        return chosen_of(self.listing, self.list.cursor_key)
+        return selected_rows(self.listing, self.list.cursor_key)
 
     def draw(self) -> None:
         """The rows as they are by now, less what is left out."""
@@ -107,7 +107,7 @@ class ListScreen(LinkedScreen):
         if self.ready:
             shown.empty = looks.nothing_matches() if rows else self.nothing(looks)
         else:
-            shown.empty = NOT_KNOWN if self.link.status.phase == "lost" else CONNECTING
+            shown.empty = NOT_LOADED if self.link.status.phase == "lost" else CONNECTING
         fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
@@ -121,11 +121,11 @@ class ListScreen(LinkedScreen):
     def on_resize(self) -> None:
         self.pace.request()
 
-    def on_live_list_folded(self, message: LiveList.Folded) -> None:
+    def on_row_list_folded(self, message: RowList.Folded) -> None:
         self.listing.fold(message.key, folded=message.folded)
         self._draw_now()
 
-    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, _message: LineList.Moved) -> None:
         """The cursor stands on another row: what is beside the list is about that one."""
 
     # -- what is left out ------------------------------------------------------------------------------------
@@ -148,12 +148,12 @@ class ListScreen(LinkedScreen):
 
     def action_filter(self) -> None:
         """Type a pattern; the last one stands there to be changed, and is in force at once."""
-        from screens.widgets.pattern_input import PatternField  # not before the first list is painted
+        from screens.widgets.pattern_input import PatternInput  # not before the first list is painted
 
         if self.query("#filter"):
             return
         self.listing.narrow(self.listing.filter.text or self.listing.last_filter)
-        field = PatternField(self.listing.filter.text, id="filter")
+        field = PatternInput(self.listing.filter.text, id="filter")
         self.mount(field, after="#narrowed")
         field.focus()
         self._draw_now()

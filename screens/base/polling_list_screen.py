@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from screens.base.list_screen import ListScreen
-from screens.base.polling_screen import AskingScreen
+from screens.base.polling_screen import PollingScreen
 
 
-class AskingListScreen(ListScreen, AskingScreen):
+class PollingListScreen(ListScreen, PollingScreen):
     """There is a list as soon as there was an answer."""
 
     @property

@@ -9,27 +9,27 @@ from time import monotonic
 from typing import ClassVar, Final
 
 from runtime.link.client.client import LinkError, LinkLost
-from screens.base.runtime_screen import LinkedScreen
-from screens.shell.context import Session
+from screens.base.runtime_screen import RuntimeScreen
+from screens.shell.context import ConsoleContext
 from screens.shell.timer import Alarm
 
-PAUSE: Final = 1.0
+MIN_PAUSE_S: Final = 1.0
 """Seconds between an answer and the next question, at least."""
-SHARE: Final = 0.25
+MAX_SHARE: Final = 0.25
 """The part of the time that may be spent waiting for answers: on a slow link there are fewer questions."""
 
 
-class Asker:
+class QueryPoller:
     """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is. That the link is
     lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
     """
 
     def __init__(
         self,
-        screen: LinkedScreen,
+        screen: RuntimeScreen,
         ask: Callable[[], Awaitable[None]],
         *,
-        pause: float = PAUSE,
+        pause: float = MIN_PAUSE_S,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._screen = screen
@@ -87,22 +87,22 @@ class Asker:
         finally:
             now = self._clock()
             self._asking = False
-            self._free_at = now + max(self._pause, (now - began) / SHARE)
+            self._free_at = now + max(self._pause, (now - began) / MAX_SHARE)
         self._screen.pace.request()
         if self._stale:
             self.stir()
 
 
-class AskingScreen(LinkedScreen):
+class PollingScreen(RuntimeScreen):
     """A screen of what the link's picture does not hold: the runtime is asked for it, and again when something changed.
     Those who inherit from this say in `ask` what they want to know.
     """
 
-    PAUSE: ClassVar[float] = PAUSE
+    PAUSE: ClassVar[float] = MIN_PAUSE_S
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._asker = Asker(self, self.ask, pause=self.PAUSE)
+        self._asker = QueryPoller(self, self.ask, pause=self.PAUSE)
 
     async def ask(self) -> None:
         """Ask each host, and keep the answers. Raises as `Link.command`, and as whoever cannot read an answer."""

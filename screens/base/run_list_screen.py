@@ -12,10 +12,10 @@ from runtime.record.state.summary import Summary
 from screens.base.list_screen import ListScreen
 from screens.render.formatting import plural
 from screens.render.layout import Spans
-from screens.views.decisions.batch_action import Came, Item, order_question
+from screens.views.decisions.batch_action import BatchItem, BatchOutcome, order_question
 from screens.views.lists.runs import is_done, title_of
-from screens.widgets.line_list import LiveLines
-from screens.widgets.text_page import LivePage
+from screens.widgets.line_list import LineList
+from screens.widgets.text_page import TextPage
 
 
 class RunListScreen(ListScreen):
@@ -41,7 +41,7 @@ class RunListScreen(ListScreen):
     """Whether something can be done to what is chosen, as last drawn: a run may end under the cursor."""
 
     def beside(self) -> ComposeResult:
-        preview = LivePage(id="preview")
+        preview = TextPage(id="preview")
         preview.can_focus = False
         yield preview
 
@@ -57,12 +57,12 @@ class RunListScreen(ListScreen):
             self.refresh_bindings()
 
     def _draw_preview(self) -> None:
-        preview = self.query_one("#preview", LivePage)
+        preview = self.query_one("#preview", TextPage)
         if preview.display:
             key = self.list.cursor_key
             preview.show(self.preview(key), key)
 
-    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
         self._draw_preview()
         self._alive = bool(self._chosen_runs())
         self.refresh_bindings()
@@ -97,21 +97,21 @@ class RunListScreen(ListScreen):
         frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
         if frozen:
             question = order_question("thaw", self._what(runs))
-            self._act("thaw", runs, Came("running", "thawed"), question)
+            self._act("thaw", runs, BatchOutcome("running", "thawed"), question)
         else:
             going = [found for found in runs if found.state != "frozen"]
             question = order_question("freeze", self._what(going))
-            self._act("freeze", going, Came("frozen", "frozen"), question)
+            self._act("freeze", going, BatchOutcome("frozen", "frozen"), question)
 
     def action_abort(self) -> None:
         runs = self._chosen_runs()
         question = order_question("abort", self._what(runs))
-        self._act("abort", runs, Came("aborted", "aborting"), question)
+        self._act("abort", runs, BatchOutcome("aborted", "aborting"), question)
 
     def _what(self, runs: Sequence[Summary]) -> str:
         return plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
 
-    def _act(self, verb: str, runs: Sequence[Summary], done: Came, question: str) -> None:
+    def _act(self, verb: str, runs: Sequence[Summary], done: BatchOutcome, question: str) -> None:
         """Say a verb of one run for each of these, on a page that asks first."""
         if not self.may_act():
             return
@@ -119,12 +119,12 @@ class RunListScreen(ListScreen):
             self.say("No run that has not ended is under the cursor, or selected.")
             return
         looks = self.session.looks()
-        items = [Item(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
+        items = [BatchItem(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
 
         async def act(run_id: str) -> None:
             await self.link.command(verb, run_id=run_id)
 
-        from screens.dialogs.batch_action import BatchScreen  # not before the first list is painted
+        from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
 
         title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
-        self.app.push_screen(BatchScreen(self.session, title, items, act, done=done, question=question))
+        self.app.push_screen(BatchActionScreen(self.session, title, items, act, done=done, question=question))

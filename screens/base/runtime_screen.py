@@ -15,17 +15,17 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkLost
-from screens.base.exportable_screen import TakenScreen
-from screens.base.screen_registry import PLACES
+from screens.base.exportable_screen import ExportableScreen
+from screens.base.screen_registry import SCREENS
 from screens.render.formatting import plural
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
 from screens.render.sanitize import clean_line
-from screens.shell.context import Link, Said, Session
+from screens.shell.context import ConsoleContext, Link, Notice
 from screens.shell.messages import (
     GoStep,
     OpenHome,
@@ -35,7 +35,7 @@ from screens.shell.messages import (
 from screens.views.shared.link_quality import WHO_MAY, link_words
 from screens.widgets.bar import Bar, Sentence
 from screens.widgets.footer import Foot
-from screens.widgets.redraw_throttle import Pace
+from screens.widgets.redraw_throttle import RedrawThrottle
 
 if TYPE_CHECKING:
     from screens.views.lists.commands import Command
@@ -46,11 +46,11 @@ TICK = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
 
 
-class LinkedScreen(TakenScreen):
+class RuntimeScreen(ExportableScreen):
     """Has a crumb line at the top, a notice and the keys at the bottom; `body` is between, `draw` fills it."""
 
     DEFAULT_CSS = """
-    LinkedScreen {
+    RuntimeScreen {
         background: $surface;
         #crumbs { background: $panel; }
         #lost, #notice { display: none; }
@@ -66,7 +66,7 @@ class LinkedScreen(TakenScreen):
         Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
         *(
             Binding(place.key, f"place('{place.name}')", place.title, show=False, id=f"app.{place.name}")
-            for place in PLACES.values()
+            for place in SCREENS.values()
         ),
         Binding("escape", "up", "Back", key_display="esc", tooltip="To where this was opened from", id="app.up"),
         Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
@@ -87,10 +87,10 @@ class LinkedScreen(TakenScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own, no ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]  # noqa: RUF012
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__()
         self.session = session
-        self.pace = Pace(self, self._draw, governor=session.governor)
+        self.pace = RedrawThrottle(self, self._draw, governor=session.governor)
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._standing: object = None
@@ -251,7 +251,7 @@ class LinkedScreen(TakenScreen):
         state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
         quality = self.session.governor.quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
-        return joined((line, count, state, link_words(self.link.qualities, looks)))
+        return join_spans((line, count, state, link_words(self.link.qualities, looks)))
 
     # -- what this login may not do ---------------------------------------------------------------------------
 
@@ -307,9 +307,9 @@ class LinkedScreen(TakenScreen):
     def action_palette(self) -> None:
         """Everything that can be done here, by name."""
         from screens.dialogs.palette import PaletteScreen
-        from screens.dialogs.palette_commands import commands
+        from screens.dialogs.palette_commands import palette_commands
 
-        self.app.push_screen(PaletteScreen(self.session, commands(self)), self._do)
+        self.app.push_screen(PaletteScreen(self.session, palette_commands(self)), self._do)
 
     async def _do(self, command: Command | None) -> None:
         if command is not None and isawaitable(found := command.act()):
@@ -327,7 +327,10 @@ class LinkedScreen(TakenScreen):
         return str(getattr(self, "run_id", ""))
 
     def action_next_decision(self) -> None:
-        """Go to the decision that matters most (`screens.views.decisions.priority`); from one to the next, and round again."""
+        """Go to the decision that matters most (`screens.views.decisions.priority`).
+
+        From one to the next, and round again.
+        """
         waiting = self.session.decisions()
         keys = [found.opened.incident_id for found in waiting]
         here = self.incident_id
@@ -359,7 +362,7 @@ class LinkedScreen(TakenScreen):
     def say(self, text: str, severity: str = "info") -> None:
         """One line above the keys, until the next key, and among the notices. `text` may be foreign."""
         if text:
-            self.session.said.append(Said(self.session.clock(), severity, text))
+            self.session.said.append(Notice(self.session.clock(), severity, text))
         bar = self.query_one("#notice", Bar)
         ascii_only = self.session.glyphs.name == "ascii"
         bar.show((Span(clean_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from screens.base.runtime_screen import LinkedScreen
-    from screens.shell.context import Session
+    from screens.base.runtime_screen import RuntimeScreen
+    from screens.shell.context import ConsoleContext
 
 
-class Place(NamedTuple):
+class ScreenEntry(NamedTuple):
     """One place: the name that `OpenPlace` and `:` use, its title, its key, and the class of its screen."""
 
     name: str
@@ -20,24 +20,24 @@ class Place(NamedTuple):
     screen: str
     aliases: tuple[str, ...] = ()
 
-    def open(self, session: Session, run_id: str = "") -> LinkedScreen:
+    def open(self, session: ConsoleContext, run_id: str = "") -> RuntimeScreen:
         """A new screen; about one run, where it can be."""
         made = getattr(import_module(self.module), self.screen)
-        found: LinkedScreen = made(session, run_id) if run_id else made(session)
+        found: RuntimeScreen = made(session, run_id) if run_id else made(session)
         return found
 
 
 _ALL: Final = (
-    Place("inbox", "Inbox", "1", "screens.pages.inbox", "HomeScreen", ("home", "decisions", "incidents")),
-    Place("swarms", "Swarms", "2", "screens.pages.swarms", "SwarmsScreen", ("runs",)),
-    Place("permissions", "Permissions", "3", "screens.pages.grants", "LedgerScreen", ("grants", "ledger")),
-    Place("limits", "Breakers and budgets", "4", "screens.pages.limits", "LimitsScreen", ("breakers", "budgets")),
-    Place("log", "Log", "5", "screens.pages.log", "LogScreen", ("logs", "events")),
-    Place("settings", "Settings", "6", "screens.pages.settings", "SettingsScreen", ("config",)),
-    Place("audit", "Audit", "7", "screens.pages.audit", "AuditScreen", ("decided",)),
+    ScreenEntry("inbox", "Inbox", "1", "screens.pages.inbox", "InboxScreen", ("home", "decisions", "incidents")),
+    ScreenEntry("swarms", "Swarms", "2", "screens.pages.swarms", "SwarmsScreen", ("runs",)),
+    ScreenEntry("permissions", "Permissions", "3", "screens.pages.grants", "GrantsScreen", ("grants", "ledger")),
+    ScreenEntry("limits", "Breakers and budgets", "4", "screens.pages.limits", "LimitsScreen", ("breakers", "budgets")),
+    ScreenEntry("log", "Log", "5", "screens.pages.log", "LogScreen", ("logs", "events")),
+    ScreenEntry("settings", "Settings", "6", "screens.pages.settings", "SettingsScreen", ("config",)),
+    ScreenEntry("audit", "Audit", "7", "screens.pages.audit", "AuditScreen", ("decided",)),
 )
 
-PLACES: Final = {place.name: place for place in _ALL}
+SCREENS: Final = {place.name: place for place in _ALL}
 """By name, in the order of their keys."""
 
 HOME: Final = "inbox"

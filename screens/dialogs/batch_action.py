@@ -12,20 +12,20 @@ from textual.content import Content
 
 from runtime.link.client.client import LinkError
 from screens.base.armed_screen import ArmedScreen
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.help import HelpPage
 from screens.render.layout import Spans, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.decisions.batch_action import (
-    Came,
-    Item,
+    BatchItem,
+    BatchOutcome,
     item_lines,
-    sum_words,
+    outcome_summary,
 )
 from screens.widgets.link_line import LinkLine
 
 
-class BatchScreen(ArmedScreen[None]):
+class BatchActionScreen(ArmedScreen[None]):
     """A page over the screen that asked for it. Closing it stops nothing."""
 
     CSS_PATH = "batch.tcss"
@@ -39,12 +39,12 @@ class BatchScreen(ArmedScreen[None]):
 
     def __init__(
         self,
-        session: Session,
+        session: ConsoleContext,
         title: str,
-        items: Sequence[Item],
+        items: Sequence[BatchItem],
         act: Callable[[str], Awaitable[None]],
         *,
-        done: Came,
+        done: BatchOutcome,
         question: str,
     ) -> None:
         """`act` is called with the key of each item and raises `LinkError` where it cannot be; `done` is what an item
@@ -56,7 +56,7 @@ class BatchScreen(ArmedScreen[None]):
         self._act = act
         self._done = done
         self._question = question
-        self._came: dict[str, Came] = {}
+        self._came: dict[str, BatchOutcome] = {}
         self._began = False
 
     def compose(self) -> ComposeResult:
@@ -102,17 +102,17 @@ class BatchScreen(ArmedScreen[None]):
 
     async def _carry_out(self, app: App[Any]) -> None:
         for item in self._items:
-            self._came[item.key] = Came("running", "under way")
+            self._came[item.key] = BatchOutcome("running", "under way")
             self._show()
             try:
                 await self._act(item.key)
             except LinkError as exc:
-                self._came[item.key] = Came("failed", "refused", str(exc))
+                self._came[item.key] = BatchOutcome("failed", "refused", str(exc))
             else:
                 self._came[item.key] = self._done
             self._show()
-        if not self.is_attached and isinstance(app.screen, LinkedScreen):
-            app.screen.say(f"{self._title}: {sum_words(self._items, self._came)}")
+        if not self.is_attached and isinstance(app.screen, RuntimeScreen):
+            app.screen.say(f"{self._title}: {outcome_summary(self._items, self._came)}")
 
     def _show(self) -> None:
         if self.is_attached:
@@ -123,4 +123,4 @@ class BatchScreen(ArmedScreen[None]):
         if not self._began:
             head = span(self._question, "severity-warning", bold=True)
             return [head, (), *(span(item.title) for item in self._items)]
-        return [span(sum_words(self._items, self._came)), (), *item_lines(self._items, self._came, looks)]
+        return [span(outcome_summary(self._items, self._came)), (), *item_lines(self._items, self._came, looks)]

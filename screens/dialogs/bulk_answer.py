@@ -15,30 +15,30 @@ from textual.content import Content
 from runtime.link.client.client import LinkError
 from runtime.record.state.durable_run import Summary
 from screens.base.armed_screen import ArmedScreen
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.help import HelpPage
 from screens.render.layout import Spans, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.decisions import bulk_answer as view
 from screens.views.decisions import choices
-from screens.views.decisions.batch_action import Came, item_lines, sum_words
-from screens.views.decisions.incident_groups import Waiting
+from screens.views.decisions.batch_action import BatchOutcome, item_lines, outcome_summary
+from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt import (
-    Choice,
+    PromptChoice,
     answer_params,
     asked_for,
-    check,
+    check_answer,
 )
-from screens.views.lists.inbox import what
+from screens.views.lists.inbox import incident_words
 from screens.views.run.json_lines import json_text
-from screens.widgets.choice_list import Picks, typed
+from screens.widgets.choice_list import Picks, read_typed_answer
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
 
 Mode = Literal["choose", "type", "look", "confirm", "sent"]
 
 
-class AlikeScreen(ArmedScreen[None]):
+class BulkAnswerScreen(ArmedScreen[None]):
     """What was there when it was opened is what is answered; what comes later stays. Closing it stops nothing."""
 
     CSS_PATH = "batch.tcss"
@@ -49,7 +49,7 @@ class AlikeScreen(ArmedScreen[None]):
         Binding("y", "confirm", "Yes, answer them", id="alike.confirm"),
     ]
 
-    def __init__(self, session: Session, alike: Sequence[Waiting]) -> None:
+    def __init__(self, session: ConsoleContext, alike: Sequence[OpenDecision]) -> None:
         """`alike`: at least one decision, the oldest first."""
         super().__init__(session)
         self._alike = tuple(alike)
@@ -58,13 +58,13 @@ class AlikeScreen(ArmedScreen[None]):
         self._precedents_run: Summary | None = None
         self._mode: Mode = "choose"
         self._asked = self._alike
-        self._to_look: list[Waiting] = []
+        self._to_look: list[OpenDecision] = []
         self._looked_at: list[str] = []
-        self._choice: Choice | None = None
+        self._choice: PromptChoice | None = None
         self._as_before = False
-        self._picks: choices.Offer | None = None
+        self._picks: choices.ChoiceOffer | None = None
         self._params: dict[str, Any] = {}
-        self._results: dict[str, Came] = {}
+        self._results: dict[str, BatchOutcome] = {}
         self._said = ""
         self._end: Callable[[], None] = lambda: None
 
@@ -96,8 +96,8 @@ class AlikeScreen(ArmedScreen[None]):
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def _offer(self) -> list[Choice]:
-        return view.offered(self._alike, self._session.looks(), self._session.letters)
+    def _offer(self) -> list[PromptChoice]:
+        return view.common_choices(self._alike, self._session.looks(), self._session.letters)
 
     def _show(self) -> None:
         if not self.is_attached:
@@ -139,7 +139,7 @@ class AlikeScreen(ArmedScreen[None]):
 
     def _lines(self) -> list[Spans]:
         looks = self._session.looks()
-        lines = view.head_lines(self._alike, what(self._alike[0].opened, looks), looks)
+        lines = view.head_lines(self._alike, incident_words(self._alike[0].opened, looks), looks)
         if self._said:
             lines.append(span(looks.line(self._said, 500), "severity-error"))
         lines.append(())
@@ -163,12 +163,12 @@ class AlikeScreen(ArmedScreen[None]):
             )
             lines.append(span(words, "severity-warning", bold=True))
         else:
-            lines.append(span(sum_words(self._items, self._came), "ink-strong", bold=True))
+            lines.append(span(outcome_summary(self._items, self._came), "ink-strong", bold=True))
         return [*lines, (), *item_lines(self._items, self._came if self._mode == "sent" else {}, looks)]
 
     @property
-    def _came(self) -> dict[str, Came]:
-        return view.so_far(self._alike, self._session.link.incidents) | self._results
+    def _came(self) -> dict[str, BatchOutcome]:
+        return view.outcomes_so_far(self._alike, self._session.link.incidents) | self._results
 
     @property
     def _label(self) -> str:
@@ -212,7 +212,7 @@ class AlikeScreen(ArmedScreen[None]):
         self._as_before, self._asked = True, self._alike
         self._go("confirm")
 
-    def _choose(self, choice: Choice) -> None:
+    def _choose(self, choice: PromptChoice) -> None:
         if choice.refused:
             self._said = f"{choice.label}: {choice.refused}"
             self._show()
@@ -238,7 +238,7 @@ class AlikeScreen(ArmedScreen[None]):
     def on_editor_sent(self, message: Editor.Sent) -> None:
         assert self._choice is not None
         try:
-            self._give(typed(self._alike[0].opened, self._choice, message.text))
+            self._give(read_typed_answer(self._alike[0].opened, self._choice, message.text))
         except ValueError as exc:
             self._wrong(str(exc))
 
@@ -260,7 +260,7 @@ class AlikeScreen(ArmedScreen[None]):
         """Raises `ValueError` where it does not fit."""
         assert self._choice is not None
         params = answer_params(self._choice, value)
-        check(self._alike[0].opened, self._choice.option, params)
+        check_answer(self._alike[0].opened, self._choice.option, params)
         self._params = params
         self._ready()
 
@@ -352,10 +352,10 @@ class AlikeScreen(ArmedScreen[None]):
         except LinkError as exc:
             self._said = str(exc)
         else:
-            self._results = view.results(told)
+            self._results = view.outcomes(told)
         self._show()
-        if not self.is_attached and isinstance(app.screen, LinkedScreen):
-            app.screen.say(self._said or f"{len(self._alike)} like this: {sum_words(self._items, self._came)}")
+        if not self.is_attached and isinstance(app.screen, RuntimeScreen):
+            app.screen.say(self._said or f"{len(self._alike)} like this: {outcome_summary(self._items, self._came)}")
 
 
 def _words(value: Any) -> str:

@@ -10,24 +10,24 @@ from typing import Any
 from textual.app import App
 
 from runtime.link.client.client import LinkError
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.render.formatting import plural
-from screens.shell.context import Said, Session
+from screens.shell.context import ConsoleContext, Notice
 from screens.views.decisions.bulk_answer import same_words
-from screens.views.decisions.incident_groups import Waiting, alike
+from screens.views.decisions.incident_groups import OpenDecision, group_key
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 """Between two questions to the runtime, for which it reads the whole run; asked only after something changed."""
 
 
-def begin(app: App[Any], session: Session, answered: Waiting) -> None:
+def watch_answer(app: App[Any], session: ConsoleContext, answered: OpenDecision) -> None:
     """Watch what becomes of an answer, for as long as the app lives and others like it wait."""
     if _others(session, answered):
         app.run_worker(_watch(app, session, answered), group="canary", exit_on_error=False)
 
 
-async def _watch(app: App[Any], session: Session, answered: Waiting) -> None:
+async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision) -> None:
     changed = asyncio.Event()
     end = session.link.subscribe(changed.set)
     pause, seen = FIRST_PAUSE_S, None
@@ -51,7 +51,7 @@ async def _watch(app: App[Any], session: Session, answered: Waiting) -> None:
         end()
 
 
-async def _precedent(session: Session, answered: Waiting) -> Mapping[str, Any]:
+async def _precedent(session: ConsoleContext, answered: OpenDecision) -> Mapping[str, Any]:
     where = {"where": host} if (host := session.link.where(answered.run_id)) else {}
     with suppress(LinkError):  # it is asked again when something changes
         found: Mapping[str, Any] = await session.link.command(
@@ -61,7 +61,7 @@ async def _precedent(session: Session, answered: Waiting) -> Mapping[str, Any]:
     return {}
 
 
-def _tell(app: App[Any], session: Session, answered: Waiting, before: Mapping[str, Any]) -> None:
+def _tell(app: App[Any], session: ConsoleContext, answered: OpenDecision, before: Mapping[str, Any]) -> None:
     others = _others(session, answered)
     option = same_words(before, others)
     if not (option and others):
@@ -70,18 +70,18 @@ def _tell(app: App[Any], session: Session, answered: Waiting, before: Mapping[st
     how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
     waiting = f"{plural(len(others), 'other')} like it {'waits' if len(others) == 1 else 'wait'}"
     text = f"{option} proved right: {waiting}; {how}"
-    if isinstance(app.screen, LinkedScreen):
+    if isinstance(app.screen, RuntimeScreen):
         app.screen.say(text)
     else:
-        session.said.append(Said(session.clock(), "info", text))
+        session.said.append(Notice(session.clock(), "info", text))
 
 
-def _others(session: Session, answered: Waiting) -> list[Waiting]:
+def _others(session: ConsoleContext, answered: OpenDecision) -> list[OpenDecision]:
     """What waits and is the same."""
     link = session.link
-    key = alike(answered, link.where(answered.run_id))
+    key = group_key(answered, link.where(answered.run_id))
     return [
         found
         for found in link.incidents.values()
-        if alike(found, link.where(found.run_id)) == key and found.opened.incident_id != answered.opened.incident_id
+        if group_key(found, link.where(found.run_id)) == key and found.opened.incident_id != answered.opened.incident_id
     ]

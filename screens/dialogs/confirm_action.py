@@ -10,29 +10,29 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from runtime.link.client.client import LinkError
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from screens.base.armed_screen import ArmedScreen
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.help import HelpPage
 from screens.render.formatting import plural
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from screens.views.decisions.run_actions import ACTS, WHILE_IT_LASTS, Act
+from screens.views.decisions.run_actions import RUN_ACTIONS, WHILE_IT_LASTS, RunAction
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
-from screens.widgets.text_page import LivePage
+from screens.widgets.text_page import TextPage
 
 Args = dict[str, Any]
 
 
-class ActScreen(ArmedScreen[Args | None]):
+class ConfirmActionScreen(ArmedScreen[Args | None]):
     """A page over the screen that asked for it. It gives the arguments of the act's verb, or None.
 
     Like the prompt it takes keys only after a moment, and says what it swallowed; `enter` alone never does it.
@@ -46,7 +46,7 @@ class ActScreen(ArmedScreen[Args | None]):
         Binding("escape", "leave", "Leave it", key_display="esc", id="ask.leave"),
     ]
 
-    def __init__(self, session: Session, act: Act) -> None:
+    def __init__(self, session: ConsoleContext, act: RunAction) -> None:
         super().__init__(session)
         self._act = act
         self._args: Args | None = None
@@ -124,15 +124,15 @@ class ActScreen(ArmedScreen[Args | None]):
             asks = self._act.asks
             key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
             then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
-            return joined((self.arming.words(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
+            return join_spans((self.arming.words(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
         ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
-        return joined((self.arming.words(), ready if self.armed else span("takes keys in a moment", "ink-muted")))
+        return join_spans((self.arming.words(), ready if self.armed else span("takes keys in a moment", "ink-muted")))
 
     def _below(self) -> Spans:
         below = self.query_one(HelpPage).below
         return span(f"{self._session.glyphs.more} {plural(below, 'more line')}", "severity-warning") if below else ()
 
-    def on_live_page_seen(self, _message: LivePage.Seen) -> None:
+    def on_text_page_seen(self, _message: TextPage.Seen) -> None:
         self._hint()
 
     # -- keys ------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class ActScreen(ArmedScreen[Args | None]):
         self.dismiss(None)
 
 
-class Acting(LinkedScreen):
+class RunActionScreen(RuntimeScreen):
     """A screen of one run, on which something can be done to it and to its nodes."""
 
     ACTS = frozenset({"act"})
@@ -178,13 +178,13 @@ class Acting(LinkedScreen):
             return why
         return "the run has ended"
 
-    def see_whether_over(self, state: RunState) -> None:
+    def see_whether_over(self, state: DurableRun) -> None:
         """It may end, and be turned back, while somebody looks."""
         if state.terminal is not self._over:
             self._over = state.terminal
             self.refresh_bindings()
 
-    def acting_on(self) -> tuple[RunState | None, str]:
+    def acting_on(self) -> tuple[DurableRun | None, str]:
         """The run as far as it is known, and the node that is meant."""
         raise NotImplementedError
 
@@ -196,7 +196,7 @@ class Acting(LinkedScreen):
             return
         if not self.may_act():
             return
-        act = ACTS[name](state, node_id, self.session.looks())
+        act = RUN_ACTIONS[name](state, node_id, self.session.looks())
         if isinstance(act, str):
             self.say(act)
             return
@@ -205,9 +205,9 @@ class Acting(LinkedScreen):
             if args is not None:
                 self.run_worker(self._carry_out(act, args), group="act", exit_on_error=False)
 
-        self.app.push_screen(ActScreen(self.session, act), decided)
+        self.app.push_screen(ConfirmActionScreen(self.session, act), decided)
 
-    async def _carry_out(self, act: Act, args: Args) -> None:
+    async def _carry_out(self, act: RunAction, args: Args) -> None:
         self.say("sent, not yet confirmed")
         try:
             result = await self.link.command(act.verb, **args)

@@ -12,19 +12,18 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
 from runtime.judgement.recovery.options import LABELS
-from screens.render.key_names import KEYS, PLACES, UNBOUND
+from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS, UNBOUND
 from screens.render.layout import Span, Spans, span
-from screens.views.shared.render_context import Looks
-from screens.widgets.text_page import LivePage
+from screens.views.shared.render_context import RenderContext
+from screens.widgets.text_page import TextPage
 
 _KEY_WIDTH = 16
 _FIRST = "First of all"
 _LATER = {"next_decision": 1, "up": 2, "palette": 3, "help": 4, "leave": 5}
 """Ways on and out, after what is done on the screen."""
-DECISIONS = "Decisions, where they are offered"
 
 
-class HelpPage(LivePage):
+class HelpPage(TextPage):
     """A page on the ground of a dialog."""
 
     GROUND: ClassVar[str] = "panel"
@@ -39,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,f1", "close", "Close", key_display="esc", id="help.close"),
     ]
 
-    def __init__(self, lines: Sequence[Spans], looks: Looks, title: str = "Keys") -> None:
+    def __init__(self, lines: Sequence[Spans], looks: RenderContext, title: str = "Keys") -> None:
         super().__init__()
         self._lines = lines
         self._hint = looks.hints((looks.key("help.close", "esc"), "closes"))
@@ -62,14 +61,14 @@ def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, deciding:
     """All keys that work on `screen` now: first the options that are offered for the decision that is made there, then
     what its foot names, then all by what they belong to. `letters` are the keys of decisions.
     """
-    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in (_FIRST, *PLACES.values())}
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in (_FIRST, *CONTEXT_NAMES.values())}
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
         if not named or binding.key == UNBOUND:
             continue  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
         shown = screen.app.get_key_display(binding)
-        for title in (_FIRST, PLACES.get(context, context))[not (binding.show and active.enabled) :]:
+        for title in (_FIRST, CONTEXT_NAMES.get(context, context))[not (binding.show and active.enabled) :]:
             group = groups.setdefault(title, {})
             keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
             if shown not in keys and not (title == _FIRST and keys):

@@ -15,21 +15,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from screens.render.layout import Spans, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.lists.commands import (
     COLUMNS,
     SHOWN,
     Command,
     command_rows,
-    matching,
-    nearest,
+    matching_commands,
+    nearest_command,
 )
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
-from screens.widgets.row_list import LiveList
+from screens.widgets.line_list import LineList
+from screens.widgets.row_list import RowList
 
 
-class PaletteList(LiveList):
+class PaletteList(RowList):
     """A list on the ground of a dialog, moved through from the line above it, which has the focus."""
 
     GROUND: ClassVar[str] = "panel"
@@ -55,7 +55,7 @@ class PaletteScreen(ModalScreen[Command | None]):
         Binding("escape", "close", "Close", key_display="esc", id="palette.close"),
     ]
 
-    def __init__(self, session: Session, commands: Sequence[Command], typed: str = "") -> None:
+    def __init__(self, session: ConsoleContext, commands: Sequence[Command], typed: str = "") -> None:
         super().__init__()
         self._session = session
         self._commands = tuple(commands)
@@ -86,7 +86,7 @@ class PaletteScreen(ModalScreen[Command | None]):
         self._show()
 
     def _show(self) -> None:
-        self._found = matching(self._commands, self._typed)
+        self._found = matching_commands(self._commands, self._typed)
         listed = self.query_one(PaletteList)
         listed.show(command_rows(self._found))
         listed.action_edge(-1)
@@ -96,12 +96,12 @@ class PaletteScreen(ModalScreen[Command | None]):
     def on_input_submitted(self, _message: Input.Submitted) -> None:
         self._take(self.query_one(PaletteList).cursor_key)
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         self._take(message.key)
 
     def _take(self, key: str) -> None:
         if not key:
-            near = nearest(self._commands, self._typed)
+            near = nearest_command(self._commands, self._typed)
             meant = f": did you mean {near}?" if near else "."
             self._say(f"No command is called {self._session.looks().line(self._typed, 60)!r}{meant}")
             return

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 from textual.binding import Binding
 
 from runtime.record.state.summary import RUN_TERMINAL, Summary
-from screens.base.screen_registry import PLACES
-from screens.dialogs.batch_action import BatchScreen
-from screens.render.key_names import UNBOUND, in_words
+from screens.base.screen_registry import SCREENS
+from screens.dialogs.batch_action import BatchActionScreen
+from screens.render.key_names import UNBOUND, key_in_words
 from screens.shell.messages import ChooseTheme, OpenPlace, OpenRun
-from screens.views.decisions.batch_action import Came, Item, order_question
+from screens.views.decisions.batch_action import BatchItem, BatchOutcome, order_question
 from screens.views.lists.commands import Command
 from screens.views.lists.runs import title_of
 
 if TYPE_CHECKING:
-    from screens.base.runtime_screen import LinkedScreen
+    from screens.base.runtime_screen import RuntimeScreen
 
 _NOT_LISTED: Final = frozenset({"prompt", "editor", "palette"})
 """Contexts whose keys only mean something where the focus is. A decision is made in its prompt, never by a name."""
@@ -29,7 +29,7 @@ _MOST_WANTED: Final = 5
 _OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"), "app.up": ("back",)}
 
 
-def commands(screen: LinkedScreen) -> list[Command]:
+def palette_commands(screen: RuntimeScreen) -> list[Command]:
     """All of them, in the order in which they are looked for: places, the runs that need a decision most, what this
     screen has keys for, what every screen has; last what only moves a cursor.
     """
@@ -44,7 +44,7 @@ def commands(screen: LinkedScreen) -> list[Command]:
     return list(found.values())
 
 
-def _actions(screen: LinkedScreen) -> Iterator[tuple[int, Command]]:
+def _actions(screen: RuntimeScreen) -> Iterator[tuple[int, Command]]:
     """What has a key, as it works where the focus is now, and what has one but cannot be done; each with its rank: what
     the foot of the screen shows, what is the screen's own, what is everywhere, what moves a cursor.
     """
@@ -53,8 +53,8 @@ def _actions(screen: LinkedScreen) -> Iterator[tuple[int, Command]]:
     keys: dict[str, list[str]] = {}
     for each in active:
         if each.binding.id and each.binding.key != UNBOUND:
-            keys.setdefault(each.binding.id, []).append(in_words(each.binding.key))
-    places = {"app.palette", *(f"app.{name}" for name in PLACES)}
+            keys.setdefault(each.binding.id, []).append(key_in_words(each.binding.key))
+    places = {"app.palette", *(f"app.{name}" for name in SCREENS)}
     for each in active:
         named = each.binding.id
         if not named or named in seen or named in places or named.partition(".")[0] in _NOT_LISTED:
@@ -69,7 +69,7 @@ def _actions(screen: LinkedScreen) -> Iterator[tuple[int, Command]]:
             if isinstance(binding, Binding) and binding.id and binding.id not in seen and binding.id not in places:
                 seen.add(binding.id)
                 if why_not := screen.why_not(binding.action):
-                    key = in_words(binding.key.partition(",")[0])
+                    key = key_in_words(binding.key.partition(",")[0])
                     yield _rank(binding), _command(binding, lambda: None, key, why_not)
 
 
@@ -86,14 +86,14 @@ def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str
     return Command(name, binding.tooltip or binding.description, act, key, _OTHER_NAMES.get(named, ()), why_not)
 
 
-def _pages(screen: LinkedScreen) -> Iterator[Command]:
+def _pages(screen: RuntimeScreen) -> Iterator[Command]:
     yield Command("notices", "What was said in a line so far", screen.action_notices, also=("messages",))
     yield Command("digest", "What happened while you were away", screen.action_digest, also=("away",))
 
 
-def _places(screen: LinkedScreen) -> Iterator[Command]:
-    keys = {each.binding.id: in_words(each.binding.key) for each in screen.active_bindings.values()}
-    for place in PLACES.values():
+def _places(screen: RuntimeScreen) -> Iterator[Command]:
+    keys = {each.binding.id: key_in_words(each.binding.key) for each in screen.active_bindings.values()}
+    for place in SCREENS.values():
         go = partial(screen.post_message, OpenPlace(place.name))
         yield Command(place.name, f"Go to {place.title}", go, keys.get(f"app.{place.name}", ""), place.aliases)
 
@@ -101,7 +101,7 @@ def _places(screen: LinkedScreen) -> Iterator[Command]:
 # -- orders to runs ------------------------------------------------------------------------------------------------
 
 
-def _orders(screen: LinkedScreen) -> Iterator[Command]:
+def _orders(screen: RuntimeScreen) -> Iterator[Command]:
     """Freeze, thaw and abort: the run that is shown by the bare word, any other by its title, all of them at once."""
     looks = screen.session.looks()
     going = [found for found in screen.link.summaries.values() if found.state not in RUN_TERMINAL]
@@ -113,49 +113,49 @@ def _orders(screen: LinkedScreen) -> Iterator[Command]:
             ("thaw", "Let this run go on"),
             ("abort", "End this run now; asks first"),
         ):
-            yield Command(verb, words, partial(order, screen, verb, here), why_not=may_not)
+            yield Command(verb, words, partial(run_order, screen, verb, here), why_not=may_not)
     reached = screen.link.status.phase == "connected" or any(screen.link.host_names)
     why_not = _may_not(screen, "") if reached else "there is no runtime"
     for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
-        yield Command(f"{verb} everything", words, partial(order, screen, verb, None), why_not=why_not)
+        yield Command(f"{verb} everything", words, partial(run_order, screen, verb, None), why_not=why_not)
     for found in reversed(going):
         title = f"{title_of(found, looks)} {looks.line(found.id, 40)}"
         may_not = _may_not(screen, found.id)
         verb, words = ("thaw", "Let it go on") if found.state == "frozen" else ("freeze", "No new step begins")
-        yield Command(f"{verb} {title}", words, partial(order, screen, verb, found), why_not=may_not)
+        yield Command(f"{verb} {title}", words, partial(run_order, screen, verb, found), why_not=may_not)
         yield Command(
-            f"abort {title}", "End it now; asks first", partial(order, screen, "abort", found), why_not=may_not
+            f"abort {title}", "End it now; asks first", partial(run_order, screen, "abort", found), why_not=may_not
         )
 
 
 _DONE: Final = {
-    "freeze": Came("frozen", "frozen"),
-    "thaw": Came("running", "thawed"),
-    "abort": Came("aborted", "aborting"),
+    "freeze": BatchOutcome("frozen", "frozen"),
+    "thaw": BatchOutcome("running", "thawed"),
+    "abort": BatchOutcome("aborted", "aborting"),
 }
 
 
-def _may_not(screen: LinkedScreen, run_id: str) -> str:
+def _may_not(screen: RuntimeScreen, run_id: str) -> str:
     return "" if screen.session.may_act(run_id) else "this login may only look"
 
 
-def order(screen: LinkedScreen, verb: str, run: Summary | None) -> None:
+def run_order(screen: RuntimeScreen, verb: str, run: Summary | None) -> None:
     """Say a verb of a run, or of all, once that was asked about: a search may have found another than was meant."""
     looks = screen.session.looks()
     what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
     question = order_question(verb, what)
     if verb == "freeze" and run is None:
         question = "Freeze every run, and those that are started later, until they are thawed?"
-    item = Item(run.id if run is not None else "", what)
+    item = BatchItem(run.id if run is not None else "", what)
 
     async def act(run_id: str) -> None:
         await screen.link.command(verb, **({"run_id": run_id} if run_id else {}))
 
-    page = BatchScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
+    page = BatchActionScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
     screen.app.push_screen(page)
 
 
-def _out_of_reach(screen: LinkedScreen) -> str:
+def _out_of_reach(screen: RuntimeScreen) -> str:
     """What an order to all does not reach: of several hosts, one that is lost must not keep it from the others."""
     looks = screen.session.looks()
     away = [looks.line(found.host, 40) for found in screen.link.qualities if found.host and found.phase != "connected"]
@@ -165,13 +165,13 @@ def _out_of_reach(screen: LinkedScreen) -> str:
 # -- looks and runs ------------------------------------------------------------------------------------------------
 
 
-def _looks(screen: LinkedScreen) -> Iterator[Command]:
+def _looks(screen: RuntimeScreen) -> Iterator[Command]:
     for name in screen.app.available_themes:
         now = "what is shown" if name == screen.app.theme else "Show it, and keep it"
         yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)))
 
 
-def _waiting(screen: LinkedScreen) -> Iterator[Command]:
+def _waiting(screen: RuntimeScreen) -> Iterator[Command]:
     """The runs that need a decision, the most urgent first; each opens at that decision."""
     first = {found.run_id: found.opened.incident_id for found in reversed(screen.session.decisions())}
     most = dict.fromkeys(found.run_id for found in screen.session.decisions())
@@ -181,14 +181,14 @@ def _waiting(screen: LinkedScreen) -> Iterator[Command]:
             yield _run(screen, run, "Decide: it waits for you", act)
 
 
-def _runs(screen: LinkedScreen) -> Iterator[Command]:
+def _runs(screen: RuntimeScreen) -> Iterator[Command]:
     looks = screen.session.looks()
     for found in reversed(list(screen.link.summaries.values())):
         state = f"Go to it: {looks.line(found.shown, 20)}"
         yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
 
 
-def _run(screen: LinkedScreen, run: Summary, does: str, act: Callable[[], object]) -> Command:
+def _run(screen: RuntimeScreen, run: Summary, does: str, act: Callable[[], object]) -> Command:
     looks = screen.session.looks()
     named = looks.line(run.id, 40)
     return Command(f"run {title_of(run, looks)} {named}", does, act, also=(named, f"run {named}"))

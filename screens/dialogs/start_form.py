@@ -21,20 +21,20 @@ from textual.worker import Worker, WorkerState
 from runtime.link.client.client import LinkError
 from screens.base.armed_screen import ArmedScreen
 from screens.render.layout import Row, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.lists.start import (
     COLUMNS,
-    BadLimits,
-    completed,
+    InvalidLimits,
+    complete_limit,
     known_refs,
-    limits_of,
-    suggested,
+    parse_limits,
+    suggested_refs,
 )
 from screens.widgets.bar import Sentence
 from screens.widgets.editor import Editor
-from screens.widgets.line_list import LiveLines
+from screens.widgets.line_list import LineList
 from screens.widgets.link_line import LinkLine
-from screens.widgets.row_list import LiveList
+from screens.widgets.row_list import RowList
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _FIELDS = (
 )
 
 
-class Suggestions(LiveList):
+class Suggestions(RowList):
     """References to choose from, on the ground of a dialog. Where there are none the focus passes it by; whoever types
     while it has the focus goes on in the field above it.
     """
@@ -84,7 +84,7 @@ class LimitNames(Suggester):
         super().__init__(case_sensitive=True)
 
     async def get_suggestion(self, value: str) -> str | None:
-        return completed(value) or None
+        return complete_limit(value) or None
 
 
 class StartScreen(ArmedScreen[str]):
@@ -108,7 +108,7 @@ class StartScreen(ArmedScreen[str]):
     ]
 
     def __init__(
-        self, session: Session, ref: str = "", host: str = "", draft: MutableMapping[str, str] | None = None
+        self, session: ConsoleContext, ref: str = "", host: str = "", draft: MutableMapping[str, str] | None = None
     ) -> None:
         """`ref` and `host` stand in their fields at first, unless there are others in `draft`, where what was typed is
         kept by the field's name until a run is started with it.
@@ -207,7 +207,7 @@ class StartScreen(ArmedScreen[str]):
         )
         typed = self._value("ref")
         searched = "" if typed == self._relative(self._ref) else typed
-        rows = suggested(searched, known, self._found, self._session.looks())
+        rows = suggested_refs(searched, known, self._found, self._session.looks())
         is_known = self._relative(typed) in (*known, *self._found)
         listed = self.query_one(Suggestions)
         if not rows and listed.has_focus:
@@ -253,7 +253,7 @@ class StartScreen(ArmedScreen[str]):
     def on_editor_failed(self, message: Editor.Failed) -> None:
         self._say(message.why, "error")
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """A suggestion is taken over; the input comes next."""
         self.query_one("#ref", Input).value = message.key
         self.query_one("#input", Editor).focus()
@@ -317,7 +317,7 @@ class StartScreen(ArmedScreen[str]):
         if field:
             self.query_one(f"#{field}").focus()
             return
-        limits = limits_of(self._value("limits"))
+        limits = parse_limits(self._value("limits"))
         args: dict[str, Any] = {
             "input": self.query_one("#input", Editor).text,
             "title": self._value("title"),
@@ -334,8 +334,8 @@ class StartScreen(ArmedScreen[str]):
             wrong = f"no host is called {host}; there are: {', '.join(hosts)}"
         else:
             try:
-                limits_of(self._value("limits"))
-            except BadLimits as exc:
+                parse_limits(self._value("limits"))
+            except InvalidLimits as exc:
                 field, wrong = "limits", str(exc)
         if wrong or self._complained:
             self._say(wrong, "error")

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.base.polling_list_screen import AskingListScreen
+from screens.base.polling_list_screen import PollingListScreen
 from screens.render.layout import Row, Spans
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.audit import (
     COLUMNS,
@@ -18,14 +18,14 @@ from screens.views.lists.audit import (
     audit_rows,
     entry_lines,
 )
-from screens.widgets.line_list import LiveLines
-from screens.widgets.text_page import LivePage
+from screens.widgets.line_list import LineList
+from screens.widgets.text_page import TextPage
 
-LATEST: Final = 500
+MAX_ENTRIES: Final = 500
 """Decisions that are asked for; the command line lists them all."""
 
 
-class AuditScreen(AskingListScreen):
+class AuditScreen(PollingListScreen):
     """Its rows are made when an answer comes: nothing in them changes by itself."""
 
     CSS_PATH = "audit.tcss"
@@ -36,18 +36,18 @@ class AuditScreen(AskingListScreen):
     COLUMNS = COLUMNS
     EMPTY = "Nobody has decided anything yet."
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self._entries: list[tuple[str, Mapping[str, Any]]] = []
         self._rows: Sequence[Row] = ()
 
     def beside(self) -> ComposeResult:
-        yield LivePage(id="detail")
+        yield TextPage(id="detail")
 
     async def ask(self) -> None:
         found: list[tuple[str, Mapping[str, Any]]] = []
         for host in self.link.host_names:
-            found += [(host, entry) for entry in await self.link.command("audit", where=host, limit=LATEST)]
+            found += [(host, entry) for entry in await self.link.command("audit", where=host, limit=MAX_ENTRIES)]
         self._entries, self._rows = found, audit_rows(found, self.session.looks())
 
     def crumbs(self) -> Spans:
@@ -68,12 +68,12 @@ class AuditScreen(AskingListScreen):
     def _draw_detail(self) -> None:
         entry = self._entry
         lines = entry_lines(entry, self.session.looks()) if entry is not None else []
-        self.query_one("#detail", LivePage).show(lines, self.list.cursor_key)
+        self.query_one("#detail", TextPage).show(lines, self.list.cursor_key)
 
-    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, _message: LineList.Moved) -> None:
         self._draw_detail()
 
-    def on_live_lines_chosen(self, _message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, _message: LineList.Chosen) -> None:
         """To the run that the decision was about."""
         entry = self._entry
         if entry is not None and entry.get("run_id"):

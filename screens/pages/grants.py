@@ -11,35 +11,35 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from screens.base.polling_list_screen import AskingListScreen
-from screens.base.polling_screen import Asker
-from screens.dialogs.batch_action import BatchScreen
+from screens.base.polling_list_screen import PollingListScreen
+from screens.base.polling_screen import QueryPoller
+from screens.dialogs.batch_action import BatchActionScreen
 from screens.render.formatting import plural
 from screens.render.layout import Row, Spans
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenPlace, OpenRun
-from screens.views.decisions.batch_action import Came, Item
+from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.grants import (
     COLUMNS,
     GRANT,
     USE,
     USES,
-    Known,
+    HostPermissions,
     grant_lines,
+    grant_words,
     held_by,
     ledger_rows,
     use_rows,
-    words_of,
 )
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
-from screens.widgets.row_list import LiveList
+from screens.widgets.line_list import LineList
+from screens.widgets.row_list import RowList
 
 PAUSE: Final = 0.1
 """Seconds between two questions for a grant's uses: the cursor may go down the list quickly."""
 
 
-class LedgerScreen(AskingListScreen):
+class GrantsScreen(PollingListScreen):
     """Grants in force come from the link's picture: one that was taken back goes when its event is there. How often
     each was used, and the rules, are asked for when something changed.
     """
@@ -55,25 +55,25 @@ class LedgerScreen(AskingListScreen):
     COLUMNS = COLUMNS
     EMPTY = "Nothing is granted, and nothing was denied. Answer a decision with a grant, and it stands here."
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, HostPermissions] = {}
         self._versions: dict[str, int] = {}
         self._uses: dict[str, Mapping[str, Any]] = {}
         self._asked: dict[str, int] = {}
-        self._uses_asker = Asker(self, self._ask_for_uses, pause=PAUSE)
+        self._uses_asker = QueryPoller(self, self._ask_for_uses, pause=PAUSE)
 
     def beside(self) -> ComposeResult:
         with Vertical(id="detail"):
             yield Bar(id="words", ellipsis=self.session.glyphs.ellipsis)
             yield Bar(id="origin", ellipsis=self.session.glyphs.ellipsis)
-            yield LiveList(USES, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
+            yield RowList(USES, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
 
     async def ask(self) -> None:
         for host in self.link.host_names:
             answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
             if "grants" in answer:
-                known = Known.of(answer, host)
+                known = HostPermissions.of(answer, host)
                 ledger_rows({}, [known], self.session.looks())  # an answer that cannot be shown is said, and not kept
                 self._known[host] = known
                 self._versions[host] = int(answer["version"])
@@ -116,9 +116,9 @@ class LedgerScreen(AskingListScreen):
         words, origin = grant_lines(grant, held_by(self._known.values(), grant.grant_id)[0], looks)
         self.query_one("#words", Bar).show(words)
         self.query_one("#origin", Bar).show(origin)
-        self.query_one("#uses", LiveList).show(use_rows(uses, looks))
+        self.query_one("#uses", RowList).show(use_rows(uses, looks))
 
-    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
         if message.lines is self.list:
             self._draw_detail()
             self.refresh_bindings()
@@ -141,7 +141,7 @@ class LedgerScreen(AskingListScreen):
         else:
             super().action_up()
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """From a grant to its uses; from a use to its run; of a rule, where it stands."""
         if message.lines.id == "uses":
             self.post_message(OpenRun(message.key.partition(":")[2]))
@@ -175,7 +175,7 @@ class LedgerScreen(AskingListScreen):
         async def revoke(grant_id: str) -> None:
             await self.link.command("revoke", grant_id=grant_id)
 
-        items = [Item(grant.grant_id, words_of(grant, looks)) for grant in grants]
+        items = [BatchItem(grant.grant_id, grant_words(grant, looks)) for grant in grants]
         question = f"Take back {plural(len(grants), 'grant')}? The next attempt that needs one is asked about again."
-        done = Came("succeeded", "taken back")
-        self.app.push_screen(BatchScreen(self.session, "Revoke", items, revoke, done=done, question=question))
+        done = BatchOutcome("succeeded", "taken back")
+        self.app.push_screen(BatchActionScreen(self.session, "Revoke", items, revoke, done=done, question=question))

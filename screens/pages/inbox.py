@@ -9,25 +9,25 @@ from textual.binding import Binding, BindingType
 
 from screens.base.run_list_screen import RunListScreen
 from screens.render.layout import Row, Spans
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from screens.views.decisions.incident_groups import GROUP, Waiting, members
+from screens.views.decisions.incident_groups import GROUP, OpenDecision, group_members
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import COLUMNS
 from screens.views.run.preview import preview_lines
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
-from screens.widgets.line_list import LiveLines
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
+from screens.widgets.line_list import LineList
 
 
-def first_use(looks: Looks) -> str:
+def first_use_text(looks: RenderContext) -> str:
     """What to do where no run was ever started."""
     swarms, start = looks.key("app.swarms", "2"), looks.key("swarms.start", "s")
     here = f"{swarms} then {start} starts one; in" if swarms and start else "in"
     return f"No runs yet: {here} a shell: orbiter-console run FILE:NAME"
 
 
-class HomeScreen(RunListScreen):
+class InboxScreen(RunListScreen):
     """Decisions, then runs, in one list."""
 
     BINDING_GROUP_TITLE = "Inbox"
@@ -43,15 +43,15 @@ class HomeScreen(RunListScreen):
     ]
     COLUMNS = COLUMNS
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._memory = Memory()
+        self._memory = RowCache()
 
     def crumbs(self) -> Spans:
         return self.trail("inbox")
 
-    def nothing(self, looks: Looks) -> str:
-        return first_use(looks)
+    def nothing(self, looks: RenderContext) -> str:
+        return first_use_text(looks)
 
     def all_rows(self) -> Sequence[Row]:
         return inbox_rows(
@@ -66,7 +66,7 @@ class HomeScreen(RunListScreen):
         self.session.order.renew()
 
     def preview(self, key: str) -> list[Spans]:
-        alike = members(key, self.link.incidents.values(), self.link.where) if key.startswith(GROUP) else ()
+        alike = group_members(key, self.link.incidents.values(), self.link.where) if key.startswith(GROUP) else ()
         return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -76,17 +76,17 @@ class HomeScreen(RunListScreen):
         if kind == "run":
             return (name,)
         if key.startswith(GROUP):
-            return [found.run_id for found in members(key, self.link.incidents.values(), self.link.where)]
+            return [found.run_id for found in group_members(key, self.link.incidents.values(), self.link.where)]
         found = self.link.incidents.get(name)
         return (found.run_id,) if found is not None else ()
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """Open a run, or a decision; of those that are the same, the oldest."""
         kind, _, name = message.key.partition(":")
         if kind == "run":
             self.post_message(OpenRun(name))
             return
-        found = members(message.key, self.link.incidents.values(), self.link.where)
+        found = group_members(message.key, self.link.incidents.values(), self.link.where)
         first = next((each for each in found if each.opened.incident_id == name), found[0] if found else None)
         if first is not None:
             self.post_message(OpenRun(first.run_id, first.opened.incident_id))
@@ -100,16 +100,16 @@ class HomeScreen(RunListScreen):
     def action_answer_alike(self) -> None:
         """One answer for those that are the same as what is under the cursor."""
         from screens.dialogs.bulk_answer import (
-            AlikeScreen,  # with the editor that it needs: not before the first inbox is painted
+            BulkAnswerScreen,  # with the editor that it needs: not before the first inbox is painted
         )
 
         if self.may_act():
-            self.app.push_screen(AlikeScreen(self.session, self._alike()))
+            self.app.push_screen(BulkAnswerScreen(self.session, self._alike()))
 
-    def _alike(self) -> Sequence[Waiting]:
+    def _alike(self) -> Sequence[OpenDecision]:
         """The decisions that are the same as what is under the cursor; none where there is one only that is."""
         key = self.list.cursor_key
         row = self.list.cursor_row
         if row is None or not (row.under or key.startswith(GROUP)):
             return ()
-        return members(key, self.link.incidents.values(), self.link.where)
+        return group_members(key, self.link.incidents.values(), self.link.where)

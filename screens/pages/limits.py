@@ -8,27 +8,27 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.base.polling_list_screen import AskingListScreen
-from screens.dialogs.batch_action import BatchScreen
+from screens.base.polling_list_screen import PollingListScreen
+from screens.dialogs.batch_action import BatchActionScreen
 from screens.render.formatting import plural
 from screens.render.layout import Row, Spans
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from screens.views.decisions.batch_action import Came, Item
+from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.limits import (
     BREAKER,
     COLUMNS,
     LIMIT,
-    Told,
+    HostLimits,
     kind_and_name,
     limit_rows,
     workspace_words,
 )
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
+from screens.widgets.line_list import LineList
 
 
-class LimitsScreen(AskingListScreen):
+class LimitsScreen(PollingListScreen):
     """What it shows is asked for when something changed; only what counts down goes on by itself."""
 
     CSS_PATH = "limits.tcss"
@@ -43,9 +43,9 @@ class LimitsScreen(AskingListScreen):
     COLUMNS = COLUMNS
     EMPTY = "No breaker has counted a failure, and no unfinished run has a budget."
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, HostLimits] = {}
 
     def body(self) -> ComposeResult:
         yield Bar(id="workspace", ellipsis=self.session.glyphs.ellipsis)
@@ -55,7 +55,7 @@ class LimitsScreen(AskingListScreen):
         for host in self.link.host_names:
             breakers = await self.link.command("breakers", where=host, every=True)
             budgets = await self.link.command("budgets", where=host)
-            told = Told(host, self.session.clock(), breakers, budgets)
+            told = HostLimits(host, self.session.clock(), breakers, budgets)
             limit_rows([told], {}, (), self.session.looks())  # an answer that cannot be shown is said, and not kept
             self._told[host] = told
 
@@ -81,10 +81,10 @@ class LimitsScreen(AskingListScreen):
             return self.list.cursor_key.startswith(LIMIT)
         return super().check_action(action, parameters)
 
-    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, _message: LineList.Moved) -> None:
         self.refresh_bindings()
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """From a limit to its run, at the decision that waits for more; of a breaker, the run that waits for it."""
         if message.key.startswith(LIMIT):
             run_id, incident_id = message.key.removeprefix(LIMIT).split(":")[:2]
@@ -115,7 +115,7 @@ class LimitsScreen(AskingListScreen):
             return
         looks = self.session.looks()
         keys = [key.removeprefix(BREAKER) for key in self.chosen if key.startswith(BREAKER)]
-        items = [Item(key, looks.line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
+        items = [BatchItem(key, looks.line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
 
         async def reset(key: str) -> None:
             host, _, name = key.partition("\n")
@@ -123,5 +123,5 @@ class LimitsScreen(AskingListScreen):
             self._asker.stir()
 
         question = f"Close {plural(len(items), 'breaker')}? Calls go out again at once."
-        done = Came("succeeded", "closed")
-        self.app.push_screen(BatchScreen(self.session, "Reset", items, reset, done=done, question=question))
+        done = BatchOutcome("succeeded", "closed")
+        self.app.push_screen(BatchActionScreen(self.session, "Reset", items, reset, done=done, question=question))

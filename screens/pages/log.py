@@ -11,21 +11,21 @@ from textual.content import Content
 from textual.widgets import Input
 
 from runtime.link.client.client import LinkError
-from screens.base.polling_screen import AskingScreen
+from screens.base.polling_screen import PollingScreen
 from screens.render.formatting import plural
-from screens.render.layout import Spans, joined, span
-from screens.shell.context import Session
+from screens.render.layout import Spans, join_spans, span
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.log import event_lines, file_lines, gap_line
-from screens.views.lists.log_buffer import LogBook, LogLine
+from screens.views.lists.log_buffer import LogBuffer, LogLine
 from screens.views.lists.runs import title_of
 from screens.views.run.json_lines import json_lines
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.row_filter import RowFilter
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
-from screens.widgets.log_list import LogLines
-from screens.widgets.pattern_input import FILTER_HINT, PatternField
-from screens.widgets.text_page import LivePage
+from screens.widgets.line_list import LineList
+from screens.widgets.log_list import LogList
+from screens.widgets.pattern_input import FILTER_HINT, PatternInput
+from screens.widgets.text_page import TextPage
 
 FIRST: Final = 500
 """Lines that are asked for at first, and then each time that somebody reads back."""
@@ -37,12 +37,12 @@ _HINTS: Final = {
 }
 
 
-class LogScreen(AskingScreen):
+class LogScreen(PollingScreen):
     """Two sources, each with lines of its own: events, and the log file. Asks for more only when something changed."""
 
     PAUSE = 0.25  # each answer repaints the pane
     CSS_PATH = "log.tcss"
-    AUTO_FOCUS = "LogLines"
+    AUTO_FOCUS = "LogList"
     BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "type('filter')", "Filter", key_display="/", tooltip="Leave out other lines",
@@ -57,25 +57,25 @@ class LogScreen(AskingScreen):
         Binding("r", "open_run", "Run", tooltip="The run that the line is of", id="log.open_run"),
     ]  # fmt: skip
 
-    def __init__(self, session: Session, run_id: str = "") -> None:
+    def __init__(self, session: ConsoleContext, run_id: str = "") -> None:
         super().__init__(session)
         self.run_id = run_id
         self._source: Literal["events", "file"] = "events"
-        self._books = {"events": LogBook(), "file": LogBook()}
+        self._books = {"events": LogBuffer(), "file": LogBuffer()}
         self._ends: dict[tuple[str, str], int] = {}
         """Where the last answer of a source ended, by host."""
         self._starts: dict[str, int] = {}
         """Where the events that are here begin, by host."""
         self._paths: dict[str, str] = {}
         self._older = False
-        self._search = Filter()
+        self._search = RowFilter()
         self._typing = ""
         self._detail = ""
 
     def body(self) -> ComposeResult:
-        log = LogLines(empty="Asking the runtime", ellipsis=self.session.glyphs.ellipsis, id="log")
+        log = LogList(empty="Asking the runtime", ellipsis=self.session.glyphs.ellipsis, id="log")
         yield log
-        detail = LivePage(id="detail")
+        detail = TextPage(id="detail")
         detail.border_title = "Event"
         yield detail
         yield Bar(id="narrowed", ellipsis=self.session.glyphs.ellipsis)
@@ -83,7 +83,7 @@ class LogScreen(AskingScreen):
     # -- what is asked ---------------------------------------------------------------------------------------
 
     @property
-    def book(self) -> LogBook:
+    def book(self) -> LogBuffer:
         return self._books[self._source]
 
     @property
@@ -97,7 +97,7 @@ class LogScreen(AskingScreen):
         if self._older:
             self._older = False
             await self._ask_older()
-        self.query_one("#log", LogLines).show(self.book.shown, came=came)
+        self.query_one("#log", LogList).show(self.book.shown, came=came)
 
     async def _ask_events(self) -> int:
         """All hosts, and then their lines together: where one does not answer, nothing of the others is passed over."""
@@ -152,7 +152,7 @@ class LogScreen(AskingScreen):
         return self.trail(f"log{of_run}")
 
     def draw(self) -> None:
-        log = self.query_one("#log", LogLines)
+        log = self.query_one("#log", LogList)
         self.tell_news()
         if self._asker.answered:
             log.empty = self.session.looks().nothing_matches() if self.book.lines else self._nothing()
@@ -168,7 +168,7 @@ class LogScreen(AskingScreen):
             "Nothing has happened yet." if self._source == "events" else "The runtime has no log file of its own here."
         )
 
-    def _title_log(self, log: LogLines) -> None:
+    def _title_log(self, log: LogList) -> None:
         """The source, and whether it follows: what comes never moves what is being read."""
         glyphs = self.session.glyphs
         paths = ", ".join(self.session.looks().line(path, 100) for path in self._paths.values())
@@ -192,22 +192,22 @@ class LogScreen(AskingScreen):
             (*span("find ", "ink-muted"), *span(search, "ink-accent"), *self._count()) if search else (),
             span(looks.line(self._search.problem, 120), "severity-error"),
         )
-        return joined(parts, looks.glyphs.dot)
+        return join_spans(parts, looks.glyphs.dot)
 
     def _count(self) -> Spans:
         found = self.book.matches(self._search) if self._search.active else []
-        at = self.query_one("#log", LogLines).cursor_index
+        at = self.query_one("#log", LogList).cursor_index
         place = f"{found.index(at) + 1} of {len(found)}" if at in found else plural(len(found), "match", "matches")
         return span(f"  {place}", "ink-muted")
 
-    def on_log_lines_followed(self, message: LogLines.Followed) -> None:
+    def on_log_list_followed(self, message: LogList.Followed) -> None:
         if message.top and self.book.lines:
             self._older = True
         if message.top or message.following:
             self._asker.stir()
         self.pace.request()
 
-    def on_live_lines_moved(self, _message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, _message: LineList.Moved) -> None:
         self.pace.request()
 
     # -- filter and search -----------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class LogScreen(AskingScreen):
             return
         self._typing = what
         text = self.book.filter.text if what == "filter" else self._search.text
-        field = PatternField(text, hint=_HINTS[what], id="typing")
+        field = PatternInput(text, hint=_HINTS[what], id="typing")
         self.mount(field, after="#narrowed")
         field.focus()
         self.refresh_bindings()
@@ -255,7 +255,7 @@ class LogScreen(AskingScreen):
         search = self._typing == "search"
         self._end_typing()
         if search and self._search.active:
-            self._go_to_match(self.query_one("#log", LogLines).cursor_index + 1, -1)
+            self._go_to_match(self.query_one("#log", LogList).cursor_index + 1, -1)
 
     def _typed(self, text: str) -> None:
         if self._typing == "filter":
@@ -271,14 +271,14 @@ class LogScreen(AskingScreen):
         self.pace.request()
 
     def _find(self, text: str) -> None:
-        self._search = Filter(text)
-        self.query_one("#log", LogLines).search(self._search)
+        self._search = RowFilter(text)
+        self.query_one("#log", LogList).search(self._search)
         self.refresh_bindings()
         self.pace.request()
 
     def _narrow(self, text: str | None = None, *, faults_only: bool | None = None) -> None:
         self.book.narrow(text, faults_only=faults_only)
-        self.query_one("#log", LogLines).show(self.book.shown)
+        self.query_one("#log", LogList).show(self.book.shown)
         self.refresh_bindings()
         self.pace.request()
 
@@ -287,7 +287,7 @@ class LogScreen(AskingScreen):
 
     def action_match(self, step: int) -> None:
         if self._search.active:
-            self._go_to_match(self.query_one("#log", LogLines).cursor_index, step)
+            self._go_to_match(self.query_one("#log", LogList).cursor_index, step)
         else:
             self.say("Nothing is searched for: s finds.")
 
@@ -295,10 +295,10 @@ class LogScreen(AskingScreen):
         at = self.book.found(self._search, start, step)
         if at < 0:
             self.say("Nothing is found.")
-        self.query_one("#log", LogLines).go_to_index(at)
+        self.query_one("#log", LogList).go_to_index(at)
 
     def action_jump(self, step: int) -> None:
-        log = self.query_one("#log", LogLines)
+        log = self.query_one("#log", LogList)
         log.go_to_index(self.book.at_time(log.cursor_index, step * _JUMP))
 
     # -- other sources, and more about a line ----------------------------------------------------------------
@@ -306,7 +306,7 @@ class LogScreen(AskingScreen):
     def action_source(self) -> None:
         """Events, the log file, and round again; each keeps its filter."""
         self._source = "file" if self._source == "events" else "events"
-        log = self.query_one("#log", LogLines)
+        log = self.query_one("#log", LogList)
         log.following = True
         log.empty = "Asking the runtime"
         log.show(self.book.shown)
@@ -315,15 +315,15 @@ class LogScreen(AskingScreen):
         self.pace.request()
 
     def action_open_run(self) -> None:
-        entry = self.query_one("#log", LogLines).cursor_entry
+        entry = self.query_one("#log", LogList).cursor_entry
         if entry is not None and entry.run_id in self.link.summaries:
             self.post_message(OpenRun(entry.run_id))
         else:
             self.say("This line is of no run that can be shown.")
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """The event under the cursor, whole."""
-        entry = self.query_one("#log", LogLines).cursor_entry
+        entry = self.query_one("#log", LogList).cursor_entry
         if entry is not None and entry.seq and message.lines.id == "log":
             self.run_worker(self._show_whole(entry), group="detail", exclusive=True, exit_on_error=False)
 
@@ -335,7 +335,7 @@ class LogScreen(AskingScreen):
             self.say(f"The event is not there: {exc}", "error")
             return
         self._detail = entry.key
-        page = self.query_one("#detail", LivePage)
+        page = self.query_one("#detail", TextPage)
         page.add_class("-shown")
         page.show(json_lines(event, self.session.looks()), entry.key)
         page.focus()

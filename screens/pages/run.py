@@ -14,35 +14,35 @@ from textual.content import Content
 from textual.widgets import Input, TextArea
 
 from runtime.judgement.recovery.options import LABELS
-from runtime.judgement.reports.wait_graph import blocked
-from runtime.judgement.reports.waiting_nodes import waiters
+from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.link.client.client import LinkError
-from runtime.record.state.durable_run import Incident, RunState
-from screens.base.screen_registry import PLACES
+from runtime.record.state.durable_run import DurableRun, Incident
+from screens.base.screen_registry import SCREENS
 from screens.dialogs import bulk_hint
-from screens.dialogs.confirm_action import Acting
-from screens.pages.run_detail import Pages
+from screens.dialogs.confirm_action import RunActionScreen
+from screens.pages.run_detail import DetailPages
 from screens.render.layout import (
     Column,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.render.tree_outline import Outlined
-from screens.shell.context import Session
+from screens.render.tree_outline import OutlineSource
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenPlace
 from screens.views.lists.runs import head_line, title_of
 from screens.views.run import timeline
-from screens.views.run.report import advised
+from screens.views.run.report import advised_option
 from screens.views.run.status import status_line
-from screens.views.run.tree import COLUMNS, RunTree, narrowed
-from screens.views.shared.row_filter import Filter
+from screens.views.run.tree import COLUMNS, RunTree, filter_nodes
+from screens.views.shared.row_filter import RowFilter
 from screens.widgets.bar import Bar
-from screens.widgets.line_list import LiveLines
-from screens.widgets.node_tree import LiveTree
-from screens.widgets.pattern_input import PatternField
+from screens.widgets.line_list import LineList
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.pattern_input import PatternInput
 from screens.widgets.prompt import Prompt
-from screens.widgets.text_page import LivePage
+from screens.widgets.text_page import TextPage
 
 _ZOOMS = ("", "-tree", "-page")
 _LINE_FROM = 100
@@ -50,7 +50,7 @@ _LINE_FROM = 100
 _LINE = 30
 
 
-class RunScreen(Acting):
+class RunScreen(RunActionScreen):
     """Watches its run for as long as it is open."""
 
     CSS_PATH = "run.tcss"
@@ -69,10 +69,10 @@ class RunScreen(Acting):
         Binding("L", "log", "The run's log", show=False, id="run.log"),
     ]  # fmt: skip
 
-    def __init__(self, session: Session, run_id: str, incident_id: str = "") -> None:
+    def __init__(self, session: ConsoleContext, run_id: str, incident_id: str = "") -> None:
         super().__init__(session)
         self.run_id = run_id
-        self.filter = Filter()
+        self.filter = RowFilter()
         self.faults_only = False
         self._wanted = incident_id
         self._began = False
@@ -81,7 +81,7 @@ class RunScreen(Acting):
         self._since: datetime | None = None
         self._only: frozenset[str] | None = None
         self._line: tuple[object, Spans] = (None, ())
-        self._pages = Pages()
+        self._pages = DetailPages()
         self._by_cursor = False
         """The operator moved the cursor: what it brings does not take the focus."""
         self._replied = ""
@@ -92,10 +92,10 @@ class RunScreen(Acting):
         yield Bar(id="head", ellipsis=ellipsis)
         yield Bar(id="status", ellipsis=ellipsis)
         with Container(id="panes"):
-            tree = LiveTree(COLUMNS, empty="Asking for the run", glyphs=self.session.glyphs, id="tree")
+            tree = NodeTree(COLUMNS, empty="Asking for the run", glyphs=self.session.glyphs, id="tree")
             tree.border_title = "Nodes"
             yield tree
-            yield LivePage(links=True, id="page")
+            yield TextPage(links=True, id="page")
         yield Prompt(self.session, id="prompt")
 
     def on_mount(self) -> None:
@@ -113,12 +113,12 @@ class RunScreen(Acting):
         self.pace.request()
 
     @property
-    def nodes(self) -> LiveTree:
-        return self.query_one("#tree", LiveTree)
+    def nodes(self) -> NodeTree:
+        return self.query_one("#tree", NodeTree)
 
     @property
-    def page(self) -> LivePage:
-        return self.query_one("#page", LivePage)
+    def page(self) -> TextPage:
+        return self.query_one("#page", TextPage)
 
     @property
     def prompt(self) -> Prompt:
@@ -130,7 +130,7 @@ class RunScreen(Acting):
         summary = self.link.summaries.get(self.run_id)
         here = self.trail(title_of(summary, self.session.looks()) if summary is not None else self.run_id)
         words = self.session.looks().line(self.filter.text, 60)
-        return joined(
+        return join_spans(
             (
                 here,
                 (*span("/", "ink-key"), *span(words, "ink-accent")) if words else (),
@@ -165,7 +165,7 @@ class RunScreen(Acting):
         self._draw_page(state)
         self._draw_prompt(state, incident)
 
-    def _draw_head(self, state: RunState) -> None:
+    def _draw_head(self, state: DurableRun) -> None:
         looks = self.session.looks()
         self.query_one("#head", Bar).show(head_line(state, looks), self._run_line(state))
         words = status_line(state, looks)
@@ -173,7 +173,7 @@ class RunScreen(Acting):
         status.show(words)
         status.set_class(bool(words), "-shown")
 
-    def _run_line(self, state: RunState) -> Spans:
+    def _run_line(self, state: DurableRun) -> Spans:
         """The run's timeline in the head; looked at less often where that takes longer."""
         if self.size.width < _LINE_FROM:
             return ()
@@ -184,28 +184,28 @@ class RunScreen(Acting):
             self._line = (seen, timeline.run_line(state, looks, _LINE))
         return self._line[1]
 
-    def _draw_tree(self, state: RunState) -> None:
+    def _draw_tree(self, state: DurableRun) -> None:
         looks, tree = self.session.looks(), self.nodes
         if self._since is None:
             self._since = looks.now
-        only = narrowed(state, self.filter, faults_only=self.faults_only)
+        only = filter_nodes(state, self.filter, faults_only=self.faults_only)
         if only != self._only:
             self._only = only
         tree.empty = looks.nothing_matches() if self._only is not None else "Nothing has run yet"
         title = span("Nodes", "")
-        shown: Outlined = RunTree(state, looks, self._only, self._since)
+        shown: OutlineSource = RunTree(state, looks, self._only, self._since)
         columns: tuple[Column, ...] = COLUMNS
         if self.query_one("#panes").has_class("-timeline"):
             columns = timeline.COLUMNS
             scale = timeline.scale_of(state, looks.now, tree.width_of(columns, timeline.BAR))
             shown = timeline.Timeline(state, looks, self._only, self._since, scale)
-            title = joined((span("Timeline", ""), scale.words(looks)))
+            title = join_spans((span("Timeline", ""), scale.words(looks)))
         tree.show(shown, columns)
         words = Content("".join(piece.text for piece in title))
         if tree.border_title != words.markup:
             tree.border_title = words
 
-    def _to_decide(self, state: RunState) -> Incident | None:
+    def _to_decide(self, state: DurableRun) -> Incident | None:
         """The decision to show: the one that was asked for, else that of the node under the cursor, else the oldest."""
         waiting = {found.opened.incident_id: found for found in state.open_incidents}
         if not waiting:
@@ -218,7 +218,7 @@ class RunScreen(Acting):
                 return waiting[key]
         return oldest
 
-    def _draw_prompt(self, state: RunState, incident: Incident | None) -> None:
+    def _draw_prompt(self, state: DurableRun, incident: Incident | None) -> None:
         """One decision follows another where the focus was: in the prompt, or wherever the operator looks around."""
         prompt = self.prompt
         was_in_prompt = prompt.has_focus_within or not self._began
@@ -229,9 +229,9 @@ class RunScreen(Acting):
             prompt.put_away(self._outcome(before))
         another = False
         if incident is not None:
-            held = len(waiters(state, incident.opened.node_id))
+            held = len(nodes_waiting_on(state, incident.opened.node_id))
             may_act = self.session.may_act(self.run_id)
-            another = prompt.ask(incident.opened, held, advised(incident), may_act=may_act)
+            another = prompt.ask(incident.opened, held, advised_option(incident), may_act=may_act)
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(self.focused, TextArea | Input)):
             if prompt.opened is None:
@@ -246,7 +246,7 @@ class RunScreen(Acting):
         label = next((each.label for each in incident.opened.options if each.id == incident.answer.option), "")
         return f"{incident.answer.by.name or 'Somebody'} answered this: {label or incident.answer.option}."
 
-    def _draw_page(self, state: RunState) -> None:
+    def _draw_page(self, state: DurableRun) -> None:
         key = self.nodes.cursor_key
         shown = self._pages.of(state, key, self.incident_id, self.session.looks(), self.link)
         self.page.show(shown.lines, shown.name, at_end=shown.at_end)
@@ -270,7 +270,7 @@ class RunScreen(Acting):
 
     # -- looking around --------------------------------------------------------------------------------------
 
-    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
         """Page and decision follow the cursor, unless the cursor followed them."""
         if message.key == self._placed:
             self._placed = ""
@@ -279,10 +279,10 @@ class RunScreen(Acting):
             self._pages.follow_cursor()
         self.pace.request()
 
-    def on_live_page_seen(self, _message: LivePage.Seen) -> None:
+    def on_text_page_seen(self, _message: TextPage.Seen) -> None:
         self._title_page()
 
-    def on_live_lines_chosen(self, _message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, _message: LineList.Chosen) -> None:
         self.query_one("#panes").remove_class("-timeline", "-tree")
         self.page.focus()
         self.pace.request()
@@ -297,7 +297,7 @@ class RunScreen(Acting):
         else:
             asked = self.nodes.cursor_key
             self._pages.ask_waits(asked)
-            found = blocked(state, asked)
+            found = wait_chain(state, asked)
             if found.node_id:
                 self._widen_for(found.node_id)
                 self._place(found.node_id)
@@ -311,7 +311,7 @@ class RunScreen(Acting):
         if self._only is not None and node_id not in self._only:
             self._show_all()
 
-    def on_live_page_followed(self, message: LivePage.Followed) -> None:
+    def on_text_page_followed(self, message: TextPage.Followed) -> None:
         """A reference to an event: show the event, and the node it is about."""
         number = "".join(filter(str.isdecimal, message.text))
         self.run_worker(self._show_event(int(number)), group="event", exclusive=True, exit_on_error=False)
@@ -377,13 +377,13 @@ class RunScreen(Acting):
     def action_filter(self) -> None:
         """Type a pattern; the one in force stands there to be changed."""
         if not self.query("#filter"):
-            field = PatternField(self.filter.text, id="filter")
+            field = PatternInput(self.filter.text, id="filter")
             self.mount(field, before="#prompt")
             field.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         if message.input.id == "filter":
-            self.filter = Filter(message.value)
+            self.filter = RowFilter(message.value)
             self.pace.request()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
@@ -398,7 +398,7 @@ class RunScreen(Acting):
 
     def _show_all(self) -> None:
         """Nothing is left out any more, at once."""
-        self.filter, self.faults_only = Filter(), False
+        self.filter, self.faults_only = RowFilter(), False
         state = self.link.run(self.run_id)
         if state is not None:
             self._draw_tree(state)
@@ -412,7 +412,7 @@ class RunScreen(Acting):
                 return False
             return self.page.has_focus or self._narrowed or super().check_action(action, parameters)
         if action == "log":
-            return "log" in PLACES
+            return "log" in SCREENS
         if action == "login" and self.is_mounted and self.prompt.opened is not None and self._link_stands:
             return False  # another host wants it; here its key is that of a decision
         return super().check_action(action, parameters)
@@ -441,7 +441,7 @@ class RunScreen(Acting):
 
     # -- what is done ----------------------------------------------------------------------------------------
 
-    def acting_on(self) -> tuple[RunState | None, str]:
+    def acting_on(self) -> tuple[DurableRun | None, str]:
         return self.link.run(self.run_id), self.nodes.cursor_key
 
     def on_key(self, event: events.Key) -> None:
@@ -488,5 +488,5 @@ class RunScreen(Acting):
             how = f" {again} starts again from here." if again else ""
             self.say(f"The answer is taken: {LABELS.get(answered.option, answered.option)}.{how}")
             if asked is not None:
-                bulk_hint.begin(self.app, self.session, asked)
+                bulk_hint.watch_answer(self.app, self.session, asked)
         self.pace.request()

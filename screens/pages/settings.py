@@ -9,15 +9,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from screens.base.runtime_screen import LinkedScreen
-from screens.render.layout import Spans, plain
+from screens.base.runtime_screen import RuntimeScreen
+from screens.render.layout import Spans, plain_text
 from screens.shell.messages import ChooseTheme, EditSettings, ReadSettings
 from screens.views.lists.settings import COLUMNS, THEME, settings_rows
-from screens.widgets.line_list import LiveLines
-from screens.widgets.row_list import LiveList
+from screens.widgets.line_list import LineList
+from screens.widgets.row_list import RowList
 
 
-class SettingsScreen(LinkedScreen):
+class SettingsScreen(RuntimeScreen):
     """One list."""
 
     CSS_PATH = "settings.tcss"
@@ -31,7 +31,7 @@ class SettingsScreen(LinkedScreen):
     ]
 
     def body(self) -> ComposeResult:
-        yield LiveList(COLUMNS, glyphs=self.session.glyphs, id="settings")
+        yield RowList(COLUMNS, glyphs=self.session.glyphs, id="settings")
 
     def on_mount(self) -> None:
         """The list marks the theme that is shown."""
@@ -41,9 +41,9 @@ class SettingsScreen(LinkedScreen):
         return self.trail("settings")
 
     def draw(self) -> None:
-        self.query_one("#settings", LiveList).show(settings_rows(self.session.settings(), self.session.looks()))
+        self.query_one("#settings", RowList).show(settings_rows(self.session.settings(), self.session.looks()))
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         if message.key.startswith(THEME):
             self.post_message(ChooseTheme(message.key.removeprefix(THEME)))
         else:
@@ -52,8 +52,8 @@ class SettingsScreen(LinkedScreen):
             self.say(f"This is set where the last column says. {edit}".rstrip())
 
     def action_edit(self) -> None:
-        row = self.query_one("#settings", LiveList).cursor_row
-        self.post_message(EditSettings(plain(row.cells[-1]) if row is not None else ""))
+        row = self.query_one("#settings", RowList).cursor_row
+        self.post_message(EditSettings(plain_text(row.cells[-1]) if row is not None else ""))
 
     def action_read(self) -> None:
         self.post_message(ReadSettings())

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from screens.base.run_list_screen import RunListScreen
 from screens.dialogs.start_form import StartScreen
 from screens.render.layout import Row, Spans
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.swarms import (
     COLUMNS,
@@ -21,10 +21,10 @@ from screens.views.lists.swarms import (
     swarm_rows,
 )
 from screens.views.run.preview import preview_lines
-from screens.views.run.sparkline import Trends
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
-from screens.widgets.line_list import LiveLines
+from screens.views.run.sparkline import TokenTrends
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
+from screens.widgets.line_list import LineList
 
 
 class SwarmsScreen(RunListScreen):
@@ -37,16 +37,16 @@ class SwarmsScreen(RunListScreen):
     ]
     COLUMNS = COLUMNS
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._memory = Memory()
-        self._trends = Trends()
+        self._memory = RowCache()
+        self._trends = TokenTrends()
         self._draft: dict[str, str] = {}  # of the form, when it was left
 
     def crumbs(self) -> Spans:
         return self.trail("swarms")
 
-    def nothing(self, looks: Looks) -> str:
+    def nothing(self, looks: RenderContext) -> str:
         return f"No runs yet. {looks.hints((looks.key('swarms.start', 's'), 'starts one.'))}".rstrip()
 
     def all_rows(self) -> Sequence[Row]:
@@ -63,7 +63,7 @@ class SwarmsScreen(RunListScreen):
     def runs_of(self, key: str) -> Sequence[str]:
         return runs_of(key, self.link.summaries, self.link.where)
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """Open a run; fold or unfold a swarm."""
         kind, _, name = message.key.partition(":")
         if kind == "run":

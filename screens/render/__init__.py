@@ -1,1 +1,4 @@
-"""TODO package."""
+"""Text to cells: layout, glyphs, sanitiser, number formats. No Textual widgets.
+
+Imports `confusable_homoglyphs`, `rich` and `textual`.
+"""

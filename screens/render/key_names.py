@@ -9,7 +9,7 @@ from typing import Final
 
 from textual.keys import _character_to_key, key_to_character
 
-PLACES: Final = {
+CONTEXT_NAMES: Final = {
     "home": "In the inbox",
     "runs": "In lists of runs",
     "swarms": "Among swarms and runs",
@@ -36,6 +36,8 @@ PLACES: Final = {
 """What the first part of an action's id stands for, in the order in which a reader wants it: what a screen is for, what
 works everywhere, how one moves about, dialogs.
 """
+DECISIONS: Final = "Decisions, where they are offered"
+"""The same for the answers to an incident: the prompt reads their keys by itself."""
 
 ALIASES: Final = {"inbox": "home", "permissions": "ledger", "everywhere": "app", "decisions": "decision"}
 """Other names of the same contexts."""
@@ -45,7 +47,7 @@ _WIDGETS: Final = frozenset({"prompt", "picks", "editor", "tree", "list", "page"
 _OF_RUNS: Final = frozenset({"prompt", "picks", "tree", "timeline", "decision"})
 
 
-def together(one: str, other: str) -> bool:
+def can_clash(one: str, other: str) -> bool:
     """Whether the keys of two contexts can reach at the same time: those of a pane, of its screen, and of the app do;
     those of two panes or two screens do not, and a dialog has the keyboard for itself.
     """
@@ -89,7 +91,7 @@ UNBOUND: Final = "<none>"
 """What Textual is told is the key of an action that has none: no terminal sends it."""
 
 
-def in_words(key: str) -> str:
+def key_in_words(key: str) -> str:
     """A key of Textual in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
     *modifiers, last = key.split("+")
     return "+".join([*modifiers, _WORDS.get(last) or _character(last) or last])

@@ -76,7 +76,7 @@ class Part(NamedTuple):
     total: int | None = None
 
 
-def headed(parts: Iterable[Part]) -> list[Row]:
+def with_headings(parts: Iterable[Part]) -> list[Row]:
     """Each part under its heading, a gap between two, without those that are empty."""
     rows: list[Row] = []
     for title, ink, found, total in parts:
@@ -90,7 +90,7 @@ def headed(parts: Iterable[Part]) -> list[Row]:
     return rows
 
 
-def plain(spans: Iterable[Span]) -> str:
+def plain_text(spans: Iterable[Span]) -> str:
     """The text alone: what the linear mode prints, what a copy takes along."""
     return "".join(span.text for span in spans)
 
@@ -100,7 +100,7 @@ def span(text: str, ink: str = "ink", *, bold: bool = False) -> Spans:
     return (Span(text, ink, bold),) if text else ()
 
 
-def joined(parts: Iterable[Spans], between: str = "  ", ink: str = "ink-muted") -> Spans:
+def join_spans(parts: Iterable[Spans], between: str = "  ", ink: str = "ink-muted") -> Spans:
     """The parts that are not empty, with `between` between them."""
     found: list[Span] = []
     for part in parts:
@@ -156,23 +156,23 @@ def set_line(
             line.append(Span(" " * between))
         shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
         shown = cut_before(cell, width, ellipsis) if column.ending else shown
-        line.extend(sized(shown, width, right=column.right, ellipsis=ellipsis))
+        line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
         between = GAP
     return tuple(line)
 
 
-def sized(spans: Spans, width: int, *, right: bool = False, ellipsis: str = "…") -> Spans:
+def fit_spans(spans: Spans, width: int, *, right: bool = False, ellipsis: str = "…") -> Spans:
     """Exactly `width` cells: cut with an ellipsis, or filled with blanks."""
     spare = width - width_of(spans)
     if spare < 0:
-        return cut(spans, width, ellipsis)
+        return cut_spans(spans, width, ellipsis)
     if not spare:
         return spans
     blank = Span(" " * spare)
     return (blank, *spans) if right else (*spans, blank)
 
 
-def cut(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
+def cut_spans(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
     """Not more than `width` cells, the loss marked; filled up by a blank where half of a wide character had to go."""
     if width_of(spans) <= width:
         return spans
@@ -214,10 +214,10 @@ def cut_before(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
     room = width - width_of(ending)
     if len(spans) < 2 or ending[0].ink != "ink-muted" or room < width / 2:
         return spans
-    return (*cut(spans[:-1], room, ellipsis), *ending)
+    return (*cut_spans(spans[:-1], room, ellipsis), *ending)
 
 
-def wrap(spans: Spans, width: int) -> list[Spans]:
+def wrap_spans(spans: Spans, width: int) -> list[Spans]:
     """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
 
     Continuation lines keep the indent of the first, or stand below what comes after a padded label, as long as that
@@ -256,7 +256,7 @@ def wrap(spans: Spans, width: int) -> list[Spans]:
 
 
 def _indent(spans: Spans) -> int:
-    text = plain(spans)
+    text = plain_text(spans)
     blanks = len(text) - len(text.lstrip(" "))
     label = spans[0].text if spans and len(spans) > 1 else ""
     return cell_len(label) if label.strip() and label.endswith("  ") else blanks

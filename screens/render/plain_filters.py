@@ -20,7 +20,7 @@ _SIGNS: Final = dict(zip("▁▂▃▄▅▆▇█░▒▓…·•×→←↑�
 """What stands for characters that have a likeness; lines and blocks go by their names."""
 
 
-class Colourless(LineFilter):
+class NoColorFilter(LineFilter):
     """Takes all colours away. What stood on a ground of its own is reversed, so that a cursor can still be seen;
     bold, underline and reverse stay. Meant for ANSI themes, whose ordinary grounds are the terminal's.
     """
@@ -41,7 +41,7 @@ def _colourless(style: Style) -> Style:
     return plain + Style(reverse=True) if stands_out and not style.reverse else plain
 
 
-class AsciiOnly(LineFilter):
+class AsciiFilter(LineFilter):
     """Shows every character in ASCII, in as many cells as it had."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

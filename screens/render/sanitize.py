@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-SIZE: Final = 20_000
+MAX_CHARS: Final = 20_000
 """Characters of a whole text that are looked at and shown."""
-LINE: Final = 2_000
+MAX_LINE_CHARS: Final = 2_000
 """Characters of one line that are shown."""
-LINES: Final = 400
+MAX_LINES: Final = 400
 """Lines that are shown: a widget takes seconds for tens of thousands."""
 MARKS: Final = 4
 """Combining marks on one character; no living orthography needs more."""
@@ -58,15 +58,15 @@ _ASCII: Final = {
 def clean(
     text: str,
     *,
-    size: int = SIZE,
-    line: int = LINE,
-    lines: int = LINES,
+    size: int = MAX_CHARS,
+    line: int = MAX_LINE_CHARS,
+    lines: int = MAX_LINES,
     keep_tabs: bool = False,
     ascii_only: bool = False,
 ) -> str:
     r"""`text` made safe to show on several lines, ``\n`` between them. Cleaning twice changes nothing more.
 
-    ``\r\n`` counts as ``\n``; tabs become spaces up to the next multiple of four columns unless `keep_tabs`; with
+    ``\r\n`` counts as ``\n``; tabs exec_program spaces up to the next multiple of four columns unless `keep_tabs`; with
     `ascii_only` every character is shown in ASCII, for terminals that do not speak UTF-8.
 
     Args:

@@ -9,7 +9,7 @@ from screens.render.glyphs import UNICODE, Glyphs
 from screens.render.layout import Row
 
 
-class Outlined(Protocol):
+class OutlineSource(Protocol):
     """A tree that can be shown: keys for nodes, children in their order, and what a line says."""
 
     def roots(self) -> Sequence[str]: ...
@@ -48,7 +48,7 @@ class Branch(NamedTuple):
 
 
 def outline(
-    tree: Outlined,
+    tree: OutlineSource,
     chosen: Mapping[str, bool],
     *,
     glyphs: Glyphs = UNICODE,
@@ -81,7 +81,7 @@ def outline(
     return lines
 
 
-def ancestors(tree: Outlined, key: str) -> list[str]:
+def ancestors(tree: OutlineSource, key: str) -> list[str]:
     """From the parent of `key` up to its root."""
     found: list[str] = []
     above = tree.parent(key)

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from screens.render.glyphs import UNICODE, Glyphs
 from screens.render.key_names import KEYS
 from screens.shell.armed_keys import ARM_AFTER, ArmedKeys, LastKey
-from screens.shell.frame_rate import Governor
-from screens.views.decisions.incident_groups import Waiting
-from screens.views.decisions.priority import in_order
-from screens.views.shared.list_state import Order
-from screens.views.shared.render_context import Looks
+from screens.shell.frame_rate import FrameRateGovernor
+from screens.views.decisions.incident_groups import OpenDecision
+from screens.views.decisions.priority import by_priority
+from screens.views.shared.list_state import StableOrder
+from screens.views.shared.render_context import RenderContext
 
 if TYPE_CHECKING:
-    from runtime.link.client.client import Quality, Status
-    from runtime.link.client.workspace_view import StreamedText
+    from runtime.link.client.client import LinkQuality, LinkStatus
+    from runtime.link.client.streamed_text import StreamedText
     from runtime.link.wire.startup_messages import Role
-    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import GrantAdded
     from runtime.record.state.summary import Summary
     from screens.views.lists.settings import Setting
 
-NOTICES = 500
+MAX_NOTICES = 500
 """Lines that were said and can be read again."""
 
 
@@ -38,7 +38,7 @@ class Link(Protocol):
     def summaries(self) -> Mapping[str, Summary]: ...
 
     @property
-    def incidents(self) -> Mapping[str, Waiting]: ...
+    def incidents(self) -> Mapping[str, OpenDecision]: ...
 
     @property
     def grants(self) -> Mapping[str, GrantAdded]:
@@ -56,10 +56,10 @@ class Link(Protocol):
         ...
 
     @property
-    def status(self) -> Status: ...
+    def status(self) -> LinkStatus: ...
 
     @property
-    def qualities(self) -> Sequence[Quality]:
+    def qualities(self) -> Sequence[LinkQuality]:
         """How good the link to each host is."""
         ...
 
@@ -68,7 +68,7 @@ class Link(Protocol):
         """Whether anything was told yet."""
         ...
 
-    def run(self, run_id: str) -> RunState | None: ...
+    def run(self, run_id: str) -> DurableRun | None: ...
 
     def problem(self, run_id: str) -> str: ...
 
@@ -111,7 +111,7 @@ class Link(Protocol):
     async def close(self) -> None: ...
 
 
-class Said(NamedTuple):
+class Notice(NamedTuple):
     """One line that was said: when, in what severity, and its text, which may be foreign."""
 
     at: datetime
@@ -120,7 +120,7 @@ class Said(NamedTuple):
 
 
 @dataclass(slots=True)
-class Away:
+class DigestNotice:
     """What happened since the operator looked the last time: a line and the sentences of the digest; foreign."""
 
     line: str = ""
@@ -132,7 +132,7 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ConsoleContext:
     """What all screens of a console share."""
 
     link: Link
@@ -143,10 +143,10 @@ class Session:
     monotonic: Callable[[], float] = monotonic
     """The clock of `armed_keys`."""
     last_key: LastKey = field(default_factory=LastKey)
-    governor: Governor = field(default_factory=Governor)
-    said: deque[Said] = field(default_factory=lambda: deque(maxlen=NOTICES))
+    governor: FrameRateGovernor = field(default_factory=FrameRateGovernor)
+    said: deque[Notice] = field(default_factory=lambda: deque(maxlen=MAX_NOTICES))
     """What was said in a line on any screen, the oldest first."""
-    away: Away = field(default_factory=Away)
+    away: DigestNotice = field(default_factory=DigestNotice)
     settings: Callable[[], Sequence[Setting]] = tuple
     """What the console works with, for the page of settings."""
     letters: Mapping[str, str] = field(default_factory=lambda: dict(KEYS))
@@ -154,10 +154,10 @@ class Session:
     keys: Mapping[str, str] = field(default_factory=dict)
     """The key of each action in words, by its id; nothing where all are the usual ones."""
 
-    order: Order = field(default_factory=Order)
+    order: StableOrder = field(default_factory=StableOrder)
     """In which decisions stand; see `decisions`."""
 
-    def decisions(self) -> list[Waiting]:
+    def decisions(self) -> list[OpenDecision]:
         """The open decisions, the one to take next first: the same on every screen, and as they were until one of them
         comes or goes.
         """
@@ -167,7 +167,7 @@ class Session:
             incidents.keys(),
             lambda: (
                 found.opened.incident_id
-                for found in in_order(incidents.values(), link.summaries, self.clock(), link.where)
+                for found in by_priority(incidents.values(), link.summaries, self.clock(), link.where)
             ),
         )
         return [incidents[key] for key in ranked]
@@ -196,6 +196,6 @@ class Session:
         """The rule for keys that act, for one prompt or dialog."""
         return ArmedKeys(self.arm_after, clock=self.monotonic, last=self.last_key)
 
-    def looks(self) -> Looks:
+    def looks(self) -> RenderContext:
         """How a view is to look now."""
-        return Looks(self.clock(), self.glyphs, self.keys)
+        return RenderContext(self.clock(), self.glyphs, self.keys)

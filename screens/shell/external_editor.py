@@ -16,13 +16,13 @@ class EditorFailed(Exception):
     """There is no such editor, or it did not end well; nothing of what was typed in it counts."""
 
 
-def editor(environment: Mapping[str, str] | None = None) -> str:
+def editor_command(environment: Mapping[str, str] | None = None) -> str:
     """The command of the operator's editor, from ``$VISUAL`` or ``$EDITOR``; empty where neither is set."""
     found = os.environ if environment is None else environment
     return (found.get("VISUAL") or found.get("EDITOR") or "").strip()
 
 
-def edited(command: str, text: str, suffix: str = ".txt") -> str:
+def edit_text(command: str, text: str, suffix: str = ".txt") -> str:
     """What becomes of `text` in the editor, without the line feed that editors put at the end. The terminal is the
     editor's until it ends, and so is this thread. The file is the operator's alone, and gone afterwards.
 

@@ -14,22 +14,22 @@ from threading import Lock
 from time import monotonic
 from typing import Literal
 
-Quality = Literal["good", "slow", "bad"]
+TerminalQuality = Literal["good", "slow", "bad"]
 
 WINDOW = 2.0
 """Seconds that are looked back on."""
 CALM = 5.0
 """Seconds for which a link must have been better before it counts as better: drawing less is what made it so."""
-SHARES: tuple[tuple[float, Quality], ...] = ((0.3, "bad"), (0.05, "slow"))
+SHARES: tuple[tuple[float, TerminalQuality], ...] = ((0.3, "bad"), (0.05, "slow"))
 """From which part of the time on that is spent waiting a link is called what."""
-FRAMES: dict[Quality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
+FRAMES: dict[TerminalQuality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
 """Seconds between two drawings."""
 STUCK = 1.0
 """Seconds after which a write that still waits means that nothing is read at the far end."""
-_ORDER: tuple[Quality, ...] = ("good", "slow", "bad")
+_ORDER: tuple[TerminalQuality, ...] = ("good", "slow", "bad")
 
 
-class Governor:
+class FrameRateGovernor:
     """Fed by the thread that writes (`begin`, `end`), read by the screens."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
@@ -37,7 +37,7 @@ class Governor:
         self._lock = Lock()
         self._waits: deque[tuple[float, float]] = deque()
         self._began: float | None = None
-        self._quality: Quality = "good"
+        self._quality: TerminalQuality = "good"
         self._since = clock()
 
     def begin(self) -> None:
@@ -65,12 +65,12 @@ class Governor:
         return FRAMES[self.quality]
 
     @property
-    def quality(self) -> Quality:
+    def quality(self) -> TerminalQuality:
         """How the link is: worse at once, better only after it has been calm for a while."""
         with self._lock:
             self._forget()
             now = self._clock()
-            found: Quality = next((name for share, name in SHARES if self._share(now) >= share), "good")
+            found: TerminalQuality = next((name for share, name in SHARES if self._share(now) >= share), "good")
             worse = _ORDER.index(found) - _ORDER.index(self._quality)
             if worse >= 0:
                 self._since = now

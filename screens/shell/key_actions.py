@@ -13,8 +13,7 @@ from textual.dom import DOMNode
 
 import screens
 from runtime.judgement.recovery.options import LABELS
-from screens.dialogs.help import DECISIONS
-from screens.render.key_names import KEYS, PLACES
+from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS
 
 LONGER: Final = "decision.grant_longer"
 """Its key is always the capital letter of the grant's (DESIGN: standing grants take the capital letter)."""
@@ -35,7 +34,7 @@ class Action(NamedTuple):
 
 
 @cache
-def bound() -> tuple[type[DOMNode], ...]:
+def bound_classes() -> tuple[type[DOMNode], ...]:
     """Everything of ours that has keys of its own. Imports all screens."""
     return tuple(dict.fromkeys(owner for owner in _owners() if owner.__dict__.get("BINDINGS")))
 
@@ -50,8 +49,10 @@ def _owners() -> Iterator[type[DOMNode]]:
 @cache
 def actions() -> tuple[Action, ...]:
     """All actions with their default keys, by place; then the decisions, which the prompt reads by itself."""
-    found = {each.id: _action(each) for owner in bound() for each in owner.BINDINGS if isinstance(each, Binding)}
-    order = {context: at for at, context in enumerate(PLACES)}
+    found = {
+        each.id: _action(each) for owner in bound_classes() for each in owner.BINDINGS if isinstance(each, Binding)
+    }
+    order = {context: at for at, context in enumerate(CONTEXT_NAMES)}
     bindings = sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order)))
     decisions = [Action(f"decision.{option}", DECISIONS, (key,), LABELS[option]) for option, key in KEYS.items()]
     longer = f"{LABELS['grant']} for longer: asks how long, and once more"
@@ -62,4 +63,4 @@ def _action(binding: Binding) -> Action:
     named = binding.id or ""
     keys = tuple(key.strip() for key in binding.key.split(","))
     context = named.partition(".")[0]
-    return Action(named, PLACES.get(context, context), keys, binding.tooltip or binding.description)
+    return Action(named, CONTEXT_NAMES.get(context, context), keys, binding.tooltip or binding.description)

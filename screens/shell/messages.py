@@ -17,7 +17,10 @@ class OpenRun(Message):
 
 @dataclass
 class OpenPlace(Message):
-    """Show one of the places of `screens.base.screen_registry`; `run_id` for those that can be about one run, as the log."""
+    """Show one of the places of `screens.base.screen_registry`.
+
+    `run_id` for those that can be about one run, as the log.
+    """
 
     name: str
     run_id: str = ""

@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 from screens.render.formatting import plural
 from screens.render.layout import Spans, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.timer import Alarm
 
 LOOK_AGAIN = 0.05
@@ -21,7 +21,7 @@ class Arming:
     def __init__(
         self,
         owner: Widget,
-        session: Session,
+        session: ConsoleContext,
         changed: Callable[[], None],
         *,
         laid_out: Callable[[], bool] = lambda: True,

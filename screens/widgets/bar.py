@@ -11,11 +11,11 @@ from textual.widget import Widget
 from screens.render.layout import (
     Span,
     Spans,
-    cut,
+    cut_spans,
     width_of,
-    wrap,
+    wrap_spans,
 )
-from screens.widgets.theme_colors import Inks
+from screens.widgets.theme_colors import ThemeColors
 
 
 class Bar(Widget):
@@ -32,7 +32,7 @@ class Bar(Widget):
         self._ellipsis = ellipsis
         self._left: Spans = ()
         self._right: Spans = ()
-        self._inks: Inks | None = None
+        self._inks: ThemeColors | None = None
 
     def show(self, left: Spans, right: Spans = ()) -> None:
         """Show these pieces, which are clean."""
@@ -48,10 +48,10 @@ class Bar(Widget):
     def render_line(self, y: int) -> Strip:
         """The line, as Textual's line API wants it."""
         if self._inks is None:
-            self._inks = Inks(self.app.theme_variables)
+            self._inks = ThemeColors(self.app.theme_variables)
         width = self.size.width
-        right = cut(self._right, max(0, width - 2), self._ellipsis)
-        left = cut(self._left, max(0, width - 2 - width_of(right) - (2 if right else 0)), self._ellipsis)
+        right = cut_spans(self._right, max(0, width - 2), self._ellipsis)
+        left = cut_spans(self._left, max(0, width - 2 - width_of(right) - (2 if right else 0)), self._ellipsis)
         gap = width - 2 - width_of(left) - width_of(right)
         spans = (Span(" "), *left, Span(" " * max(0, gap)), *right, Span(" "))
         return self._inks.strip(spans, width, self.GROUND)
@@ -79,16 +79,16 @@ class Sentence(Bar):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the text needs."""
-        return min(self.MOST, max(1, len(wrap(self._left, max(1, width - 2)))))
+        return min(self.MOST, max(1, len(wrap_spans(self._left, max(1, width - 2)))))
 
     def render_line(self, y: int) -> Strip:
         """One of the lines; the last one has what did not fit, cut."""
         if self._inks is None:
-            self._inks = Inks(self.app.theme_variables)
+            self._inks = ThemeColors(self.app.theme_variables)
         width = max(1, self.size.width - 2)
-        rest = wrap(self._left, width)[y:]
+        rest = wrap_spans(self._left, width)[y:]
         if y == self.size.height - 1 and len(rest) > 1:
-            line = cut(tuple(piece for part in rest for piece in (*part, Span(" "))), width, self._ellipsis)
+            line = cut_spans(tuple(piece for part in rest for piece in (*part, Span(" "))), width, self._ellipsis)
         else:
             line = rest[0] if rest else ()
         return self._inks.strip((Span(" "), *line), self.size.width, self.GROUND)

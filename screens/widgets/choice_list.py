@@ -14,14 +14,14 @@ from textual.message import Message
 from runtime.record.state.events import IncidentOpened
 from screens.render.layout import Spans
 from screens.shell import file_input
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.decisions.choices import (
-    Offer,
+    ChoiceOffer,
     answer_of,
     pick_line,
     wants_file,
 )
-from screens.views.decisions.prompt import Choice
+from screens.views.decisions.prompt import PromptChoice
 from screens.widgets.line_view import LineView
 
 _OWN = frozenset({"space", "j", "k"})
@@ -55,14 +55,14 @@ class Picks(LineView, can_focus=True):
     class Undecided(Message):
         """Enter, and nothing is chosen."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+    def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._session = session
-        self._offer = Offer((), several=False)
+        self._offer = ChoiceOffer((), several=False)
         self._cursor = _NONE
         self._ticked: set[int] = set()
 
-    def begin(self, offer: Offer, *, focus: bool = True) -> None:
+    def begin(self, offer: ChoiceOffer, *, focus: bool = True) -> None:
         """Offer these, none of them chosen."""
         self._offer, self._cursor, self._ticked = offer, _NONE, set()
         self.styles.height = min(len(offer.values), _HIGHEST)
@@ -131,11 +131,11 @@ class Picks(LineView, can_focus=True):
             self.post_message(self.Sent(answer_of(self._offer, {self._cursor})))
 
 
-def typed(opened: IncidentOpened, choice: Choice, text: str) -> str:
+def read_typed_answer(opened: IncidentOpened, choice: PromptChoice, text: str) -> str:
     """What was typed where there is nothing to choose; where a file is wanted that is its path, and the answer what
     the file holds.
 
     Raises:
         ValueError: the file cannot be an answer, with why.
     """
-    return file_input.content(text, binary=True) if wants_file(opened, choice) else text
+    return file_input.read_file_input(text, binary=True) if wants_file(opened, choice) else text

@@ -82,14 +82,16 @@ class Editor(TextArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The operator's own editor is offered where there is one."""
         if action == "external":
-            return bool(external_editor.editor())
+            return bool(external_editor.editor_command())
         return super().check_action(action, parameters)
 
     def action_external(self) -> None:
         """Go on in the operator's own editor, which has the terminal until it ends; nothing is sent by that."""
         try:
             with self.app.suspend():  # the loop stands still meanwhile: nothing paints into the editor's screen
-                text = external_editor.edited(external_editor.editor(), self.text, ".txt" if self.single else ".json")
+                text = external_editor.edit_text(
+                    external_editor.editor_command(), self.text, ".txt" if self.single else ".json"
+                )
         except (external_editor.EditorFailed, SuspendNotSupported) as exc:
             self.post_message(self.Failed(str(exc)))
         else:

@@ -10,7 +10,7 @@ from screens.render.key_names import UNBOUND
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     width_of,
 )
 from screens.widgets.bar import Bar
@@ -37,10 +37,10 @@ class Foot(Bar):
     def _update(self, screen: Screen[Any]) -> None:
         if screen is self.screen and self.is_attached:
             hints, ways_on = key_hints(screen)
-            right = joined(ways_on, _BETWEEN)
+            right = join_spans(ways_on, _BETWEEN)
             room = self.size.width - width_of(right) - len(_BETWEEN)
             fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
-            self.show(joined(fitting[0] if fitting else hints, _BETWEEN), right)
+            self.show(join_spans(fitting[0] if fitting else hints, _BETWEEN), right)
 
 
 def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
@@ -61,4 +61,4 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
 
 
 def _width(hints: list[Spans]) -> int:
-    return width_of(joined(hints, _BETWEEN))
+    return width_of(join_spans(hints, _BETWEEN))

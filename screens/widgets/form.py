@@ -12,7 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 
 from screens.render.layout import span
-from screens.views.decisions.argument_form import Entry
+from screens.views.decisions.argument_form import FormField
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 
@@ -32,7 +32,7 @@ class Field(Editor):
 
         field: Field
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: FormField) -> None:
         super().__init__()
         self.entry = entry
 
@@ -69,13 +69,13 @@ class Form(VerticalScroll, can_focus=False):
     def __init__(self, *, ellipsis: str = "…", id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._ellipsis = ellipsis
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[FormField, ...] = ()
         self._box: Vertical | None = None
 
     def compose(self) -> ComposeResult:
         yield from ()
 
-    def begin(self, entries: Sequence[Entry]) -> None:
+    def begin(self, entries: Sequence[FormField]) -> None:
         """Start from these; the first has the focus."""
         if self._box is not None:
             self._box.remove()
@@ -86,7 +86,7 @@ class Form(VerticalScroll, can_focus=False):
         self.mount(self._box)
         self.call_after_refresh(fields[0].focus)
 
-    def _label(self, entry: Entry) -> Bar:
+    def _label(self, entry: FormField) -> Bar:
         bar = Bar(ellipsis=self._ellipsis)
         bar.show(span(entry.label, "ink-accent"))
         return bar

@@ -14,7 +14,7 @@ from screens.render.layout import Spans, span
 from screens.widgets.line_view import LineView
 
 
-class LiveLines(LineView, can_focus=True):
+class LineList(LineView, can_focus=True):
     """Lines with stable keys. The cursor belongs to a key, not to a position: lines that come and go do not move it."""
 
     BINDING_GROUP_TITLE = "List"
@@ -32,22 +32,22 @@ class LiveLines(LineView, can_focus=True):
     class Moved(Message):
         """The cursor stands on another key (empty: on none)."""
 
-        lines: LiveLines
+        lines: LineList
         key: str
 
         @property
-        def control(self) -> LiveLines:
+        def control(self) -> LineList:
             return self.lines
 
     @dataclass
     class Chosen(Message):
         """Enter, or a click on the line under the cursor."""
 
-        lines: LiveLines
+        lines: LineList
         key: str
 
         @property
-        def control(self) -> LiveLines:
+        def control(self) -> LineList:
             return self.lines
 
     def __init__(self, *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002

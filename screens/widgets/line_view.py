@@ -14,8 +14,8 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from screens.render.layout import Spans, plain, width_of
-from screens.widgets.theme_colors import Inks
+from screens.render.layout import Spans, plain_text, width_of
+from screens.widgets.theme_colors import ThemeColors
 
 
 class LineView(ScrollView, inherit_bindings=False):
@@ -37,7 +37,7 @@ class LineView(ScrollView, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._painted: dict[int, tuple[Spans, str]] = {}
-        self._inks: Inks | None = None
+        self._inks: ThemeColors | None = None
 
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """What stands on a line of `width` cells, and the token of its ground. Also asked for lines after the last."""
@@ -60,7 +60,7 @@ class LineView(ScrollView, inherit_bindings=False):
         return (self.plain_line(index) for index in range(self.line_count or self.room.height))
 
     def plain_line(self, index: int) -> str:
-        return plain(self.line_at(index, self.room.width)[0]).rstrip()
+        return plain_text(self.line_at(index, self.room.width)[0]).rstrip()
 
     @property
     def room(self) -> Size:
@@ -94,7 +94,7 @@ class LineView(ScrollView, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """One line of the visible part, as Textual's line API wants it."""
         if self._inks is None:
-            self._inks = Inks(self.app.theme_variables)
+            self._inks = ThemeColors(self.app.theme_variables)
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
         index, width = y + self.scroll_offset.y, self.room.width

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from screens.render.layout import Spans, span
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.bar import Sentence
 
 
@@ -24,7 +24,7 @@ class LinkLine(Sentence):
     class Back(Message):
         """The runtime is there again."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
         super().__init__(ellipsis=session.glyphs.ellipsis, id="link")
         self._session = session
         self._end: Callable[[], None] = lambda: None

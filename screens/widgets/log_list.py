@@ -9,13 +9,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.render.layout import Spans, cut
-from screens.views.lists.log_buffer import LogLine, marked
-from screens.views.shared.row_filter import Filter
-from screens.widgets.line_list import LiveLines
+from screens.render.layout import Spans, cut_spans
+from screens.views.lists.log_buffer import LogLine, mark_matches
+from screens.views.shared.row_filter import RowFilter
+from screens.widgets.line_list import LineList
 
 
-class LogLines(LiveLines):
+class LogList(LineList):
     """Follows its end as long as the cursor stands there. Whoever moves up, or scrolls up, is left alone."""
 
     BINDING_GROUP_TITLE = "Log"
@@ -27,7 +27,7 @@ class LogLines(LiveLines):
     class Followed(Message):
         """It follows its end from now on, or no longer; `top`: the reader came to the first line."""
 
-        lines: LogLines
+        lines: LogList
         following: bool
         top: bool
 
@@ -35,7 +35,7 @@ class LogLines(LiveLines):
         super().__init__(empty=empty, id=id)
         self._ellipsis = ellipsis
         self._lines: list[LogLine] = []
-        self._search = Filter()
+        self._search = RowFilter()
         self.following = True
         self.unseen = 0
         """Lines that came since it stopped following."""
@@ -49,7 +49,7 @@ class LogLines(LiveLines):
         if self.following and last:
             self.go_to(last)
 
-    def search(self, pattern: Filter) -> None:
+    def search(self, pattern: RowFilter) -> None:
         """Mark what this finds."""
         self._search = pattern
         self.repaint_changed()
@@ -71,7 +71,7 @@ class LogLines(LiveLines):
             self._moved()
 
     def spans_at(self, index: int, width: int) -> Spans:
-        return cut(marked(self._lines[index].spans, self._search), width, self._ellipsis)
+        return cut_spans(mark_matches(self._lines[index].spans, self._search), width, self._ellipsis)
 
     # -- the reader moves ------------------------------------------------------------------------------------
 

@@ -19,14 +19,14 @@ from screens.render.layout import (
 )
 from screens.render.tree_outline import (
     Branch,
-    Outlined,
+    OutlineSource,
     ancestors,
     outline,
 )
-from screens.widgets.line_list import LiveLines
+from screens.widgets.line_list import LineList
 
 
-class LiveTree(LiveLines):
+class NodeTree(LineList):
     """The first column carries rails and the sign of folding. What the user folded or unfolded stays so."""
 
     BINDING_GROUP_TITLE = "Tree"
@@ -49,13 +49,13 @@ class LiveTree(LiveLines):
         super().__init__(empty=empty, id=id, classes=classes)
         self._columns = tuple(columns)
         self._glyphs = glyphs
-        self._tree: Outlined | None = None
+        self._tree: OutlineSource | None = None
         self._lines: dict[str, Branch] = {}
         self._chosen: dict[str, bool] = {}
         self._shape: object = None
         self._widths: tuple[int, tuple[int, ...]] = (-1, ())
 
-    def show(self, tree: Outlined, columns: Sequence[Column] | None = None) -> None:
+    def show(self, tree: OutlineSource, columns: Sequence[Column] | None = None) -> None:
         """Show the tree as it is by now, in other columns if they are given. Its lines are worked out anew only if its
         shape is another.
         """

@@ -14,14 +14,14 @@ from screens.render.glyphs import UNICODE, Glyphs
 from screens.render.layout import (
     Span,
     Spans,
-    plain,
-    sized,
+    fit_spans,
+    plain_text,
     width_of,
 )
 from screens.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from screens.views.decisions.prompt import Choice
+    from screens.views.decisions.prompt import PromptChoice
 
 _KEY_WIDTH = 4
 _COLUMN = 38
@@ -51,15 +51,15 @@ class Choices(LineView, can_focus=True):
     class Taken(Message):
         """Enter on a choice."""
 
-        choice: Choice
+        choice: PromptChoice
 
     def __init__(self, glyphs: Glyphs = UNICODE, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._glyphs = glyphs
-        self._choices: tuple[Choice, ...] = ()
+        self._choices: tuple[PromptChoice, ...] = ()
         self._cursor = 0
 
-    def show(self, choices: Sequence[Choice], *, afresh: bool) -> None:
+    def show(self, choices: Sequence[PromptChoice], *, afresh: bool) -> None:
         """Show these; `afresh` puts the cursor back on the harmless one."""
         if afresh:
             self._cursor = 0
@@ -85,11 +85,11 @@ class Choices(LineView, can_focus=True):
             at = column * rows + index
             if at < len(self._choices) and index < rows:
                 cell = self._cell(self._choices[at], marked=at == self._cursor)
-                found.extend(sized(cell, width // columns - 1, ellipsis=self._glyphs.ellipsis))
+                found.extend(fit_spans(cell, width // columns - 1, ellipsis=self._glyphs.ellipsis))
                 found.append(Span(" "))
         return (tuple(found), self.GROUND)
 
-    def _cell(self, choice: Choice, *, marked: bool) -> Spans:
+    def _cell(self, choice: PromptChoice, *, marked: bool) -> Spans:
         key = _KEY_NAMES.get(choice.key, choice.key)
         sign = self._glyphs.cursor if marked and self.has_focus else " "
         ink = "ink-muted" if choice.refused else "ink-strong" if marked else "ink"
@@ -108,7 +108,7 @@ class Choices(LineView, can_focus=True):
     @property
     def text(self) -> str:
         """All choices as text, for tests and for the linear mode."""
-        return "\n".join(plain(self._cell(choice, marked=False)) for choice in self._choices)
+        return "\n".join(plain_text(self._cell(choice, marked=False)) for choice in self._choices)
 
     def action_move(self, step: int) -> None:
         self._put(self._cursor + step)

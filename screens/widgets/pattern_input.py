@@ -9,7 +9,7 @@ from textual.widgets import Input
 FILTER_HINT: Final = "words, or a regular expression; ! leaves out what has them"
 
 
-class PatternField(Input):
+class PatternInput(Input):
     """One line, from the text that was in force; nothing blinks in it."""
 
     def __init__(self, text: str, *, hint: str = FILTER_HINT, id: str) -> None:  # noqa: A002 - Textual's name for it

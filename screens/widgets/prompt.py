@@ -1,4 +1,6 @@
-"""The prompt: where an operator decides. Its manners are rules (`arms after a moment`, `enter never grants`, …), each
+"""The prompt: where an operator decides.
+
+Its manners are rules (`arms after a parse_moment`, `enter never grants`, …), each
 with a name in the tests; what it shows and offers is made by `screens.views.decisions.prompt`.
 """
 
@@ -23,24 +25,24 @@ from screens.render.formatting import plural
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
-    plain,
+    join_spans,
+    plain_text,
     span,
 )
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.views.decisions import argument_form
 from screens.views.decisions import choices as picks
 from screens.views.decisions import prompt as view
-from screens.views.decisions.prompt import LATER, LIFETIMES, Choice
+from screens.views.decisions.prompt import LATER, LIFETIMES, PromptChoice
 from screens.views.run.json_lines import json_text
 from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
-from screens.widgets.choice_list import Picks, typed
+from screens.widgets.choice_list import Picks, read_typed_answer
 from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Field, Form
 from screens.widgets.option_columns import ADVISED, Choices
-from screens.widgets.text_page import LivePage
+from screens.widgets.text_page import TextPage
 
 Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
 
@@ -68,7 +70,7 @@ _LEAVES = frozenset({"escape", "question_mark", "f1", "ctrl+q", "ctrl+c"})
 """Keys that lead away; they are never ignored."""
 
 
-class Asked(LivePage):
+class Asked(TextPage):
     """The exact action, on the prompt's ground."""
 
     GROUND: ClassVar[str] = "panel"
@@ -122,7 +124,7 @@ class Prompt(Vertical):
     class Left(Message):
         """The operator leaves it for later."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+    def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._session = session
         self.opened: IncidentOpened | None = None
@@ -134,7 +136,7 @@ class Prompt(Vertical):
         """What stood in the field when it opened."""
         self._by_itself = False
         """The field that is open opened by itself, and not by a key of the operator."""
-        self._choice: Choice | None = None
+        self._choice: PromptChoice | None = None
         self._lifetime = ""
         self._matched = ""
         self._title = ""
@@ -211,7 +213,7 @@ class Prompt(Vertical):
         opened, looks = self.opened, self._session.looks()
         if opened is None:
             return
-        title = plain(view.title_line(opened, looks, self._held))
+        title = plain_text(view.title_line(opened, looks, self._held))
         if title != self._title:  # setting a title paints the whole widget, even if it is the same
             self._title = title
             self.border_title = Content(title)  # a plain string would be read as markup
@@ -222,7 +224,7 @@ class Prompt(Vertical):
         self._hint()
         self._fit()
 
-    def _ask_for_keys(self, question: list[Spans], offered: list[Choice]) -> None:
+    def _ask_for_keys(self, question: list[Spans], offered: list[PromptChoice]) -> None:
         """What the next key decides about; an advice changes nothing of that."""
         if self.mode == "sent" or not self._may_act:
             self._arming.rest()
@@ -241,22 +243,25 @@ class Prompt(Vertical):
         if self._choice is not None and not self._choice.standing:
             return view.destroying_lines(self._choice, looks)
         words = view.grant_words(opened, self._lifetime)
-        lines = [span("This grant says:", "ink-muted"), *(view.marked(mark(line)) for line in looks.block(words))]
+        lines = [
+            span("This grant says:", "ink-muted"),
+            *(view.mark_invisible(mark(line)) for line in looks.block(words)),
+        ]
         return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
 
-    def _offered(self) -> list[Choice]:
+    def _offered(self) -> list[PromptChoice]:
         assert self.opened is not None
         if self.mode == "lifetime":
-            back = Choice("escape", LATER, "Back")
-            return [back, *(Choice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
+            back = PromptChoice("escape", LATER, "Back")
+            return [back, *(PromptChoice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
         if self.mode == "confirm":
             assert self._choice is not None
             does = "Yes, grant this" if self._choice.standing else f"Yes: {self._choice.label}"
             yes = "y" if self._choice.key != "y" else "Y"  # never the key that chose it
-            return [Choice("escape", LATER, "Back"), Choice(yes, "yes", does, enter=False)]
+            return [PromptChoice("escape", LATER, "Back"), PromptChoice(yes, "yes", does, enter=False)]
         if not self._may_act:
-            return view.only_looked_at()
-        offered = view.choices(self.opened, self._session.looks(), self._session.letters)
+            return view.view_only_choices()
+        offered = view.prompt_choices(self.opened, self._session.looks(), self._session.letters)
         if not self._advised:
             return offered
         return [replace(each, advised=each.option == self._advised and not each.standing) for each in offered]
@@ -265,7 +270,7 @@ class Prompt(Vertical):
         asked = self.query_one(Asked)
         below = f"{self._session.glyphs.more} {plural(asked.below, 'more line')} below" if asked.below else ""
         deadline = view.deadline_line(self.opened, self._session.looks()) if self.opened is not None else ()
-        right = joined((deadline, span(below, "severity-warning")))
+        right = join_spans((deadline, span(below, "severity-warning")))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
     def _usual_hint(self) -> Spans:
@@ -279,9 +284,9 @@ class Prompt(Vertical):
         does = "one key goes on" if self.mode == "lifetime" else "one key decides"
         ready = span(does if self.armed else "takes keys in a moment", "ink-muted")
         offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
-        return joined((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
+        return join_spans((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
 
-    def _typing_hint(self, opened: IncidentOpened, choice: Choice) -> Spans:
+    def _typing_hint(self, opened: IncidentOpened, choice: PromptChoice) -> Spans:
         """What is wanted, and how it is sent."""
         send = self._session.looks().key("editor.send", "ctrl+s")
         keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {send: "sends"}
@@ -296,7 +301,7 @@ class Prompt(Vertical):
         soon = () if self.armed or not self._by_itself else span("takes keys in a moment", "ink-muted")
         told = (self._arming.words(), soon, span(kind, "ink-accent"), span(warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
-        return joined((span(f"{choice.label}:", "ink-strong"), joined(hints, ", "), *told), "  ")
+        return join_spans((span(f"{choice.label}:", "ink-strong"), join_spans(hints, ", "), *told), "  ")
 
     def _fit(self) -> None:
         """As high as needed, but never more than about half of the screen."""
@@ -308,7 +313,7 @@ class Prompt(Vertical):
             if widget.styles.height is None or widget.styles.height.value != height:
                 widget.styles.height = height
 
-    def on_live_page_seen(self, message: LivePage.Seen) -> None:
+    def on_text_page_seen(self, message: TextPage.Seen) -> None:
         message.stop()
         self._fit()
         self._hint()
@@ -452,7 +457,7 @@ class Prompt(Vertical):
         elif choice.option == LATER or self._arming.accept("enter"):
             self._choose(choice)
 
-    def _choose(self, choice: Choice) -> None:
+    def _choose(self, choice: PromptChoice) -> None:
         self._note = ()
         if choice.option == LATER:
             self._back()
@@ -507,14 +512,14 @@ class Prompt(Vertical):
         self._to(mode)
         self._paint(afresh=True)
 
-    def _type(self, choice: Choice) -> None:
+    def _type(self, choice: PromptChoice) -> None:
         assert self.opened is not None
         self._choice = choice
         self._to("type")
         arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
         text = json_text(arguments) if arguments is not None else ""
         secret = choice.option == "input" and is_secret(self.opened.answer_schema)
-        fields = argument_form.entries(self.opened, self._session.looks()) if choice.need == "arguments" else []
+        fields = argument_form.form_fields(self.opened, self._session.looks()) if choice.need == "arguments" else []
         offer = picks.offer_of(self.opened, choice)
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
@@ -537,7 +542,7 @@ class Prompt(Vertical):
         if self._choice is None or self.opened is None:
             return
         try:
-            text = typed(self.opened, self._choice, message.text)
+            text = read_typed_answer(self.opened, self._choice, message.text)
         except ValueError as exc:
             self._wrong(exc)
         else:
@@ -572,7 +577,7 @@ class Prompt(Vertical):
         if self._choice is None or self.opened is None:
             return
         try:
-            arguments = argument_form.arguments(self.opened, message.texts)
+            arguments = argument_form.read_arguments(self.opened, message.texts)
         except ValueError as exc:
             self._wrong(exc)
         else:
@@ -585,13 +590,13 @@ class Prompt(Vertical):
         if self.has_class("-form"):
             self.query_one(Form).blame(str(why))
 
-    def _send(self, choice: Choice, value: Any) -> None:
+    def _send(self, choice: PromptChoice, value: Any) -> None:
         assert self.opened is not None
         if self.mode == "type" and not (self._has_typed or self._arming.accept("enter")):
             return  # who has typed into the field has seen it; an untouched one may have opened under a key
         try:
             params = view.answer_params(choice, value)
-            view.check(self.opened, choice.option, params)
+            view.check_answer(self.opened, choice.option, params)
         except ValueError as exc:
             self._wrong(exc)
             return
@@ -601,7 +606,7 @@ class Prompt(Vertical):
         opened = self.opened
         self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
 
-    def _drafted(self, choice: Choice) -> str:
+    def _drafted(self, choice: PromptChoice) -> str:
         """What a text belongs to that was typed."""
         return f"{self.opened.incident_id} {choice.option}" if self.opened is not None else ""
 

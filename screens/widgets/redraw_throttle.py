@@ -7,16 +7,16 @@ from time import monotonic
 
 from textual.message_pump import MessagePump
 
-from screens.shell.frame_rate import Governor
+from screens.shell.frame_rate import FrameRateGovernor
 from screens.shell.timer import Alarm
 
-FRAME = 0.1
+FRAME_S = 0.1
 """Seconds between two drawings, where the terminal takes them."""
-SHARE = 0.25
+MAX_SHARE = 0.25
 """The part of the time that may go into drawing: a drawing that took long is followed by a longer pause."""
 
 
-class Pace:
+class RedrawThrottle:
     """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked.
 
     A `governor` makes it rarer where the terminal is slow, and waits with it while nothing is read there. A drawing
@@ -29,7 +29,7 @@ class Pace:
         draw: Callable[[], None],
         *,
         clock: Callable[[], float] = monotonic,
-        governor: Governor | None = None,
+        governor: FrameRateGovernor | None = None,
     ) -> None:
         self._draw = draw
         self._clock = clock
@@ -49,10 +49,10 @@ class Pace:
 
     def _due(self) -> None:
         if self._governor is not None and self._governor.stuck:
-            self._alarm.set(FRAME)
+            self._alarm.set(FRAME_S)
             return
         began = self._clock()
         self._draw()
         now = self._clock()
-        frame = self._governor.frame if self._governor is not None else FRAME
-        self._free_at = began + max(frame, (now - began) / SHARE)
+        frame = self._governor.frame if self._governor is not None else FRAME_S
+        self._free_at = began + max(frame, (now - began) / MAX_SHARE)

@@ -19,10 +19,10 @@ from screens.render.layout import (
     fit,
     set_line,
 )
-from screens.widgets.line_list import LiveLines
+from screens.widgets.line_list import LineList
 
 
-class LiveList(LiveLines):
+class RowList(LineList):
     """Rows with headings between them. Rows keep the order in which they are given; sorting is a view's business, and
     so is what is hidden: the list only says which row is to be folded.
     """
@@ -37,12 +37,12 @@ class LiveList(LiveLines):
     class Folded(Message):
         """A row is to hide what is under it, or to show it again."""
 
-        lines: LiveList
+        lines: RowList
         key: str
         folded: bool
 
         @property
-        def control(self) -> LiveList:
+        def control(self) -> RowList:
             return self.lines
 
     def __init__(

@@ -13,13 +13,13 @@ from screens.render.layout import (
     LINK,
     Span,
     Spans,
-    plain,
-    wrap,
+    plain_text,
+    wrap_spans,
 )
 from screens.widgets.line_view import LineView
 
 
-class LivePage(LineView, can_focus=True):
+class TextPage(LineView, can_focus=True):
     """Lines of a report or an action. Not a widget for each paragraph: one widget, whatever it holds."""
 
     BINDING_GROUP_TITLE = "Page"
@@ -39,14 +39,14 @@ class LivePage(LineView, can_focus=True):
     class Seen(Message):
         """Another part of the page is in sight. `whole`: all of it has been by now, under this name."""
 
-        page: LivePage
+        page: TextPage
         whole: bool
 
     @dataclass
     class Followed(Message):
         """A reference is to be followed: its text, as it stands there."""
 
-        page: LivePage
+        page: TextPage
         text: str
 
     def __init__(self, *, links: bool = False, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name for it
@@ -83,7 +83,7 @@ class LivePage(LineView, can_focus=True):
 
     def plain_lines(self) -> Iterator[str]:
         """As it was written, not as it is wrapped."""
-        return (plain(line).rstrip() for line in self._source)
+        return (plain_text(line).rstrip() for line in self._source)
 
     @property
     def below(self) -> int:
@@ -99,7 +99,7 @@ class LivePage(LineView, can_focus=True):
         width = self._width = self.room.width
         if not width:
             return  # not on the screen: laid out when it is, even if it then is as wide as before
-        self._lines = [line for source in self._source for line in wrap(source, width - 2)]
+        self._lines = [line for source in self._source for line in wrap_spans(source, width - 2)]
         had = bool(self._links)
         self._links = [
             (at, place)

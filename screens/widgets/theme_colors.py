@@ -17,7 +17,7 @@ _MARKS: Final[Mapping[str, dict[str, Any]]] = {"row-cursor": {"reverse": True}, 
 """How the row under the cursor stands out where the theme leaves its ground to the terminal, as ANSI themes do."""
 
 
-class Inks:
+class ThemeColors:
     """Styles for the tokens of one theme. Cheap to ask, because every visible line asks for several."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from console.app.app import OrbiterApp
-from screens.shell.context import Session
-from screens.shell.frame_rate import Governor
+from screens.shell.context import ConsoleContext
+from screens.shell.frame_rate import FrameRateGovernor
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 
@@ -19,8 +19,8 @@ BEATS = 0.05
 
 
 class Busy(OrbiterApp):
-    def __init__(self, desk: Desk, governor: Governor) -> None:
-        super().__init__(Session(desk, clock=lambda: desk.now, governor=governor), governor=governor)
+    def __init__(self, desk: Desk, governor: FrameRateGovernor) -> None:
+        super().__init__(ConsoleContext(desk, clock=lambda: desk.now, governor=governor), governor=governor)
         self._desk = desk
         self._working: list[asyncio.Task[None]] = []
 
@@ -51,7 +51,7 @@ def main() -> None:
     stories = [Story(f"run-{number}", f"a run of many {number}") for number in range(10)]
     for story in stories:
         story.begin()
-    Busy(Desk(*stories), Governor()).run(mouse=False)
+    Busy(Desk(*stories), FrameRateGovernor()).run(mouse=False)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ import pytest
 
 from console.demo.operator import DemoOperator
 from console.demo.tools import report_file
-from console.linear.operators import Given
-from console.linear.run_follower import Answering, follow
-from runtime.operations.decisions import Desk
+from console.linear.operators import OperatorAnswer
+from console.linear.run_follower import IncidentAnswering, follow_run
+from runtime.operations.decisions import Decisions
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -46,13 +46,13 @@ class Asked:
 
     def __init__(self) -> None:
         self.questions: asyncio.Queue[str] = asyncio.Queue()
-        self.answers: asyncio.Queue[Given | None] = asyncio.Queue()
+        self.answers: asyncio.Queue[OperatorAnswer | None] = asyncio.Queue()
         self.shown: list[list[str]] = []
         self.confirms = False
         self.reminded = 0
         self.why: list[str] = []
 
-    async def decide(self, state: RunState, opened: ev.IncidentOpened) -> Given | None:
+    async def decide(self, state: DurableRun, opened: ev.IncidentOpened) -> OperatorAnswer | None:
         self.questions.put_nowait(opened.incident_id)
         return await self.answers.get()
 
@@ -63,7 +63,7 @@ class Asked:
     def remind(self) -> None:
         self.reminded += 1
 
-    def refused(self, opened: ev.IncidentOpened, given: Given, why: str) -> None:
+    def refused(self, opened: ev.IncidentOpened, given: OperatorAnswer, why: str) -> None:
         self.why.append(why)
 
 
@@ -74,11 +74,11 @@ class Scene:
         self.journal = journal
         self.root = root
         self.operator = Asked()
-        self.desk = Desk(journal, root)
-        self.clerk = Answering(self.desk, self.operator, journal)
+        self.desk = Decisions(journal, root)
+        self.clerk = IncidentAnswering(self.desk, self.operator, journal)
 
     async def begin(self) -> None:
-        state = RunState()
+        state = DurableRun()
         created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
         state.apply(created)
         await self.journal.create(created, state.summary())
@@ -88,8 +88,8 @@ class Scene:
         await self.journal.append(lease, [opened("i-1", "retry", "abort"), opened("i-2", "retry", "abort")])
         await self.look()
 
-    async def look(self) -> RunState:
-        state = fold(await self.journal.read("r"))
+    async def look(self) -> DurableRun:
+        state = fold_events(await self.journal.read("r"))
         self.clerk.look_at(state)
         return state
 
@@ -108,14 +108,14 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 async def test_one_question_after_the_other(scene: Scene) -> None:
     assert await scene.operator.questions.get() == "i-1"
     assert scene.operator.questions.empty()
-    scene.operator.answers.put_nowait(Given("retry"))
+    scene.operator.answers.put_nowait(OperatorAnswer("retry"))
     assert await scene.operator.questions.get() == "i-2"
     assert (await scene.look()).incidents["i-1"].answer is not None
 
 
 async def test_an_answer_that_the_desk_cannot_take_is_asked_for_again(scene: Scene) -> None:
     await scene.operator.questions.get()
-    scene.operator.answers.put_nowait(Given("grant"))
+    scene.operator.answers.put_nowait(OperatorAnswer("grant"))
     assert await scene.operator.questions.get() == "i-1"
     assert (await scene.look()).incidents["i-1"].answer is None
 
@@ -126,17 +126,17 @@ async def test_a_grant_that_lasts_is_shown_first_and_given_only_when_it_is_confi
     await scene.journal.append(scene.lease, [asks])
     for number in (1, 2):
         assert await scene.operator.questions.get() == f"i-{number}"
-        scene.operator.answers.put_nowait(Given("retry"))
+        scene.operator.answers.put_nowait(OperatorAnswer("retry"))
         await scene.look()
     assert await scene.operator.questions.get() == "i-3"
-    wide = Given("grant", {"for": "always", "pattern": "data/**"})
+    wide = OperatorAnswer("grant", {"for": "always", "pattern": "data/**"})
     scene.operator.answers.put_nowait(wide)
     # Not confirmed: asked again, and nothing was written.
     assert await scene.operator.questions.get() == "i-3"
     told = f"keeper may fs.write:{scene.root}/data/**, always: would have matched 0 past actions and 0 pending"
     assert scene.operator.shown == [[told]]
     assert await scene.journal.grants() == []
-    scene.operator.answers.put_nowait(Given("grant", {"for": "always", "pattern": "elsewhere/*"}))
+    scene.operator.answers.put_nowait(OperatorAnswer("grant", {"for": "always", "pattern": "elsewhere/*"}))
     assert await scene.operator.questions.get() == "i-3"  # refused before it was ever put
     scene.operator.confirms = True
     scene.operator.answers.put_nowait(wide)
@@ -160,7 +160,7 @@ async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene
     await scene.desk.answer("i-1", "abort", by=ev.Actor(name="other", channel="cli"))
     await scene.look()
     assert await scene.operator.questions.get() == "i-2"
-    scene.operator.answers.put_nowait(Given("retry"))
+    scene.operator.answers.put_nowait(OperatorAnswer("retry"))
     while (state := await scene.look()).incidents["i-2"].answer is None:
         pass
     first = state.incidents["i-1"].answer
@@ -174,11 +174,11 @@ async def test_who_leaves_is_asked_nothing_more(tmp_path: Path) -> None:
         await scene.begin()
         scene.operator.answers.put_nowait(None)
         await scene.clerk.work()
-        assert len(fold(await journal.read("r")).open_incidents) == 2
+        assert len(fold_events(await journal.read("r")).open_incidents) == 2
 
 
 async def test_the_demos_operator_never_answers_what_is_not_offered() -> None:
-    state = RunState()
+    state = DurableRun()
     demo = DemoOperator()
     for offered in (("grant", "deny", "abort"), ("input", "abort"), ("retry", "skip"), ("skip", "abort"), ("abort",)):
         given = await demo.decide(state, opened("i", *offered))
@@ -187,7 +187,7 @@ async def test_the_demos_operator_never_answers_what_is_not_offered() -> None:
 
 async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
     demo = DemoOperator()
-    state = RunState()
+    state = DurableRun()
     options = []
     for number in range(3):
         each = opened(f"i-{number}", "retry", "skip", "abort").model_copy(update={"node_id": "n"})
@@ -202,10 +202,10 @@ async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
 async def test_the_demos_operator_looks_before_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORBITER_STATE", str(tmp_path))
     doubtful = opened("i", "result", "retry", "abort").model_copy(update={"in_doubt": True})
-    assert (await DemoOperator().decide(RunState(), doubtful)).option == "retry"
+    assert (await DemoOperator().decide(DurableRun(), doubtful)).option == "retry"
     report_file().parent.mkdir()
     report_file().write_text("written")
-    assert (await DemoOperator().decide(RunState(), doubtful)).option == "result"
+    assert (await DemoOperator().decide(DurableRun(), doubtful)).option == "result"
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -215,13 +215,13 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
     # A rule answered while the run was being parked: it is driven on at once, and its end is what is told.
     parked = asyncio.Event()
 
-    def present(event: ev.Record, state: RunState) -> bool:
+    def present(event: ev.JournalEvent, state: DurableRun) -> bool:
         if isinstance(event, ev.RunParked):
             parked.set()
         return True
 
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
-        state = RunState()
+        state = DurableRun()
         created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
         state.apply(created)
         await journal.create(created, state.summary())
@@ -231,7 +231,7 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
         if answered:
             await journal.answer(ev.IncidentAnswered(run_id="r", incident_id="i-1", revision=1, option="abort"))
         await journal.append(lease, [ev.RunParked(reason="waiting")])
-        following = asyncio.create_task(follow(journal, Desk(journal, tmp_path), "r", present, None))
+        following = asyncio.create_task(follow_run(journal, Decisions(journal, tmp_path), "r", present, None))
         await parked.wait()
         if answered:
             await journal.append(lease, [ev.RunFinished(state="aborted")])

@@ -13,25 +13,25 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from console.app.app import OrbiterApp
-from runtime.link.client.client import Status
-from runtime.link.client.workspace_view import StreamedText
-from screens.base.screen_registry import PLACES
+from runtime.link.client.client import LinkStatus
+from runtime.link.client.streamed_text import StreamedText
+from screens.base.screen_registry import SCREENS
 from screens.dialogs.help import HelpScreen
-from screens.pages.inbox import HomeScreen, first_use
+from screens.pages.inbox import InboxScreen, first_use_text
 from screens.pages.run import RunScreen
 from screens.pages.settings import SettingsScreen
 from screens.render.glyphs import ASCII, UNICODE
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER
-from screens.shell.context import Session
-from screens.views.shared.render_context import Looks
+from screens.shell.context import ConsoleContext
+from screens.views.shared.render_context import RenderContext
 from screens.widgets.bar import Bar
-from screens.widgets.node_tree import LiveTree
+from screens.widgets.node_tree import NodeTree
 from screens.widgets.option_columns import Choices
 from screens.widgets.prompt import Asked, Prompt
-from screens.widgets.redraw_throttle import Pace
-from screens.widgets.row_list import LiveList
-from screens.widgets.text_page import LivePage
+from screens.widgets.redraw_throttle import RedrawThrottle
+from screens.widgets.row_list import RowList
+from screens.widgets.text_page import TextPage
 from tests.screens.desk import Desk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
@@ -54,7 +54,7 @@ async def console(
 ) -> AsyncIterator[tuple[Pilot[None], Desk]]:
     desk = Desk(*stories)
     glyphs = ASCII if ascii_only else UNICODE
-    session = Session(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=arm_after, monotonic=monotonic)
+    session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=arm_after, monotonic=monotonic)
     app = OrbiterApp(session, run_id=run_id)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -131,7 +131,7 @@ def broken(run_id: str = "run-3") -> Story:
 
 async def test_the_console_opens_on_the_inbox_of_all_runs() -> None:
     async with console(digest(), finished(), size=(80, 24)) as (pilot, _):
-        assert isinstance(pilot.app.screen, HomeScreen)
+        assert isinstance(pilot.app.screen, InboxScreen)
         text = text_of(pilot)
         assert "Needs a decision" in text
         assert "permission denied" in text
@@ -149,7 +149,7 @@ async def test_enter_opens_what_is_under_the_cursor() -> None:
         assert (screen.run_id, screen.incident_id) == ("run-1", "run-1-inc-1")
         assert desk.watched == ["run-1"]
         await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await until(pilot, lambda: desk.watched == [])
         await pilot.press("end", "enter")
         await settled(pilot)
@@ -159,14 +159,14 @@ async def test_enter_opens_what_is_under_the_cursor() -> None:
 
 async def test_with_no_runs_the_home_says_what_to_type() -> None:
     async with console() as (pilot, _):
-        assert first_use(Looks(START)) in text_of(pilot)
+        assert first_use_text(RenderContext(START)) in text_of(pilot)
 
 
 async def test_before_anything_is_known_the_home_says_so() -> None:
     desk = Desk()
     desk.ready = False
-    desk.status = Status("connecting")
-    async with OrbiterApp(Session(desk, clock=lambda: START)).run_test(size=(80, 24)) as pilot:
+    desk.status = LinkStatus("connecting")
+    async with OrbiterApp(ConsoleContext(desk, clock=lambda: START)).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         assert "Connecting to the runtime" in text_of(pilot)
         assert "connecting" in text_of(pilot).splitlines()[0]
@@ -210,17 +210,17 @@ async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
             seen.append(pilot.app.screen.incident_id)
         assert len(set(seen)) == 3
         await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
 
 
 @pytest.mark.mishaps
 async def test_a_place_that_cannot_be_opened_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(Story("run-1", "ask", START)) as (pilot, _):
         with monkeypatch.context() as broken:
-            broken.setitem(PLACES, "settings", PLACES["settings"]._replace(module="screens.nowhere"))
+            broken.setitem(SCREENS, "settings", SCREENS["settings"]._replace(module="screens.nowhere"))
             await pilot.press("6")
             await settled(pilot)
-            assert isinstance(pilot.app.screen, HomeScreen)
+            assert isinstance(pilot.app.screen, InboxScreen)
             assert "This cannot be opened" in text_of(pilot)
             assert "screens.nowhere" in text_of(pilot)
         await pilot.press("6")
@@ -228,7 +228,7 @@ async def test_a_place_that_cannot_be_opened_is_a_line_and_the_others_go_on(monk
         assert isinstance(pilot.app.screen, SettingsScreen)
         await pilot.press("escape")
         await settled(pilot)
-        assert isinstance(pilot.app.screen, HomeScreen)
+        assert isinstance(pilot.app.screen, InboxScreen)
 
 
 async def test_n_says_that_nothing_waits() -> None:
@@ -249,7 +249,7 @@ async def test_the_inbox_is_filtered_while_one_types() -> None:
         await pilot.press("enter", "n")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await redrawn(pilot)
         assert "/manual" in text_of(pilot)
         await pilot.press("slash", *"x")
@@ -275,7 +275,7 @@ async def test_a_run_shows_its_tree_its_report_and_its_prompt(size: tuple[int, i
         assert 'path = "/data/out/digest.md"' in text
         for label in ("Decide later", "Grant permission once", "Deny, with a word to the agent", "Abort execution"):
             assert label in text
-        tree = pilot.app.screen.query_one(LiveTree)
+        tree = pilot.app.screen.query_one(NodeTree)
         assert tree.cursor_key.endswith("write_file~2")
 
 
@@ -295,7 +295,7 @@ async def test_a_reply_is_shown_while_it_streams() -> None:
     story = Story()
     call = story.start("llm", "gpt", story.open("agent", "a", story.begin()))
     async with console(story, run_id="run-1") as (pilot, desk):
-        pilot.app.screen.query_one(LiveTree).reveal(call)
+        pilot.app.screen.query_one(NodeTree).reveal(call)
         desk.streamed["run-1", call] = StreamedText(1, "Once upon a \x1b[2J time")
         desk.changed()
         await until(pilot, lambda: "Once upon a ␛[2J time" in text_of(pilot))
@@ -303,16 +303,16 @@ async def test_a_reply_is_shown_while_it_streams() -> None:
 
 async def test_the_page_follows_the_cursor() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
-        page = pilot.app.screen.query_one("#page", LivePage)
+        page = pilot.app.screen.query_one("#page", TextPage)
         await until(pilot, lambda: str(page.border_title).startswith("Report"))
-        pilot.app.screen.query_one(LiveTree).focus()
+        pilot.app.screen.query_one(NodeTree).focus()
         await pilot.press("up")
         await until(pilot, lambda: str(page.border_title).startswith("Node"))
         assert '"query": "textual"' in text_of(pilot)
         await pilot.press("home")
         await until(pilot, lambda: str(page.border_title).startswith("Report"))
         await pilot.press("f")
-        assert pilot.app.screen.query_one(LiveTree).cursor_key.endswith("write_file~2")
+        assert pilot.app.screen.query_one(NodeTree).cursor_key.endswith("write_file~2")
 
 
 async def test_the_analysis_fills_in_without_moving_the_reader() -> None:
@@ -332,7 +332,7 @@ async def test_the_analysis_fills_in_without_moving_the_reader() -> None:
 
 async def test_zoom_gives_a_pane_all_the_room() -> None:
     async with console(digest(), run_id="run-1", size=(80, 24)) as (pilot, _):
-        tree, page = pilot.app.screen.query_one(LiveTree), pilot.app.screen.query_one("#page", LivePage)
+        tree, page = pilot.app.screen.query_one(NodeTree), pilot.app.screen.query_one("#page", TextPage)
         both = tree.size.height
         await pilot.press("z")
         assert (tree.display, page.display) == (True, False)
@@ -388,7 +388,7 @@ async def test_it_begins_on_the_choice_that_does_nothing() -> None:
         await until(pilot, lambda: isinstance(pilot.app.focused, Choices))
         await pilot.press("enter")
         assert desk.said == []
-        assert isinstance(pilot.app.focused, LiveTree)
+        assert isinstance(pilot.app.focused, NodeTree)
 
 
 async def test_enter_never_grants() -> None:
@@ -411,7 +411,7 @@ async def test_one_key_grants_once() -> None:
             "incident_id": "run-1-inc-1", "option": "grant", "params": {"for": "once"}, "revision": 1,
         }  # fmt: skip
         await until(pilot, lambda: prompt.opened is None)
-        assert isinstance(pilot.app.focused, LiveTree)
+        assert isinstance(pilot.app.focused, NodeTree)
 
 
 async def test_one_key_decides() -> None:
@@ -435,7 +435,7 @@ async def test_what_ends_something_takes_a_second_key_and_says_how_to_start_agai
 async def test_the_keys_count_wherever_the_operator_looks_around() -> None:
     async with console(broken(), run_id="run-3") as (pilot, desk):
         await armed(pilot)
-        pilot.app.screen.query_one(LiveTree).focus()
+        pilot.app.screen.query_one(NodeTree).focus()
         await pilot.press("k", "j", "r")
         await until(pilot, lambda: bool(desk.said))
         assert answers(desk) == [("retry", {})]
@@ -632,7 +632,7 @@ async def test_a_new_decision_does_not_take_the_focus_from_the_tree() -> None:
     story = Story()
     root = story.begin()
     async with console(story, run_id="run-1") as (pilot, desk):
-        tree = pilot.app.screen.query_one(LiveTree)
+        tree = pilot.app.screen.query_one(NodeTree)
         tree.focus()
         await pilot.pause()
         story.park(story.start("tool", "write", root), DENIED, need="fs.write:/x")
@@ -725,15 +725,15 @@ async def test_a_resize_storm_leaves_everything_in_place() -> None:
 
 async def test_in_ascii_nothing_else_is_drawn() -> None:
     async with console(digest(), finished(), ascii_only=True, size=(80, 24)) as (pilot, _):
-        lists = pilot.app.screen.query_one(LiveList)
-        lines = [plain(lists.line_at(index, 78)[0]) for index in range(len(lists.keys))]
-        lines += [plain(bar.shown) for bar in pilot.app.screen.query(Bar)]
+        lists = pilot.app.screen.query_one(RowList)
+        lines = [plain_text(lists.line_at(index, 78)[0]) for index in range(len(lists.keys))]
+        lines += [plain_text(bar.shown) for bar in pilot.app.screen.query(Bar)]
         assert [line for line in lines if not line.isascii()] == []
         await pilot.press("enter")
         await settled(pilot)
         await armed(pilot)
-        tree = pilot.app.screen.query_one(LiveTree)
-        lines = [plain(tree.line_at(index, 78)[0]) for index in range(len(tree.keys))]
+        tree = pilot.app.screen.query_one(NodeTree)
+        lines = [plain_text(tree.line_at(index, 78)[0]) for index in range(len(tree.keys))]
         lines.append(pilot.app.screen.query_one(Choices).text)
         assert [line for line in lines if not line.isascii()] == []
 
@@ -769,20 +769,20 @@ async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> 
 
 
 async def test_what_is_known_is_drawn_as_soon_as_the_screen_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pace, "request", lambda self: None)  # nothing is drawn later
+    monkeypatch.setattr(RedrawThrottle, "request", lambda self: None)  # nothing is drawn later
     desk = Desk(finished())
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now))
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now))
     async with app.run_test(size=(100, 36)) as pilot:
         await until(pilot, lambda: bool(pilot.app.screen.query("#list")))
         await pilot.pause()
-        assert app.screen.query_one("#list", LiveList).keys
+        assert app.screen.query_one("#list", RowList).keys
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_where_opening_takes_no_time_nothing_is_painted_before_the_first_screen(*, at_once: bool) -> None:
     desk = Desk(finished())
-    app = OrbiterApp(lambda: Session(desk, clock=lambda: desk.now), opening="looking", at_once=at_once)
+    app = OrbiterApp(lambda: ConsoleContext(desk, clock=lambda: desk.now), opening="looking", at_once=at_once)
     async with app.run_test(size=(100, 36)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(app.screen, InboxScreen))
         await settled(pilot)
         assert bool(app.screen_stack[0].query("#opening")) is not at_once

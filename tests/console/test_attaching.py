@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from console.app.startup import attach
+from console.app.startup import attach_console
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from tests.runtime.link.link_bench import Bench
@@ -35,7 +35,7 @@ async def test_the_first_screen_finds_the_picture(bench: Bench) -> None:
     bench.clients.append(link)
     gc.disable()  # as the console does while it loads
     try:
-        await attach(link, "screens.pages.inbox")
+        await attach_console(link, "screens.pages.inbox")
         assert gc.isenabled()
     finally:
         gc.enable()
@@ -47,7 +47,7 @@ async def test_the_first_screen_finds_the_picture(bench: Bench) -> None:
 async def test_without_a_runtime_nothing_is_waited_for(bench: Bench) -> None:
     link = LinkClient(UnixTransport(bench.state_dir))
     bench.clients.append(link)
-    await asyncio.wait_for(attach(link, "screens.pages.inbox"), 30)
+    await asyncio.wait_for(attach_console(link, "screens.pages.inbox"), 30)
     gc.unfreeze()
     assert link.status.phase == "lost"
 

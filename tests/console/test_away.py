@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.app.digest import looked, reached, tell_away
+from console.app.digest import reached, record_look, show_digest
 from runtime.link.client.client import LinkClient
-from runtime.link.client.multi_client import SeveralClients
+from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.state import events as ev
-from screens.shell.context import Away
+from screens.shell.context import DigestNotice
 from tests.runtime.link.link_bench import Bench
 
 
@@ -34,7 +34,7 @@ async def benches(tmp_path: Path) -> AsyncIterator[dict[str, Bench]]:
 
 async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches: dict[str, Bench]) -> None:
     await benches["right"].stop()
-    links = SeveralClients(
+    links = MultiClient(
         {
             name: LinkClient(
                 UnixTransport(bench.state_dir, role="viewer" if name == "right" else "operator"), host=name
@@ -42,15 +42,15 @@ async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches
             for name, bench in benches.items()
         }
     )
-    said: list[Away] = []
+    said: list[DigestNotice] = []
     came = asyncio.Event()
 
-    def tell(found: Away) -> None:
+    def tell(found: DigestNotice) -> None:
         said.append(found)
         came.set()
 
     links.start()
-    telling = asyncio.create_task(tell_away(links, ev.utc_now, tell))
+    telling = asyncio.create_task(show_digest(links, ev.utc_now, tell))
     try:
         await came.wait()
         assert links.status.phase == "lost"
@@ -64,7 +64,7 @@ async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches
         assert {text.partition(":")[0] for text in said[-1].sentences} == {"left", "right"}
         assert said[-1].line.startswith("Since you looked ")
         before = [await _looks(bench) for bench in benches.values()]
-        await looked(links)
+        await record_look(links)
         assert [await _looks(bench) for bench in benches.values()] == [before[0] + 1, before[1]], "a viewer's is not"
     finally:
         telling.cancel()

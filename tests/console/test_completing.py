@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from console.cli import VERBS, cli
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -27,7 +27,7 @@ async def _written(path: Path) -> None:
     async with await SqliteJournal.open(path) as journal:
         for run_id in ("261121-aa11", "261121-bb22"):
             created = ev.RunCreated(run_id=run_id, ref="a.py:a", title="nightly\x1b[2J", input="go")
-            state = RunState()
+            state = DurableRun()
             state.apply(created)
             await journal.create(created, state.summary())
             lease = await journal.claim(run_id, "test", 60)

@@ -43,7 +43,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
     with Terminal("-m", "console", cwd=program.directory) as terminal:
         console = terminal.process.pid
         terminal.until("permission denied")
-        runtime = daemon.running(state)
+        runtime = daemon.running_runtime(state)
         assert runtime is not None
         assert _facts(runtime.pid)[1:] == (os.getsid(runtime.pid), 0), "a session of its own, and no terminal"
         assert os.getsid(runtime.pid) != os.getsid(console)
@@ -62,7 +62,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
         terminal.until("completed")
         terminal.hang_up()
         assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
-    again = daemon.running(state)
+    again = daemon.running_runtime(state)
     assert again is not None
     assert again.pid == runtime.pid
     assert (daemon.status(state) or {})["driving"] is True

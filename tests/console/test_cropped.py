@@ -12,7 +12,7 @@ from rich.style import Style
 from textual import _compositor
 from textual.strip import Strip
 
-from console.terminal.partial_line_patch import _render, send_changed_cells_only
+from console.terminal.partial_line_patch import _render, install_partial_line_patch
 
 CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
 LINE = "a wide 二 letter, and a clock: 12s".ljust(59, ".")
@@ -54,5 +54,5 @@ def test_what_is_sent_is_what_the_line_has_there(seed: int) -> None:
 
 def test_textual_still_has_what_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_compositor.ChopsUpdate, "render_segments", _compositor.ChopsUpdate.render_segments)
-    send_changed_cells_only()
+    install_partial_line_patch()
     assert update([(0, 0, 60)], (0, LINE)).render_segments(CONSOLE) == f"\x1b[1;1H{LINE}"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from console.cli import cli
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -34,7 +34,7 @@ async def written(path: Path) -> None:
         created = ev.RunCreated(
             run_id="r-1", ref="a.py:a", title="nightly", input="go", options={"budget": {"max_llm_calls": 1}}
         )
-        state = RunState()
+        state = DurableRun()
         state.apply(created)
         await journal.create(created, state.summary())
         lease = await journal.claim("r-1", "test", 60)

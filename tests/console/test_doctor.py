@@ -18,10 +18,10 @@ import pytest
 from console.checks import settings, state, terminal
 from console.checks.finding import (
     Check,
+    CheckContext,
     Finding,
-    Limited,
-    World,
-    answer_of,
+    TimedChecks,
+    program_output,
 )
 from console.verbs.program.doctor import CHECKS
 from console.workspace import Workspace
@@ -30,7 +30,7 @@ from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.journal import JournalError
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.record.sqlite.schema import translated
+from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from tests.console.program import Program
@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> Workspace:
 
 def found(check: Check, place: Workspace, environment: Mapping[str, str] | None = None) -> dict[str, Finding]:
     given = {"HOME": str(place.root), "PATH": os.environ["PATH"], **(environment or {})}
-    return {each.id: each for each in check(World(given, place))}
+    return {each.id: each for each in check(CheckContext(given, place))}
 
 
 # -- the verb ------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
     daemon.ensure_runtime(state_dir)
     try:
         told = {each["id"]: each for each in program.with_environment({"OPENAI_API_KEY": SECRET}).json("doctor")}
-        pid = daemon.running(state_dir)
+        pid = daemon.running_runtime(state_dir)
         assert pid is not None
         assert f"pid {pid.pid}" in told["runtime"]["detail"]
         assert "operator.sock (mode 0600)" in told["runtime"]["detail"]
@@ -166,7 +166,7 @@ def test_no_backup_is_to_be_restored_where_the_file_is_not_to_blame(
 ) -> None:
     exc = sqlite3.OperationalError(words)
     exc.sqlite_errorname = name
-    with pytest.raises(JournalError) as told, translated("cannot open the journal", tmp_path):
+    with pytest.raises(JournalError) as told, sqlite_errors("cannot open the journal", tmp_path):
         raise exc
     found = state._instead(told.value, free)
     assert found.startswith(advice)
@@ -389,12 +389,12 @@ def test_ssh_is_told_and_whether_we_are_looked_at_over_it(place: Workspace, monk
 def test_a_check_that_finds_no_end_is_left_and_said(place: Workspace) -> None:
     stuck, release = threading.Event(), threading.Event()
 
-    def endless(world: World) -> Iterator[Finding]:
+    def endless(world: CheckContext) -> Iterator[Finding]:
         yield Finding("first", "ok", "fine")
         stuck.set()
         release.wait()
 
-    limited = Limited(World({}, place))
+    limited = TimedChecks(CheckContext({}, place))
     first, last = limited.findings("endless", endless, 0.05)
     assert stuck.is_set()
     assert (first.id, last.id, last.state) == ("first", "endless", "fail")
@@ -403,10 +403,10 @@ def test_a_check_that_finds_no_end_is_left_and_said(place: Workspace) -> None:
 
 
 def test_a_check_that_fails_itself_is_a_finding(place: Workspace) -> None:
-    def broken(world: World) -> Iterator[Finding]:
+    def broken(world: CheckContext) -> Iterator[Finding]:
         yield Finding("broken", "ok", world.environment["TERM"])
 
-    limited = Limited(World({}, place))
+    limited = TimedChecks(CheckContext({}, place))
     (seen,) = limited.findings("broken", broken)
     assert (seen.id, seen.state) == ("broken", "fail")
     assert "KeyError: 'TERM'" in seen.detail
@@ -417,13 +417,13 @@ def test_a_program_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> Non
     slow = tmp_path / "slow"
     slow.write_text(f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
     slow.chmod(stat.S_IRWXU)
-    assert answer_of(str(slow), seconds=0.2) is None
-    assert answer_of("no-such-program-anywhere") is None
-    assert answer_of(sys.executable, "-c", "raise SystemExit(3)") is None
-    assert answer_of(sys.executable, "-c", "print('here')") == "here"
+    assert program_output(str(slow), seconds=0.2) is None
+    assert program_output("no-such-program-anywhere") is None
+    assert program_output(sys.executable, "-c", "raise SystemExit(3)") is None
+    assert program_output(sys.executable, "-c", "print('here')") == "here"
 
 
 def test_every_check_has_a_name_of_its_own_and_finds_something_in_this_world(place: Workspace) -> None:
     quiet = {"multiplexer"}
     for name, check in CHECKS.items():
-        assert name in quiet or list(check(World({"HOME": str(place.root)}, place))), name
+        assert name in quiet or list(check(CheckContext({"HOME": str(place.root)}, place))), name

@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 
 from console.app import theming
 from console.app.app import OrbiterApp
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.bar import Bar
 from tests.screens.desk import Desk
 from tests.screens.stories import digest
-from themes.catalog import Place, Shelf
+from themes.catalog import ThemeCatalog, ThemePlace
 from themes.choice import BUILT_IN, DEFAULT, PLAINEST, ThemeError
 
 FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
@@ -32,8 +32,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def app_in(theme: str, *folders: Path) -> OrbiterApp:
     desk = Desk(digest())
-    session = Session(desk, clock=lambda: desk.now)
-    return OrbiterApp(session, theme=theme, shelf=Shelf([Place(folder, "user") for folder in folders]))
+    session = ConsoleContext(desk, clock=lambda: desk.now)
+    return OrbiterApp(session, theme=theme, shelf=ThemeCatalog([ThemePlace(folder, "user") for folder in folders]))
 
 
 async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from textual._styles_cache import StylesCache
 from textual.pilot import Pilot
 
-from console.terminal.style_cache_patch import forget_closed_screens
+from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.pages.run import RunScreen
 from screens.widgets.editor import Editor
 from tests.console.test_app import broken, console, until
@@ -35,8 +35,8 @@ async def look_at_runs(pilot: Pilot[Any], times: int) -> None:
 
 async def test_runs_that_were_opened_and_closed_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StylesCache, "get_inner_outer", StylesCache.__dict__["get_inner_outer"])
-    forget_closed_screens()
-    forget_closed_screens()
+    install_style_cache_patch()
+    install_style_cache_patch()
     async with console(broken()) as (pilot, _desk):
         await look_at_runs(pilot, 2)
         before = {kind: living(kind) for kind in MOST}

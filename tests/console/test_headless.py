@@ -9,7 +9,7 @@ import pytest
 
 from console.linear.run_follower import _left_waiting, _waits_for_person
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from tests.console.headless import check_codes, check_journals, headless_runs
 from tests.console.test_answering import FAULT
 
@@ -20,13 +20,13 @@ async def test_headless_runs_at_once_all_end_with_the_right_code(tmp_path: Path,
     assert await check_journals(tmp_path) == 4
 
 
-def parked(asks: bool, until: timedelta | None) -> RunState:
+def parked(asks: bool, until: timedelta | None) -> DurableRun:
     """A run that is parked until then, with an open incident or without one."""
     now = ev.utc_now()
     at = now + until if until is not None else None
     opened = ev.IncidentOpened(seq=3, incident_id="i1", fault=FAULT, ts=now, deadline=at)
     begun = [ev.RunCreated(seq=1, run_id="r", ref="x"), ev.RunStarted(seq=2, epoch=1)]
-    return fold([*begun, *([opened] if asks else []), ev.RunParked(seq=4, reason="waiting", wake_at=at)])
+    return fold_events([*begun, *([opened] if asks else []), ev.RunParked(seq=4, reason="waiting", wake_at=at)])
 
 
 HOUR = timedelta(hours=1)

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from console.app.app import OrbiterApp
 from screens.dialogs.start_form import StartScreen
 from screens.pages.swarms import SwarmsScreen
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from tests.screens.desk import Desk
 from tests.screens.lonely import text_of, until
 
@@ -23,7 +23,7 @@ async def form() -> AsyncIterator[tuple[Pilot[Any], Desk]]:
     """A console with the form that starts a run."""
     desk = Desk()
     desk.refs = ["a.py:b", "a.py:bc"]
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
         await pilot.press("2")

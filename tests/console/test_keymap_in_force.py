@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import console.preferences.keymap
 from console.preferences.keymap import (
     PRESETS,
-    BadKeys,
+    InvalidKeys,
     Keymap,
-    keymap,
+    build_keymap,
 )
-from screens.render.key_names import in_words, together
+from screens.render.key_names import can_clash, key_in_words
 from screens.shell.key_actions import LONGER, actions
 
 ACTIONS = actions()
@@ -30,11 +30,11 @@ DEFAULT = {action.id: action.keys for action in ACTIONS}
 
 
 def made(given_: dict[str, Any], **options: Any) -> Keymap:
-    return keymap(ACTIONS, given_, **options)
+    return build_keymap(ACTIONS, given_, **options)
 
 
 def refusal(given_: dict[str, Any], **options: Any) -> str:
-    with pytest.raises(BadKeys) as raised:
+    with pytest.raises(InvalidKeys) as raised:
         made(given_, **options)
     return str(raised.value)
 
@@ -45,7 +45,7 @@ def overlaps(found: dict[str, tuple[str, ...]]) -> set[frozenset[str]]:
         frozenset((one, other))
         for one in found
         for other in found
-        if one < other and set(found[one]) & set(found[other]) and together(CONTEXT[one], CONTEXT[other])
+        if one < other and set(found[one]) & set(found[other]) and can_clash(CONTEXT[one], CONTEXT[other])
     }
 
 
@@ -79,7 +79,7 @@ def test_an_empty_list_takes_the_key_away_and_another_action_may_have_it() -> No
 
 def test_two_actions_may_change_places() -> None:
     one, other = DEFAULT["run.zoom"], DEFAULT["app.next_decision"]
-    found = made({"run.zoom": [in_words(other[0])], "app.next_decision": [in_words(one[0])]})
+    found = made({"run.zoom": [key_in_words(other[0])], "app.next_decision": [key_in_words(one[0])]})
     assert (found.keys["run.zoom"], found.keys["app.next_decision"]) == (other, one)
 
 
@@ -95,7 +95,7 @@ def test_a_clash_names_file_and_key_and_both_actions_and_what_to_do() -> None:
 
 
 def test_the_letters_of_decisions_take_part_in_the_check() -> None:
-    zoom = in_words(DEFAULT["run.zoom"][0])
+    zoom = key_in_words(DEFAULT["run.zoom"][0])
     assert "also does run.zoom" in refusal({"decision": {"retry": zoom}})
     assert "also does decision.retry" in refusal({"run": {"zoom": DEFAULT["decision.retry"][0]}})
     found = made({"decision": {"retry": "X"}})
@@ -148,7 +148,7 @@ KEYS = st.sampled_from([*"abcnqyzGZ/?", "f5", "enter", "esc", "ctrl+q", "ctrl+s"
 def test_what_is_taken_has_no_clash_and_a_key_to_quit(given_: dict[str, list[str]], preset: str) -> None:
     try:
         found = made({**given_, "preset": preset})
-    except BadKeys:
+    except InvalidKeys:
         return
     assert overlaps(dict(found.keys)) <= overlaps(DEFAULT)
     assert "ctrl+q" in found.keys["app.quit"]
@@ -167,7 +167,7 @@ JUNK = st.recursive(
 def test_any_table_is_taken_or_refused_with_a_sentence_for_each_mistake(given_: dict[str, Any]) -> None:
     try:
         found = made(given_)
-    except BadKeys as exc:
+    except InvalidKeys as exc:
         refused = str(exc).splitlines()
         assert refused
         assert all(line.startswith("keys.") and ": " in line for line in refused)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from console import output
-from console.linear.event_lines import Lines
+from console.linear.event_lines import EventLines
 from runtime.judgement.reports import incident_report
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -40,7 +40,7 @@ def fault(text: str) -> Classification:
     )
 
 
-def story(text: str) -> list[ev.Record]:
+def story(text: str) -> list[ev.JournalEvent]:
     """A run in which everything that can be foreign is `text`."""
     by = ev.Actor(name=text, channel="cli")
     tool: dict[str, Any] = {"node_id": "s/a/t", "parent_id": "s/a"}
@@ -93,15 +93,15 @@ def story(text: str) -> list[ev.Record]:
 
 
 def told(text: str, *, ascii_only: bool = False) -> list[str]:
-    lines = Lines(ascii_only=ascii_only)
-    state = RunState()
+    lines = EventLines(ascii_only=ascii_only)
+    state = DurableRun()
     found: list[str] = []
     for seq, event in enumerate(story(text), 1):
         placed = event.model_copy(update={"seq": seq, "run_id": "r1", "ts": NOON})
         state.apply(placed)
         found += [line.text for line in lines.of(placed, state)]
         if isinstance(placed, ev.IncidentOpened):
-            found += [line.text for line in lines.incident(placed, incident_report.build(state, placed))]
+            found += [line.text for line in lines.incident(placed, incident_report.build_report(state, placed))]
     return found
 
 
@@ -119,12 +119,12 @@ def text_of(payload: dict[str, Any]) -> str:
     ],
 )
 def test_the_model_is_said_to_be_told_only_where_it_is(how: dict[str, Any], model_told: bool) -> None:
-    state = RunState()
+    state = DurableRun()
     step: dict[str, Any] = {"node_id": "a/t", "parent_id": "a"}
     state.apply(ev.StepStarted(**step, kind="tool", name="t", agent="a", attempt=1, epoch=1))
     ended = ev.StepEnded(**step, attempt=1, fault=fault("no"), ts=NOON, **how)
     state.apply(ended)
-    (line,) = Lines().of(ended, state)
+    (line,) = EventLines().of(ended, state)
     assert ("the model is told" in line.text) is model_told
 
 
@@ -166,8 +166,8 @@ def test_what_an_operator_reads() -> None:
 
 
 def test_events_without_a_line_say_nothing() -> None:
-    state = RunState()
-    assert Lines().of(ev.StepSettled(node_id="s"), state) == []
+    state = DurableRun()
+    assert EventLines().of(ev.StepSettled(node_id="s"), state) == []
 
 
 class Stream(io.TextIOWrapper):
@@ -185,7 +185,7 @@ class Stream(io.TextIOWrapper):
 def test_json_is_one_line_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream("utf-8")
     monkeypatch.setattr(sys, "stdout", stream)
-    output.emit({"id": "x", "text": "a\n\x1b[2J\u202e\ud800 é"})
+    output.print_json({"id": "x", "text": "a\n\x1b[2J\u202e\ud800 é"})
     written = stream.written()
     assert written.count(b"\n") == 1
     assert written.isascii()
@@ -197,8 +197,8 @@ def test_json_is_one_line_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_words_fit_the_encoding_of_the_stream(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     stream = Stream(encoding)
     monkeypatch.setattr(sys, "stdout", stream)
-    output.say("é \x1b[31m 漢 \ud800")
-    output.table(("id", "what"), [("[red]a[/x]", "b\x07"), ("é", "漢")])
+    output.print_line("é \x1b[31m 漢 \ud800")
+    output.print_table(("id", "what"), [("[red]a[/x]", "b\x07"), ("é", "漢")])
     written = stream.written()
     assert b"\x1b" not in written
     assert b"[red]a[/x]" in written
@@ -219,7 +219,7 @@ def test_a_long_cell_takes_no_room_from_the_ids_before_it(monkeypatch: pytest.Mo
         "wait_retry retry switch_model result skip abort",
         "x" * 300,
     )
-    output.table(("incident", "run", "same", "age", "options", "what"), [row])
+    output.print_table(("incident", "run", "same", "age", "options", "what"), [row])
     _, shown = stream.written().decode().splitlines()
     assert shown.split()[:4] == ["i-ppmbejrv", "261121-044441-acer", "17", "now"]
     assert shown.rstrip().endswith("x…")
@@ -228,7 +228,7 @@ def test_a_long_cell_takes_no_room_from_the_ids_before_it(monkeypatch: pytest.Mo
 
 def test_in_a_pipe_nothing_is_cut_and_nothing_stands_behind_the_last_word(capsys: pytest.CaptureFixture[str]) -> None:
     long = "x" * 5_000
-    output.table(("run", "what"), [("r-1", long), ("漢", "\x1b[2Jb\nc")])
+    output.print_table(("run", "what"), [("r-1", long), ("漢", "\x1b[2Jb\nc")])
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["run  what", f"r-1  {long}"]
     assert lines[2].startswith("漢   ")
@@ -237,17 +237,17 @@ def test_in_a_pipe_nothing_is_cut_and_nothing_stands_behind_the_last_word(capsys
 
 
 def test_only_harmless_text_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    output.copy('{"a": 1}\n')
+    output.print_raw('{"a": 1}\n')
     assert capsys.readouterr().out == '{"a": 1}\n'
     for foreign in ("\x1b[2J", "é", "a\rb"):
         with pytest.raises(ValueError, match="printable ASCII"):
-            output.copy(foreign)
+            output.print_raw(foreign)
     assert capsys.readouterr().out == ""
 
 
 def test_notes_leave_stdout_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    output.note("said aside")
-    output.prompt("well?")
+    output.print_note("said aside")
+    output.print_prompt("well?")
     caught = capsys.readouterr()
     assert caught.out == ""
     assert caught.err == "said aside\nwell? "

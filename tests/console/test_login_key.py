@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from runtime.link.client.client import Quality
+from runtime.link.client.client import LinkQuality
 from tests.console.test_app import answers, armed, broken, console, text_of, until
 from tests.screens.stories import digest
 
@@ -59,7 +59,7 @@ async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() 
         await armed(pilot)
         desk.hosts = {"run-3": "here"}
         desk.asks = True
-        desk.qualities = (Quality("here", "connected"), Quality("there", "lost"))
+        desk.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
         desk.changed()
         await pilot.press("r")
         await until(pilot, lambda: len(answers(desk)) == 1)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from console.log_file import BYTES, ConsoleLog
+from console.log_file import MAX_LOG_BYTES, ConsoleLog
 from screens.dialogs.help import HelpScreen
-from screens.pages.inbox import HomeScreen
+from screens.pages.inbox import InboxScreen
 from screens.pages.run import RunScreen
 from screens.pages.settings import SettingsScreen
 from screens.pages.swarms import SwarmsScreen
-from screens.widgets.node_tree import LiveTree
-from screens.widgets.row_list import LiveList
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.row_list import RowList
 from tests.console.program import Program
 from tests.console.terminal import Terminal
 from tests.console.test_app import console, settled, text_of, until
@@ -37,25 +37,25 @@ def shows(pilot: Any, *words: str) -> bool:
 async def test_a_place_that_fails_while_it_is_made_is_closed_and_the_inbox_says_so(
     monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    painted = LiveList.render_line
+    painted = RowList.render_line
 
-    def paints(listed: LiveList, y: int) -> Any:
+    def paints(listed: RowList, y: int) -> Any:
         return fails() if listed.id == "settings" else painted(listed, y)
 
-    def mounts(listed: LiveList) -> None:
+    def mounts(listed: RowList) -> None:
         if listed.id == "settings":
             fails()
 
     async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, _):
         with monkeypatch.context() as broken:
             if part == "a list's mount":
-                broken.setattr(LiveList, "on_mount", mounts, raising=False)
+                broken.setattr(RowList, "on_mount", mounts, raising=False)
             elif part == "a list's painting":
-                broken.setattr(LiveList, "render_line", paints)
+                broken.setattr(RowList, "render_line", paints)
             else:
                 broken.setattr(SettingsScreen, part, fails)
             await pilot.press("6")
-            await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
             await settled(pilot)
             await until(pilot, lambda: shows(pilot, "A screen failed and was closed", "[/x] a bug"))
         await pilot.press("6")
@@ -73,27 +73,27 @@ async def test_a_style_sheet_that_is_wrong_closes_nothing_but_its_screen(
             broken.setattr(SwarmsScreen, "CSS_PATH", str(tmp_path / "wrong.tcss"))
             await pilot.press("2")
             await until(pilot, lambda: shows(pilot, "This cannot be opened"))
-        assert isinstance(pilot.app.screen, HomeScreen)
+        assert isinstance(pilot.app.screen, InboxScreen)
         for key, place in (("6", SettingsScreen), ("2", SwarmsScreen)):
             await pilot.press(key)
             await until(pilot, lambda place=place: isinstance(pilot.app.screen, place))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [("action_faults_only", "F"), ("on_live_lines_moved", "down"), ("_changed", "")]
+    ("name", "key"), [("action_faults_only", "F"), ("on_line_list_moved", "down"), ("_changed", "")]
 )
 async def test_a_handler_that_fails_is_a_line_and_its_screen_stands(
     monkeypatch: pytest.MonkeyPatch, name: str, key: str
 ) -> None:
     async with console(digest(), finished(), size=(160, 30)) as (pilot, _):
         with monkeypatch.context() as broken:
-            broken.setattr(HomeScreen, name, fails, raising=False)
+            broken.setattr(InboxScreen, name, fails, raising=False)
             if key:
                 await pilot.press(key)
             else:  # what a timer calls
                 pilot.app.screen.call_later(pilot.app.screen._changed)  # type: ignore[attr-defined]
             await until(pilot, lambda: shows(pilot, "This did not work", "[/x] a bug"))
-        assert isinstance(pilot.app.screen, HomeScreen)
+        assert isinstance(pilot.app.screen, InboxScreen)
         await pilot.press("n")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
 
@@ -121,9 +121,9 @@ async def test_a_dialog_that_fails_is_closed_and_what_is_below_it_stands(monkeyp
 async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, _):
         with monkeypatch.context() as broken:
-            broken.setattr(LiveTree, "render_line", fails)
-            pilot.app.screen.query_one(LiveTree).refresh()
-            await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+            broken.setattr(NodeTree, "render_line", fails)
+            pilot.app.screen.query_one(NodeTree).refresh()
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
             await settled(pilot)
             await until(pilot, lambda: shows(pilot, "A screen failed and was closed"))
         await pilot.press("n")
@@ -132,9 +132,9 @@ async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: py
 
 def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program: Program) -> None:
     script = (
-        "from screens.pages.inbox import HomeScreen\n"
+        "from screens.pages.inbox import InboxScreen\n"
         "def fails(self): raise KeyError('a bug')\n"
-        "HomeScreen.body = fails\n"
+        "InboxScreen.body = fails\n"
         "from console.cli import main\n"
         "main()\n"
     )
@@ -174,9 +174,9 @@ def test_the_log_is_gated_redacted_and_kept_small(tmp_path: Path) -> None:
     text = log.path.read_text()
     assert "\x1b" not in text
     assert "abcdefghijklmnopqrstuvwxyz" not in text
-    os.truncate(log.path, BYTES)
+    os.truncate(log.path, MAX_LOG_BYTES)
     write("afterwards")
     assert log.path.stat().st_size < 200
-    assert log.path.with_name("console.log.1").stat().st_size == BYTES
+    assert log.path.with_name("console.log.1").stat().st_size == MAX_LOG_BYTES
     log.path = tmp_path / "state" / "console.log" / "no directory"
     write("nowhere")  # is none

@@ -9,26 +9,26 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from console.app.app import OrbiterApp
-from console.preferences.keymap import keymap
+from console.preferences.keymap import build_keymap
 from console.preferences.schema import Preferences
-from runtime.link.client.client import Quality
-from screens.base.runtime_screen import LinkedScreen
-from screens.base.screen_registry import PLACES
+from runtime.link.client.client import LinkQuality
+from screens.base.runtime_screen import RuntimeScreen
+from screens.base.screen_registry import SCREENS
 from screens.dialogs.palette import PaletteScreen
-from screens.dialogs.palette_commands import commands
-from screens.pages.inbox import HomeScreen
+from screens.dialogs.palette_commands import palette_commands
+from screens.pages.inbox import InboxScreen
 from screens.pages.run import RunScreen
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
-from screens.widgets.node_tree import LiveTree
+from screens.widgets.node_tree import NodeTree
 from tests.console.test_app import console, redrawn, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import Story, digest, finished
 
 
-def here(pilot: Pilot[None]) -> LinkedScreen:
+def here(pilot: Pilot[None]) -> RuntimeScreen:
     screen = pilot.app.screen
-    assert isinstance(screen, LinkedScreen)
+    assert isinstance(screen, RuntimeScreen)
     return screen
 
 
@@ -58,10 +58,10 @@ async def test_the_palette_lists_what_can_be_done_here_with_its_keys() -> None:
 
 async def test_without_text_places_and_decisions_stand_first_and_movement_last() -> None:
     async with console(digest(), finished()) as (pilot, desk):
-        names = [command.name for command in commands(here(pilot))]
+        names = [command.name for command in palette_commands(here(pilot))]
         waiting = next(iter(desk.incidents.values())).run_id
-        places = len(PLACES)
-        assert names[:places] == list(PLACES)
+        places = len(SCREENS)
+        assert names[:places] == list(SCREENS)
         assert names[places].startswith("run ")
         assert names[places].endswith(waiting)
         assert names.index("filter") < names.index("help") < names.index("theme orbiter-dark") < names.index("down")
@@ -78,7 +78,7 @@ async def test_both_keys_open_it_and_escape_leaves_it(key: str) -> None:
         await pilot.press(key)
         await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         assert desk.said == []
 
 
@@ -90,7 +90,7 @@ async def test_a_run_is_found_by_its_title_and_by_its_id() -> None:
             await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
             assert here(pilot).run_here == "run-0"
             await pilot.press("1")
-            await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
 
 
 async def test_an_unknown_word_is_said_with_the_nearest_one() -> None:
@@ -133,7 +133,7 @@ async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
     async with console(going(), run_id="run-7") as (pilot, desk):
         await asked(pilot, "freeze")
         await pilot.press("enter")
-        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ActScreen")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ConfirmActionScreen")
         await pilot.press("y")
         await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze"])
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
@@ -163,7 +163,7 @@ async def test_abort_and_freeze_of_everything_ask_first() -> None:
 
 async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
     async with console(digest(), going(), run_id="run-1") as (pilot, _):
-        found = commands(here(pilot))
+        found = palette_commands(here(pilot))
         names = [command.name for command in found]
         assert len(names) == len(set(names))
         assert {"inbox", "next decision", "quit", "freeze everything", "theme orbiter-dark"} <= set(names)
@@ -173,10 +173,10 @@ async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
 async def test_a_host_that_is_lost_keeps_an_order_to_all_from_no_other_and_is_named() -> None:
     async with console(going(), size=(130, 36)) as (pilot, desk):
         desk.lose("two: gone")
-        (found,) = (each for each in commands(here(pilot)) if each.name == "freeze everything")
+        (found,) = (each for each in palette_commands(here(pilot)) if each.name == "freeze everything")
         assert found.why_not == "there is no runtime"
         desk.host_names = ("one",)
-        desk.qualities = (Quality("one", "connected"), Quality("two", "lost"))
+        desk.qualities = (LinkQuality("one", "connected"), LinkQuality("two", "lost"))
         await asked(pilot, "freeze every")
         await pilot.press("enter")
         await until(pilot, lambda: "y does it" in text_of(pilot))
@@ -197,14 +197,14 @@ async def test_hostile_titles_are_shown_as_they_are() -> None:
 
 async def test_each_place_has_its_digit_and_escape_leads_back() -> None:
     async with console(digest(), finished()) as (pilot, _):
-        for place in PLACES.values():
+        for place in SCREENS.values():
             await pilot.press(place.key)
             await until(pilot, lambda wanted=place: type(pilot.app.screen).__name__ == wanted.screen)  # type: ignore[misc]
             await redrawn(pilot)
             if place.name != "inbox":
                 assert "orbiter" in text_of(pilot).splitlines()[0]
                 await pilot.press("escape")
-                await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+                await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
 
 
 async def test_back_and_forward_in_history() -> None:
@@ -212,7 +212,7 @@ async def test_back_and_forward_in_history() -> None:
         await pilot.press("end", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await pilot.press("left_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await until(pilot, lambda: desk.watched == [])
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
@@ -225,7 +225,7 @@ async def test_back_and_forward_in_history() -> None:
 async def test_a_place_stays_as_it_was_left() -> None:
     async with console(digest(), finished(), run_id="run-0") as (pilot, _):
         await pilot.press("1")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         home = pilot.app.screen
         await pilot.press("left_square_bracket")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
@@ -243,12 +243,12 @@ async def test_the_crumbs_of_a_run_name_the_place_that_one_came_from() -> None:
 
 
 async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> None:
-    found = keymap(
+    found = build_keymap(
         actions(),
         {"app": {"help": ["f9"], "next_decision": []}, "run": {"zoom": ["N"]}, "decision": {"abort": "X"}},
     )
     desk = Desk(digest())
-    session = Session(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
     app = OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found))
     async with app.run_test(size=(110, 36)) as pilot:
         await settled(pilot)
@@ -257,7 +257,7 @@ async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> Non
         assert " X Abort execution" in text
         assert "f9 help" in text
         assert "n next" not in text.splitlines()[-1]
-        pilot.app.screen.query_one(LiveTree).focus()
+        pilot.app.screen.query_one(NodeTree).focus()
         await pilot.press("z", "n")
         assert not here(pilot).query_one("#panes").has_class("-tree")
         await pilot.press("N")
@@ -268,12 +268,12 @@ async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> Non
 
 
 async def test_the_vim_preset_moves_as_vi_does_and_grants_with_another_letter() -> None:
-    found = keymap(actions(), {"preset": "vim"})
+    found = build_keymap(actions(), {"preset": "vim"})
     desk = Desk(digest())
-    session = Session(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
     async with OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found)).run_test() as pilot:
         await settled(pilot)
-        tree = pilot.app.screen.query_one(LiveTree)
+        tree = pilot.app.screen.query_one(NodeTree)
         tree.focus()
         await pilot.press("g", "g")
         assert tree.cursor_key == tree.keys[0]

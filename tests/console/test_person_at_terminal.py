@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from console.linear.operators import Given, PersonAtTerminal
-from runtime.judgement.recovery.options import option
+from console.linear.operators import OperatorAnswer, PersonAtTerminal
+from runtime.judgement.recovery.options import make_option
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -63,12 +63,12 @@ async def seat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 
 def waiting(*options: str, **more: object) -> ev.IncidentOpened:
-    offered = tuple(option(each) for each in options)
+    offered = tuple(make_option(each) for each in options)
     return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, message="no route", **more)  # type: ignore[arg-type]
 
 
 async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_no_answer(seat: Seat) -> None:
-    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", "skip")))
+    deciding = asyncio.create_task(seat.person.decide(DurableRun(), waiting("retry", "skip")))
     await seat.until("q to leave it]:")
     for number, pause in enumerate((0.0, 0.9 * ARM_AFTER, 0.9 * ARM_AFTER), 1):
         seat.type("retry", pause)
@@ -76,12 +76,12 @@ async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_
         await seat.until("q to leave it]:")
     assert not deciding.done()
     seat.type("retry", ARM_AFTER)
-    assert await deciding == Given("retry")
+    assert await deciding == OperatorAnswer("retry")
 
 
 @pytest.mark.parametrize(("name", "question"), [("skip", "what those after it get"), ("abort", "the run ends; why")])
 async def test_what_destroys_takes_a_second_line(seat: Seat, name: str, question: str) -> None:
-    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", name)))
+    deciding = asyncio.create_task(seat.person.decide(DurableRun(), waiting("retry", name)))
     for line in (".", ""):
         await seat.until("q to leave it]:")
         seat.type("2", 60)
@@ -92,12 +92,12 @@ async def test_what_destroys_takes_a_second_line(seat: Seat, name: str, question
         seat.type(line, 60)
         if line:
             await seat.until("nothing is decided")
-    assert await deciding == Given(name)
+    assert await deciding == OperatorAnswer(name)
 
 
 @pytest.mark.parametrize("name", ["accept", "acknowledge"])
 async def test_what_destroys_and_asks_nothing_takes_the_word_yes(seat: Seat, name: str) -> None:
-    deciding = asyncio.create_task(seat.person.decide(RunState(), waiting("retry", name)))
+    deciding = asyncio.create_task(seat.person.decide(DurableRun(), waiting("retry", name)))
     for word in ("y", "yes"):
         await seat.until("q to leave it]:")
         seat.type("2", 60)
@@ -105,25 +105,25 @@ async def test_what_destroys_and_asks_nothing_takes_the_word_yes(seat: Seat, nam
         seat.type(word, 60)
         if word != "yes":
             await seat.until("nothing is decided")
-    assert await deciding == Given(name)
+    assert await deciding == OperatorAnswer(name)
 
 
 async def test_a_wrong_value_is_asked_for_again_and_never_taken_for_an_option(seat: Seat) -> None:
     asked = waiting("input", "skip", "abort", question="How many seats?", answer_schema={"enum": [1, 2]})
-    deciding = asyncio.create_task(seat.person.decide(RunState(), asked))
+    deciding = asyncio.create_task(seat.person.decide(DurableRun(), asked))
     await seat.until("q to leave it]:")
     seat.type("1", 60)
     await seat.until("a number or its word")
     seat.type("9", 60)
     await seat.until("should be")
     seat.type("2", 60)
-    assert await deciding == Given("input", {"value": 2})
+    assert await deciding == OperatorAnswer("input", {"value": 2})
 
 
 async def test_what_the_desk_refuses_is_asked_for_again_at_the_same_option(seat: Seat) -> None:
     asked = waiting("switch_model", "skip")
-    seat.person.refused(asked, Given("switch_model", {"model": "x:y"}), "there is no provider 'x'")
-    deciding = asyncio.create_task(seat.person.decide(RunState(), asked))
+    seat.person.refused(asked, OperatorAnswer("switch_model", {"model": "x:y"}), "there is no provider 'x'")
+    deciding = asyncio.create_task(seat.person.decide(DurableRun(), asked))
     await seat.until("there is no provider 'x'. model, as provider:name")
     seat.type("openai:gpt-5", 60)
-    assert await deciding == Given("switch_model", {"model": "openai:gpt-5"})
+    assert await deciding == OperatorAnswer("switch_model", {"model": "openai:gpt-5"})

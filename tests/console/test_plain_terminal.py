@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console.output import locale_speaks_utf8, speaks_unicode
+from console.output import is_utf8_locale, supports_unicode
 from runtime.daemon import daemon
 from screens.shell.armed_keys import ARM_AFTER
 from tests.console.program import Program
@@ -77,8 +77,8 @@ def test_the_environment_asks_for_ascii(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("LANG", "C.UTF-8")
     for value, unicode in (("", True), ("0", True), ("1", False), ("yes", False)):
         monkeypatch.setenv("ORBITER_ASCII", value)
-        assert speaks_unicode(stream) is unicode
-    assert not speaks_unicode(TextIOWrapper(BytesIO(), encoding="ascii"))
+        assert supports_unicode(stream) is unicode
+    assert not supports_unicode(TextIOWrapper(BytesIO(), encoding="ascii"))
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_a_terminal_whose_font_has_few_signs_gets_ascii_unless_told_otherwise(
     stream = TextIOWrapper(BytesIO(), encoding="utf-8")
     for name, value in (("LANG", "C.UTF-8"), ("ORBITER_ASCII", asked), ("TERM", term)):
         monkeypatch.setenv(name, value)
-    assert speaks_unicode(stream), "a file has no font"
+    assert supports_unicode(stream), "a file has no font"
     monkeypatch.setattr(stream, "isatty", lambda: True)
-    assert speaks_unicode(stream) is unicode
+    assert supports_unicode(stream) is unicode
 
 
 def test_lists_are_printed_in_ascii_too(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_lists_are_printed_in_ascii_too(tmp_path: Path) -> None:
     ],
 )
 def test_whether_a_locale_is_in_utf_8(environment: dict[str, str], utf8: bool) -> None:
-    assert locale_speaks_utf8(environment) is utf8
+    assert is_utf8_locale(environment) is utf8
 
 
 @pytest.mark.usefixtures("incident")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from console.linear.prompts import Back, params_for
-from runtime.judgement.recovery.options import LABELS, option
-from runtime.operations.answer_params import checked
+from console.linear.prompts import GoBack, read_params
+from runtime.judgement.recovery.options import LABELS, make_option
+from runtime.operations.answer_params import checked_params
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -26,7 +26,7 @@ FORM = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
 def asked_of(**more: Any) -> ev.IncidentOpened:
-    offered = tuple(option(each) for each in LABELS)
+    offered = tuple(make_option(each) for each in LABELS)
     action = {"permission": "fs.write:/data/x", "arguments": {"path": "x"}}
     return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, action=action, **more)
 
@@ -54,7 +54,7 @@ class Terminal:
 
 async def given(option_id: str, *lines: str | None, **more: Any) -> dict[str, Any]:
     terminal = Terminal(*lines)
-    found = await params_for(asked_of(**more), option(option_id), terminal)
+    found = await read_params(asked_of(**more), make_option(option_id), terminal)
     assert not terminal.lines, f"never asked for {terminal.lines}"
     return found
 
@@ -62,8 +62,8 @@ async def given(option_id: str, *lines: str | None, **more: Any) -> dict[str, An
 async def said_of(option_id: str, line: str, **more: Any) -> str:
     """What is said of a line that cannot be used, before the same question is put again."""
     terminal = Terminal(line, ".")
-    with pytest.raises(Back):
-        await params_for(asked_of(**more), option(option_id), terminal)
+    with pytest.raises(GoBack):
+        await read_params(asked_of(**more), make_option(option_id), terminal)
     first, second = terminal.questions
     assert second.endswith(first)
     return second.removesuffix(first)
@@ -90,19 +90,19 @@ async def test_a_wrong_value_asks_the_same_question_again(
     assert said in await said_of(option_id, wrong, **more)
     terminal = Terminal(wrong, right)
     asked = asked_of(**more)
-    checked(asked, option_id, await params_for(asked, option(option_id), terminal))
+    checked_params(asked, option_id, await read_params(asked, make_option(option_id), terminal))
 
 
 async def test_a_wrong_end_of_a_grant_asks_for_the_end_again() -> None:
     terminal = Terminal("run", "", "", "soon", "7d")
-    found = await params_for(asked_of(), option("grant"), terminal)
+    found = await read_params(asked_of(), make_option("grant"), terminal)
     assert found == {"for": "run", "until": "7d"}
     assert "until when" in terminal.questions[4]
 
 
 async def test_what_the_desk_refused_is_said_before_the_question_of_the_same_option() -> None:
     terminal = Terminal("openai:gpt-5")
-    await params_for(asked_of(), option("switch_model"), terminal, "there is no provider 'x'")
+    await read_params(asked_of(), make_option("switch_model"), terminal, "there is no provider 'x'")
     assert terminal.questions[0].startswith("there is no provider 'x'. model, as provider:name")
 
 
@@ -143,25 +143,25 @@ async def test_what_is_typed_is_what_the_desk_takes(
     found = await given(option_id, *lines, **more)
     assert found == expected
     question = {"question": "which?"} if "answer_schema" in more else {}
-    checked(asked_of(**more, **question), option_id, found)  # raises if the desk would not
+    checked_params(asked_of(**more, **question), option_id, found)  # raises if the desk would not
 
 
 @pytest.mark.parametrize("option_id", ["input", "result", "edit", "switch_model", "grant"])
 async def test_enter_alone_decides_nothing_where_something_is_needed(option_id: str) -> None:
-    with pytest.raises(Back):
+    with pytest.raises(GoBack):
         await given(option_id, "")
 
 
 @pytest.mark.parametrize("option_id", sorted(set(LABELS) - {"retry", "accept", "reset", "acknowledge"}))
 @pytest.mark.parametrize("line", [".", None])
 async def test_a_dot_goes_back_from_everything_and_so_does_the_end_of_input(option_id: str, line: str | None) -> None:
-    with pytest.raises(Back):
+    with pytest.raises(GoBack):
         await given(option_id, line)
 
 
 async def test_a_standing_grant_can_be_left_at_each_of_its_questions() -> None:
     for lines in (("run", "."), ("run", "", "."), ("run", "", "", None)):
-        with pytest.raises(Back):
+        with pytest.raises(GoBack):
             await given("grant", *lines)
 
 
@@ -182,7 +182,7 @@ async def test_a_file_is_read_as_text_or_as_base64_and_said_to_be_unusable(tmp_p
 async def test_a_secret_is_not_shown_and_stands_for_no_file() -> None:
     terminal = Terminal("@hunter2")
     schema = {"type": "string", "format": "password"}
-    assert await params_for(asked_of(answer_schema=schema), option("input"), terminal) == {"value": "@hunter2"}
+    assert await read_params(asked_of(answer_schema=schema), make_option("input"), terminal) == {"value": "@hunter2"}
     assert terminal.hidden == [True]
 
 
@@ -192,7 +192,7 @@ PATHS = {"type": "object", "properties": {"path": {"type": "string"}}, "required
 async def test_arguments_are_edited_in_ones_own_editor_and_what_is_wrong_is_edited_on() -> None:
     wrong = ("{", '{"path": 5}', '{"path": "y"}')
     terminal = Terminal("@", "", "", editor="vim -n", texts=wrong)
-    found = await params_for(asked_of(arguments_schema=PATHS), option("edit"), terminal)
+    found = await read_params(asked_of(arguments_schema=PATHS), make_option("edit"), terminal)
     assert found == {"arguments": {"path": "y"}}
     assert terminal.began == [('{\n  "path": "x"\n}', ".json"), ("{", ".json"), ('{"path": 5}', ".json")]
     assert "@: in vim" in terminal.questions[0]
@@ -202,25 +202,25 @@ async def test_arguments_are_edited_in_ones_own_editor_and_what_is_wrong_is_edit
 
 
 async def test_what_is_left_as_it_was_decides_nothing_and_neither_does_going_back() -> None:
-    with pytest.raises(Back):
-        await params_for(asked_of(), option("edit"), Terminal("@", editor="vi", texts=('{\n  "path": "x"\n}',)))
-    with pytest.raises(Back):
-        await params_for(asked_of(), option("edit"), Terminal("@", ".", editor="vi", texts=("{",)))
-    with pytest.raises(Back):
-        await params_for(asked_of(), option("result"), Terminal("@", editor="vi", texts=("",)))
+    with pytest.raises(GoBack):
+        await read_params(asked_of(), make_option("edit"), Terminal("@", editor="vi", texts=('{\n  "path": "x"\n}',)))
+    with pytest.raises(GoBack):
+        await read_params(asked_of(), make_option("edit"), Terminal("@", ".", editor="vi", texts=("{",)))
+    with pytest.raises(GoBack):
+        await read_params(asked_of(), make_option("result"), Terminal("@", editor="vi", texts=("",)))
 
 
 async def test_long_texts_are_edited_too_and_without_an_editor_none_is_offered() -> None:
     for option_id, name in (("result", "value"), ("skip", "value"), ("deny", "message")):
         terminal = Terminal("@", editor="vi", texts=("one\ntwo",))
-        assert await params_for(asked_of(), option(option_id), terminal) == {name: "one\ntwo"}
+        assert await read_params(asked_of(), make_option(option_id), terminal) == {name: "one\ntwo"}
     terminal = Terminal("@", "", editor="vi", texts=("seven", "7"))
     asked = asked_of(result_schema={"type": "integer"})
-    assert await params_for(asked, option("result"), terminal) == {"value": "7"}
+    assert await read_params(asked, make_option("result"), terminal) == {"value": "7"}
     for option_id in ("result", "edit", "deny"):
         terminal = Terminal("@", ".")
-        with pytest.raises(Back):
-            await params_for(asked_of(), option(option_id), terminal)
+        with pytest.raises(GoBack):
+            await read_params(asked_of(), make_option(option_id), terminal)
         assert "@:" not in terminal.questions[0]
         assert "path of a file" in terminal.questions[1]
 
@@ -229,16 +229,16 @@ async def test_long_texts_are_edited_too_and_without_an_editor_none_is_offered()
 async def test_whoever_types_a_short_secret_is_told_what_that_means_and_may_go_back(secret: str, said: str) -> None:
     asked = asked_of(answer_schema={"type": "string", "format": "password"})
     terminal = Terminal(secret, "")
-    assert await params_for(asked, option("input"), terminal) == {"value": secret}
+    assert await read_params(asked, make_option("input"), terminal) == {"value": secret}
     assert said in terminal.questions[1]
-    with pytest.raises(Back):
-        await params_for(asked, option("input"), Terminal(secret, "."))
+    with pytest.raises(GoBack):
+        await read_params(asked, make_option("input"), Terminal(secret, "."))
 
 
 async def test_the_question_shows_what_there_is_to_choose_and_to_change() -> None:
     terminal = Terminal("1")
-    await params_for(asked_of(answer_schema=PICKS), option("input"), terminal)
+    await read_params(asked_of(answer_schema=PICKS), make_option("input"), terminal)
     assert "[1] red, [2] green, [3] 7" in terminal.questions[0]
     terminal = Terminal("{}")
-    await params_for(asked_of(), option("edit"), terminal)
+    await read_params(asked_of(), make_option("edit"), terminal)
     assert '{"path": "x"}' in terminal.questions[0]

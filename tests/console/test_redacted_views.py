@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from console import output
-from console.linear.prompts import params_for
+from console.linear.prompts import read_params
 from orbiter.redaction import MARK
 from runtime.execution.view_redaction import Views
-from runtime.judgement.recovery.options import option
+from runtime.judgement.recovery.options import make_option
 from tests.console.program import SWARM, Program
 from tests.console.terminal import Terminal
 from tests.console.test_questions import Terminal as Typist
@@ -61,16 +61,16 @@ def test_without_the_setting_verbs_print_what_the_journal_holds(tmp_path: Path) 
 def test_a_file_that_cannot_be_read_shows_no_secret(
     tmp_path: Path, settings: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from console.verbs.base import outcome
+    from console.verbs.base import run_verb
 
     async def body() -> int:
-        output.say(f"use {SECRET}")
+        output.print_line(f"use {SECRET}")
         return 0
 
     (tmp_path / "orbiter.toml").write_text(settings)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(output, "_views", None)
-    assert outcome(body) == 0
+    assert run_verb(body) == 0
     assert capsys.readouterr().out == f"use {MARK}\n"
 
 
@@ -79,6 +79,6 @@ async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytes
     opened = asked_of()
     opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
     typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{MARK}"}}',))
-    given = await params_for(opened, option("edit"), typist)
+    given = await read_params(opened, make_option("edit"), typist)
     assert given == {"arguments": {"path": "y", "api_key": MARK}}, "the desk restores it"
     assert SECRET not in typist.began[0][0] + "".join(typist.questions)

@@ -97,7 +97,7 @@ def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place:
         terminal.press("q")
         assert terminal.ended() == 0
     assert [run["state"] for run in program.json("runs")] == ["completed"]
-    assert daemon.running(place / "one" / ".orbiter") is not None
+    assert daemon.running_runtime(place / "one" / ".orbiter") is not None
 
 
 def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by_a_key(home: Home, place: Path) -> None:
@@ -288,8 +288,8 @@ def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
         keys=(HOSTILE,),
     )
     summary = Summary(id="../../hit", ref=HOSTILE, title=f"a title {HOSTILE}", state="running")
-    refused = p.Refused(error="x", message=HOSTILE)
-    told = p.Snapshot(position=1, why="first", summaries=(summary,))
+    refused = p.MessageRefused(error="x", message=HOSTILE)
+    told = p.WorkspaceSnapshot(position=1, why="first", summaries=(summary,))
     (place / "one" / "told").write_bytes(b"".join(each.line() + b"\n" for each in (hello, told, refused)))
     home.sshd.key("hostile", options=f'command="cat {place}/one/told - "')
     home.use("hostile")

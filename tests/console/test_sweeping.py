@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from console.app.gc_policy import (
-    ENOUGH,
+    DISABLED_THRESHOLD,
     EVERY_S,
-    NEVER,
-    STILL_S,
-    Sweeper,
+    MAX_YOUNG_COLLECTIONS,
+    QUIET_S,
+    GcPolicy,
 )
 
 
@@ -40,20 +40,20 @@ class Loop:
 
 def grown() -> None:
     """Enough happened since."""
-    for _ in range(ENOUGH):
+    for _ in range(MAX_YOUNG_COLLECTIONS):
         gc.collect(1)
 
 
 def test_it_sweeps_rarely_and_while_nobody_types(clock: Clock) -> None:
-    sweeper = Sweeper(clock=clock)
+    sweeper = GcPolicy(clock=clock)
     sweeper.begin()
-    assert gc.get_threshold()[2] == NEVER
+    assert gc.get_threshold()[2] == DISABLED_THRESHOLD
     grown()
     assert not sweeper.look(), "it has just begun"
     clock.now += EVERY_S
     sweeper.pressed()
     assert not sweeper.look()
-    clock.now += STILL_S
+    clock.now += QUIET_S
     assert sweeper.look()
     assert gc.get_freeze_count() > 0
     clock.now += 10 * EVERY_S
@@ -63,13 +63,13 @@ def test_it_sweeps_rarely_and_while_nobody_types(clock: Clock) -> None:
 
 
 def test_what_was_put_aside_and_became_garbage_goes(clock: Clock) -> None:
-    sweeper = Sweeper(clock=clock)
+    sweeper = GcPolicy(clock=clock)
     loops = [Loop()]
     sweeper.begin()
     loops.clear()
     grown()
     assert any(isinstance(found, Loop) for found in _all()), "put aside, no ordinary look finds it"
-    clock.now += EVERY_S + STILL_S
+    clock.now += EVERY_S + QUIET_S
     assert sweeper.look()
     gc.unfreeze()
     assert not any(isinstance(found, Loop) for found in _all())

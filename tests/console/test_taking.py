@@ -17,12 +17,12 @@ from console.preferences.schema import Preferences
 from console.terminal.escape_sequences import COPY_BYTES
 from runtime.link.client.client import LinkError
 from screens.dialogs.help import HelpScreen
-from screens.pages.inbox import HomeScreen
+from screens.pages.inbox import InboxScreen
 from screens.render.layout import span
-from screens.shell.context import Session
-from screens.widgets.node_tree import LiveTree
-from screens.widgets.row_list import LiveList
-from screens.widgets.text_page import LivePage
+from screens.shell.context import ConsoleContext
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.row_list import RowList
+from screens.widgets.text_page import TextPage
 from tests.console.test_app import armed, console, redrawn, settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import START, Story, digest, finished
@@ -52,7 +52,7 @@ def clipboard(pilot: Pilot[None], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_y_copies_the_pane_and_capital_y_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(digest(), run_id="run-1", size=(110, 36)) as (pilot, _):
         copied = clipboard(pilot, monkeypatch)
-        tree = pilot.app.screen.query_one(LiveTree)
+        tree = pilot.app.screen.query_one(NodeTree)
         tree.focus()
         await pilot.press("y")
         await until(pilot, lambda: len(copied) == 1)
@@ -92,7 +92,7 @@ async def test_what_is_too_long_for_the_clipboard_goes_to_a_file(
 ) -> None:
     async with console(digest(), size=(140, 30)) as (pilot, _):
         copied = clipboard(pilot, monkeypatch)
-        monkeypatch.setattr(LiveList, "plain_lines", lambda _: iter(["x" * COPY_BYTES, "y"]))
+        monkeypatch.setattr(RowList, "plain_lines", lambda _: iter(["x" * COPY_BYTES, "y"]))
         await pilot.press("y")
         await until(pilot, lambda: "which terminals do not take" in text_of(pilot))
         (path,) = (tmp_path / "state" / "exports").iterdir()
@@ -102,7 +102,7 @@ async def test_what_is_too_long_for_the_clipboard_goes_to_a_file(
 
 async def test_copies_can_be_files_from_the_start(tmp_path: Path) -> None:
     desk = Desk(digest())
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now), preferences=Preferences(copy="file"))
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now), preferences=Preferences(copy="file"))
     async with app.run_test(size=(140, 30)) as pilot:
         await settled(pilot)
         await pilot.press("y")
@@ -112,14 +112,14 @@ async def test_copies_can_be_files_from_the_start(tmp_path: Path) -> None:
 
 async def test_f2_exports_the_pane_and_f3_a_picture(tmp_path: Path) -> None:
     async with console(digest(), run_id="run-1", size=(140, 40)) as (pilot, _):
-        pilot.app.screen.query_one("#page", LivePage).focus()
+        pilot.app.screen.query_one("#page", TextPage).focus()
         await pilot.press("f2")
         await until(pilot, lambda: "written to" in text_of(pilot))
         await pilot.press("f3")
         await until(pilot, lambda: "picture written to" in text_of(pilot))
         written, drawn = sorted((tmp_path / "state" / "exports").iterdir(), key=lambda path: path.suffix == ".svg")
         assert "Error Type: PERMISSION_DENIED" in written.read_text()
-        page = pilot.app.screen.query_one("#page", LivePage)
+        page = pilot.app.screen.query_one("#page", TextPage)
         page.show([span("word " * 100)], "long")
         assert page.lines_needed > 1
         assert list(page.plain_lines()) == [("word " * 100).rstrip()], "as it was written, not as it is wrapped"
@@ -151,10 +151,10 @@ async def test_what_was_said_can_be_read_again() -> None:
 async def test_a_drawing_that_fails_is_said_in_a_line_and_the_console_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(digest(), finished()) as (pilot, desk):
 
-        def broken(_: HomeScreen) -> None:
+        def broken(_: InboxScreen) -> None:
             raise RuntimeError("[/x] a bug")
 
-        monkeypatch.setattr(HomeScreen, "all_rows", broken)
+        monkeypatch.setattr(InboxScreen, "all_rows", broken)
         desk.changed()
         await until(pilot, lambda: "could not be drawn whole" in text_of(pilot))
         assert "[/x] a bug" in text_of(pilot)
@@ -187,7 +187,7 @@ SINCE = (START - timedelta(hours=3)).isoformat()
 
 async def test_what_happened_while_one_was_away_is_a_line_and_a_page() -> None:
     desk = AwayDesk(digest(), since=SINCE, sentences=["4 runs completed", "1 run failed", "bob answered 2"])
-    async with OrbiterApp(Session(desk, clock=lambda: START), digest=True).run_test(size=(120, 30)) as pilot:
+    async with OrbiterApp(ConsoleContext(desk, clock=lambda: START), digest=True).run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         line = "Since you looked 3h00m ago: 4 runs completed, 1 run failed, bob answered 2"
         await until(pilot, lambda: line in text_of(pilot))
@@ -212,7 +212,7 @@ async def test_what_happened_while_one_was_away_is_a_line_and_a_page() -> None:
 )  # fmt: skip
 async def test_without_news_nothing_is_said(options: dict[str, Any]) -> None:
     desk = AwayDesk(digest(), **options)
-    async with OrbiterApp(Session(desk, clock=lambda: START), digest=True).run_test(size=(120, 30)) as pilot:
+    async with OrbiterApp(ConsoleContext(desk, clock=lambda: START), digest=True).run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         await pilot.pause(0.1)
         assert "Since you looked" not in text_of(pilot)

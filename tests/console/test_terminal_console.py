@@ -171,7 +171,7 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
     parked()
     with opened(program, size=(120, 30)) as terminal:
         terminal.until("permission denied")
-        there = daemon.running(program.directory / ".orbiter")
+        there = daemon.running_runtime(program.directory / ".orbiter")
         assert there is not None
         os.kill(there.pid, signal.SIGKILL)
         terminal.until("No runtime")

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.app.export_files import export
-from console.app.notifications import Herald, rules_of
+from console.app.export_files import write_export
+from console.app.notifications import Notifications, console_rules
 from console.preferences.loader import read_preferences
 from console.preferences.schema import BadPreferences, mouse_by_default, preferences
 from console.preferences.state_file import keep_theme, kept_theme
 from console.terminal.escape_sequences import (
     COPY_BYTES,
-    copying,
+    clipboard_sequence,
     has_title,
-    title,
-    wrapped,
+    title_sequence,
+    wrap_for_multiplexer,
 )
 from tests.screens.desk import Desk
 from tests.screens.stories import DENIED, START, Story
@@ -38,43 +38,43 @@ def carried(sequence: str) -> str:
 
 @given(st.text(max_size=300))
 def test_what_is_copied_arrives_as_it_was(text: str) -> None:
-    sequence = copying(text, {})
+    sequence = clipboard_sequence(text, {})
     assert sequence is not None
     assert carried(sequence) == text.encode("utf-8", "replace").decode()
 
 
 @given(st.text(max_size=300))
 def test_in_tmux_it_is_wrapped_and_said_again_bare(text: str) -> None:
-    sequence = copying(text, {"TMUX": "/tmp/tmux,1,0", "TERM": "screen-256color"})
+    sequence = clipboard_sequence(text, {"TMUX": "/tmp/tmux,1,0", "TERM": "screen-256color"})
     assert sequence is not None
     inner, _, bare = sequence.removeprefix("\x1bPtmux;").partition("\x1b\\")
-    assert inner.replace("\x1b\x1b", "\x1b") == bare == copying(text, {})
+    assert inner.replace("\x1b\x1b", "\x1b") == bare == clipboard_sequence(text, {})
 
 
 @given(st.text(max_size=4000))
 def test_in_screen_it_comes_in_pieces_that_screen_takes(text: str) -> None:
-    sequence = copying(text, {"TERM": "screen", "STY": "1.pts"})
+    sequence = clipboard_sequence(text, {"TERM": "screen", "STY": "1.pts"})
     assert sequence is not None
     pieces = re.findall("\x1bP(.*?)\x1b\\\\", sequence, re.DOTALL)
-    assert "".join(pieces) == copying(text, {})
+    assert "".join(pieces) == clipboard_sequence(text, {})
     assert max(map(len, pieces)) < 768
 
 
 def test_what_is_too_long_for_a_terminal_is_not_copied() -> None:
-    assert copying("x" * COPY_BYTES, {}) is not None
-    assert copying("x" * (COPY_BYTES + 1), {}) is None
-    assert copying("é" * (COPY_BYTES // 2 + 1), {}) is None
+    assert clipboard_sequence("x" * COPY_BYTES, {}) is not None
+    assert clipboard_sequence("x" * (COPY_BYTES + 1), {}) is None
+    assert clipboard_sequence("é" * (COPY_BYTES // 2 + 1), {}) is None
 
 
 def test_a_title_holds_no_control_character() -> None:
-    assert title("a\x1b]52;c;eA==\x07\x9bb\n") == "\x1b]2;a ]52;c;eA== b \x07"
-    assert title("ws\u202egnp\udce9") == "\x1b]2;ws⟨U+202E⟩gnp⟨U+DCE9⟩\x07"
+    assert title_sequence("a\x1b]52;c;eA==\x07\x9bb\n") == "\x1b]2;a ]52;c;eA== b \x07"
+    assert title_sequence("ws\u202egnp\udce9") == "\x1b]2;ws⟨U+202E⟩gnp⟨U+DCE9⟩\x07"
     assert has_title({"TERM": "xterm"})
     assert not has_title({"TERM": "linux"})
 
 
 def test_outside_of_multiplexers_nothing_is_wrapped() -> None:
-    assert wrapped("\x1b]9;x\x07", {"TERM": "xterm-256color"}) == "\x1b]9;x\x07"
+    assert wrap_for_multiplexer("\x1b]9;x\x07", {"TERM": "xterm-256color"}) == "\x1b]9;x\x07"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_outside_of_multiplexers_nothing_is_wrapped() -> None:
 
 def test_exports_are_new_files_that_only_their_owner_reads(tmp_path: Path) -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    paths = [export(tmp_path / "exports", "run/../../x y.txt", "text\ud800", now=now) for _ in range(3)]
+    paths = [write_export(tmp_path / "exports", "run/../../x y.txt", "text\ud800", now=now) for _ in range(3)]
     assert len(set(paths)) == 3
     assert {path.parent for path in paths} == {tmp_path / "exports"}
     assert paths[0].name == "20260102T030405-run-..-..-x-y.txt"
@@ -157,8 +157,8 @@ class Heard:
         self.now = START
         self.rung = 0
         self.written: list[str] = []
-        self.herald = Herald(
-            rules_of(configured or {}),
+        self.herald = Notifications(
+            console_rules(configured or {}),
             ring=self.ring,
             write=self.written.append,
             name="orbiter work",

@@ -15,7 +15,7 @@ from orbiter.text_input import (
     read_bytes,
     read_text,
 )
-from runtime.config.environment import UnusableEnvironment, read_env_file
+from runtime.config.environment import InvalidEnvironment, read_env_file
 from tests.console.program import PROGRAM, Program, environment
 from tests.workspaces import kept
 from tests.workspaces.kept import Verbs
@@ -65,7 +65,7 @@ def test_a_file_is_read_by_one_rule(made: Callable[[Callable[[Path], object]], P
     file = made(how)
     with pytest.raises(BadText, match=told):
         read_text(file)
-    with pytest.raises(UnusableEnvironment, match=told):
+    with pytest.raises(InvalidEnvironment, match=told):
         read_env_file(file)
 
 
@@ -73,7 +73,7 @@ def test_a_file_is_read_by_one_rule(made: Callable[[Callable[[Path], object]], P
 def test_a_line_of_an_env_file_is_named_and_its_value_is_not(tmp_path: Path, kind: str) -> None:
     data, told = BAD_VARIABLES[kind]
     (tmp_path / "given").write_bytes(data)
-    with pytest.raises(UnusableEnvironment, match=told) as raised:
+    with pytest.raises(InvalidEnvironment, match=told) as raised:
         read_env_file(tmp_path / "given")
     assert "hunter2" not in str(raised.value)
 

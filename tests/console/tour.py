@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from console.app.app import OrbiterApp
 from runtime.record.state import events as ev
 from screens.pages.run import RunScreen
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, DENIED, Story
@@ -105,7 +105,7 @@ def main() -> None:
     for found in PAYLOADS:
         texts.setdefault(found["group"], []).append(payload(found) if sys.argv[1] == "hostile" else "harmless")
     desk = Desk(*(story_of(group, found) for group, found in texts.items()))
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
     app.run(auto_pilot=walk)
     sys.exit(app.return_code)
 

@@ -29,10 +29,10 @@ from pydantic import BaseModel
 
 import orbiter.models.scripted.provider
 import orbiter.swarm
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.decisions import Desk
-from runtime.record.journal import Accepted, Journal, Refused
+from runtime.operations.decisions import Decisions
+from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events
 from runtime.record.state.events import Actor, utc_now
 from runtime.worker.supervisor import Supervisor
@@ -74,7 +74,7 @@ async def opened(stack: AsyncExitStack, state: Path, command: dict[str, Any]) ->
 async def live(state: Path, command: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         journal = await opened(stack, state, command)
-        conditions = Conditions(
+        conditions = ExecutionConfig(
             workspace=str(state),
             policy=RetryPolicy(max_attempts=command.get("max_attempts", 4), base=0.01, cap=0.05),
             grace_s=command.get("grace_s", 0.0),
@@ -121,12 +121,18 @@ async def answer(state: Path, command: dict[str, Any]) -> None:
     """An operator who is not sure that it was heard, and says it again."""
     by = Actor(name=f"operator {os.getpid()}", channel="cli")
     async with AsyncExitStack() as stack:
-        desk = Desk(await opened(stack, state, command), state)
+        desk = Decisions(await opened(stack, state, command), state)
         for _ in range(command.get("times", 1)):
             outcome = await desk.answer(command["incident"], command["option"], command.get("params", {}), by=by)
-            assert isinstance(outcome, Accepted | Refused)
-            first = outcome.first.by.name if isinstance(outcome, Refused) and outcome.first is not None else ""
-            say(state, incident=command["incident"], accepted=isinstance(outcome, Accepted), first=first, by=by.name)
+            assert isinstance(outcome, AnswerAccepted | AnswerRefused)
+            first = outcome.first.by.name if isinstance(outcome, AnswerRefused) and outcome.first is not None else ""
+            say(
+                state,
+                incident=command["incident"],
+                accepted=isinstance(outcome, AnswerAccepted),
+                first=first,
+                by=by.name,
+            )
 
 
 def child(command: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 from pydantic import TypeAdapter
 
-from orbiter._internal.error_causes import joined, sole
+from orbiter._internal.error_causes import join_with_cause, unwrap_single_group
 from orbiter.errors import (
     AgentError,
     CallRunnerError,
@@ -70,7 +70,7 @@ JOINABLE = [
 
 @pytest.mark.parametrize("cause", JOINABLE, ids=lambda cause: type(cause).__name__)
 def test_it_is_of_both_classes_with_the_wrappers_text(cause: Exception) -> None:
-    error = joined(CallRunnerError, "Call runner failed for agent 'a': x", cause)
+    error = join_with_cause(CallRunnerError, "Call runner failed for agent 'a': x", cause)
     assert isinstance(error, CallRunnerError)
     assert isinstance(error, type(cause))
     assert str(error) == "Call runner failed for agent 'a': x"
@@ -93,36 +93,38 @@ def test_it_is_of_both_classes_with_the_wrappers_text(cause: Exception) -> None:
     ids=lambda cause: type(cause).__name__,
 )
 def test_where_python_does_not_allow_it_the_wrapper_is_plain_and_chained(cause: Exception) -> None:
-    error = joined(CallRunnerError, "text", cause)
+    error = join_with_cause(CallRunnerError, "text", cause)
     assert type(error) is CallRunnerError
     assert error.__cause__ is cause
 
 
 def test_the_causes_facts_can_be_read() -> None:
-    model = joined(CallRunnerError, "t", ModelError("m", model="q", status=401, code="auth", hint="set the key"))
+    model = join_with_cause(
+        CallRunnerError, "t", ModelError("m", model="q", status=401, code="auth", hint="set the key")
+    )
     assert isinstance(model, ModelError)
     assert (model.status, model.code, model.model, model.hint) == (401, "auth", "q", "set the key")
-    rate = joined(CallRunnerError, "t", RateLimitError("r", context={"retry_after": 3}))
+    rate = join_with_cause(CallRunnerError, "t", RateLimitError("r", context={"retry_after": 3}))
     assert rate.recoverable
     assert rate.context == {"retry_after": 3}
-    system = joined(CallRunnerError, "t", ConnectionResetError(104, "reset"))
+    system = join_with_cause(CallRunnerError, "t", ConnectionResetError(104, "reset"))
     assert isinstance(system, OSError)
     assert (system.errno, system.strerror) == (104, "reset")
-    own = joined(CallRunnerError, "t", Demanding(7, 8))
+    own = join_with_cause(CallRunnerError, "t", Demanding(7, 8))
     assert isinstance(own, Demanding)
     assert own.left == 7
 
 
 def test_a_cause_that_is_a_wrapper_already_keeps_its_class() -> None:
-    error = joined(CallRunnerError, "t", LoopDetectedError("l", count=3, threshold=3))
+    error = join_with_cause(CallRunnerError, "t", LoopDetectedError("l", count=3, threshold=3))
     assert isinstance(error, LoopDetectedError)
     assert error.count == 3
-    assert type(joined(CallRunnerError, "t", OrbiterError("o"))) is CallRunnerError
+    assert type(join_with_cause(CallRunnerError, "t", OrbiterError("o"))) is CallRunnerError
 
 
 def test_a_join_of_a_join_is_of_all_classes() -> None:
-    inner = joined(CallRunnerError, "inner", AgentError("a"))
-    outer = joined(SwarmError, "outer", inner)
+    inner = join_with_cause(CallRunnerError, "inner", AgentError("a"))
+    outer = join_with_cause(SwarmError, "outer", inner)
     assert isinstance(outer, (SwarmError, AgentError))
     assert isinstance(outer, CallRunnerError)
     assert isinstance(outer, AgentError)
@@ -130,13 +132,13 @@ def test_a_join_of_a_join_is_of_all_classes() -> None:
 
 
 def test_classes_are_made_once() -> None:
-    one, other = (joined(CallRunnerError, text, AgentError(text)) for text in "ab")
+    one, other = (join_with_cause(CallRunnerError, text, AgentError(text)) for text in "ab")
     assert type(one) is type(other)
 
 
 def test_the_sample_of_seed_000_catches_it() -> None:
     try:
-        raise joined(CallRunnerError, "Call runner failed for agent 'a': boom", AgentError("boom"))
+        raise join_with_cause(CallRunnerError, "Call runner failed for agent 'a': boom", AgentError("boom"))
     except AgentError as caught:
         text = "".join(traceback.format_exception(caught))
     assert "orbiter.errors.AgentError: boom" in text
@@ -146,7 +148,7 @@ def test_the_sample_of_seed_000_catches_it() -> None:
 
 def test_a_group_of_one_is_what_it_holds() -> None:
     only = ValueError("v")
-    assert sole(ExceptionGroup("g", [ExceptionGroup("h", [only])])) is only
+    assert unwrap_single_group(ExceptionGroup("g", [ExceptionGroup("h", [only])])) is only
     pair = ExceptionGroup("g", [only, only])
-    assert sole(pair) is pair
-    assert sole(only) is only
+    assert unwrap_single_group(pair) is pair
+    assert unwrap_single_group(only) is only

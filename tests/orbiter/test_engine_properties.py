@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbiter import Agent, Swarm, run, steps, tool
-from orbiter._internal.loop.loop_detection import Repeats, signature
+from orbiter._internal.loop.loop_detection import LoopDetector, call_signature
 from orbiter._internal.loop.tool_step import TOOL_CODEC, ToolInvocation
 from orbiter.models.types import ModelResponse
 from orbiter.types import ToolResult
@@ -36,17 +36,17 @@ def shuffled_keys(value: Any) -> Any:
 def test_a_signature_knows_no_order(made: list[tuple[str, Any]], chance: Any) -> None:
     other = [(name, shuffled_keys(given)) for name, given in made]
     chance.shuffle(other)
-    assert signature(made) == signature(other)
-    repeats = Repeats(2)
+    assert call_signature(made) == call_signature(other)
+    repeats = LoopDetector(2)
     assert repeats.add_calls(made) is None
     assert repeats.add_calls(other) is not None
 
 
 @given(some_calls, some_calls)
 def test_other_calls_are_no_repetition(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> None:
-    repeats = Repeats(2)
+    repeats = LoopDetector(2)
     repeats.add_calls(first)
-    assert (repeats.add_calls(second) is not None) == (signature(first) == signature(second))
+    assert (repeats.add_calls(second) is not None) == (call_signature(first) == call_signature(second))
 
 
 @given(arguments, arguments)

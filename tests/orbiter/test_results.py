@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orbiter._internal.loop.run_results import changed, result_of
+from orbiter._internal.loop.run_results import copy_result, result_of
 from orbiter.types import AgentOutput, RunResult, Usage, UserMessage
 
 FIELDS: dict[str, Any] = {"total_steps": 3, "outputs": {"a": "x"}, "state": "degraded"}
@@ -21,7 +21,7 @@ class Own(RunResult):
 
 @pytest.mark.parametrize("result", [RunResult(output="x", steps=1), Own(output="x", score=7)])
 def test_a_changed_result_is_the_copy_that_pydantic_makes(result: RunResult) -> None:
-    found, copied = changed(result, FIELDS), result.model_copy(update=FIELDS)
+    found, copied = copy_result(result, FIELDS), result.model_copy(update=FIELDS)
     assert found == copied
     assert type(found) is type(copied)
     assert found.model_fields_set == copied.model_fields_set

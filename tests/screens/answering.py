@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.link.client.client import LinkError, LinkLost
-from runtime.link.verbs.logs import shortened
+from runtime.link.verbs.logs import shorten_event
 from runtime.record.state import events as ev
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
@@ -18,10 +18,10 @@ class AnsweringDesk(Desk):
     def __init__(self, *stories: Story, **answers: Any) -> None:
         super().__init__(*stories)
         self.answers: dict[str, Any] = {"permissions": NOTHING, "breakers": [], "budgets": [], "audit": [], **answers}
-        self.workspace: list[ev.Record] = []
+        self.workspace: list[ev.JournalEvent] = []
 
     @property
-    def events(self) -> list[ev.Record]:
+    def events(self) -> list[ev.JournalEvent]:
         found = [event for story in self.stories.values() for event in story.events] + self.workspace
         return sorted(found, key=lambda event: event.ts)
 
@@ -49,7 +49,7 @@ class AnsweringDesk(Desk):
         if run_id:
             placed = [(event.seq, event) for _, event in placed]
         found = [each for each in placed if each[0] > after and (before is None or each[0] < before)]
-        return [{"at": at, "event": shortened(event)} for at, event in found[-limit:]]
+        return [{"at": at, "event": shorten_event(event)} for at, event in found[-limit:]]
 
     def revoke(self, *, grant_id: str) -> dict[str, Any]:
         """The grant goes when its event is told: see `gone`."""

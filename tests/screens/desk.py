@@ -9,13 +9,13 @@ from typing import Any
 from runtime.link.client.client import (
     LinkError,
     LinkLost,
-    Quality,
-    Status,
+    LinkQuality,
+    LinkStatus,
 )
-from runtime.link.client.workspace_view import StreamedText
-from runtime.link.wire.protocol import Inboxed, Role
+from runtime.link.client.streamed_text import StreamedText
+from runtime.link.wire.protocol import InboxRow, Role
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, Summary
+from runtime.record.state.durable_run import DurableRun, Summary
 from tests.screens.stories import START, Story
 
 
@@ -24,8 +24,8 @@ class Desk:
 
     def __init__(self, *stories: Story) -> None:
         self.stories = {story.run_id: story for story in stories}
-        self.status = Status("connected")
-        self.qualities: tuple[Quality, ...] = ()
+        self.status = LinkStatus("connected")
+        self.qualities: tuple[LinkQuality, ...] = ()
         self.ready = True
         self.watched: list[str] = []
         self.said: list[tuple[str, dict[str, Any]]] = []
@@ -56,14 +56,14 @@ class Desk:
         return {run_id: story.state.summary() for run_id, story in self.stories.items()}
 
     @property
-    def incidents(self) -> Mapping[str, Inboxed]:
+    def incidents(self) -> Mapping[str, InboxRow]:
         return {
-            found.opened.incident_id: Inboxed(run_id=story.run_id, title=story.title, opened=found.opened)
+            found.opened.incident_id: InboxRow(run_id=story.run_id, title=story.title, opened=found.opened)
             for story in self.stories.values()
             for found in story.state.open_incidents
         }
 
-    def run(self, run_id: str) -> RunState | None:
+    def run(self, run_id: str) -> DurableRun | None:
         return self.stories[run_id].state if run_id in self.watched and run_id in self.stories else None
 
     def problem(self, run_id: str) -> str:
@@ -95,7 +95,7 @@ class Desk:
             listener()
 
     def lose(self, reason: str) -> None:
-        self.status = Status("lost", reason)
+        self.status = LinkStatus("lost", reason)
         self.changed()
 
     async def command(self, verb: str, /, **args: Any) -> Any:
@@ -164,5 +164,5 @@ class Desk:
         if self.cannot_revive:
             raise LinkLost(self.cannot_revive)
         self.revived += 1
-        self.status = Status("connected")
+        self.status = LinkStatus("connected")
         self.changed()

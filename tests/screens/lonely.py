@@ -10,26 +10,26 @@ from typing import Any
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from console.app.theming import DressedApp
-from screens.base.runtime_screen import LinkedScreen
+from console.app.theming import ThemedApp
+from screens.base.runtime_screen import RuntimeScreen
 from screens.render.glyphs import ASCII, UNICODE
-from screens.render.key_names import in_words
-from screens.shell.context import Session
+from screens.render.key_names import key_in_words
+from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
-from themes.catalog import Shelf
+from themes.catalog import ThemeCatalog
 
 
-class Lonely(DressedApp):
+class Lonely(ThemedApp):
     """Shows a screen; keeps which runs were to be opened. `begin` is called first, as part of the app."""
 
     def __init__(
-        self, screen: LinkedScreen, theme: str = "orbiter-dark", *, begin: Callable[[], None] = lambda: None
+        self, screen: RuntimeScreen, theme: str = "orbiter-dark", *, begin: Callable[[], None] = lambda: None
     ) -> None:
-        super().__init__(theme, Shelf(), ascii_only=screen.session.glyphs.name == "ascii", driver=None)
+        super().__init__(theme, ThemeCatalog(), ascii_only=screen.session.glyphs.name == "ascii", driver=None)
         self.shown = screen
         self.begin = begin
         self.opened: list[OpenRun] = []
@@ -40,24 +40,27 @@ class Lonely(DressedApp):
 
     def get_key_display(self, binding: Binding) -> str:
         """As the console says it."""
-        return binding.key_display or in_words(binding.key)
+        return binding.key_display or key_in_words(binding.key)
 
     def on_open_run(self, message: OpenRun) -> None:
         self.opened.append(message)
 
 
 def lonely(
-    made: Callable[[Session], LinkedScreen], *stories: Story, ascii_only: bool = False, theme: str = "orbiter-dark"
+    made: Callable[[ConsoleContext], RuntimeScreen],
+    *stories: Story,
+    ascii_only: bool = False,
+    theme: str = "orbiter-dark",
 ) -> tuple[Lonely, Desk]:
     """An app that shows the screen over these stories."""
     desk = Desk(*stories)
-    session = Session(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
     return Lonely(made(session), theme), desk
 
 
 @asynccontextmanager
 async def showing(
-    made: Callable[[Session], LinkedScreen],
+    made: Callable[[ConsoleContext], RuntimeScreen],
     *stories: Story,
     size: tuple[int, int] = (100, 30),
     ascii_only: bool = False,

@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime.link.client.client import LinkError
 from runtime.record.state import events as ev
-from runtime.record.state.rewind import dropped_by
+from runtime.record.state.rewind import nodes_dropped_by
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
 
@@ -46,7 +46,7 @@ class RunDesk(Desk):
         return {}
 
     def _rewind(self, story: Story, args: dict[str, Any]) -> dict[str, Any]:
-        dropped = dropped_by(story.state, args["node_id"])
+        dropped = nodes_dropped_by(story.state, args["node_id"])
         story.tell(ev.RewindRequested(by=ADA), args["node_id"])
         story.tell(ev.RunRewound(by=ADA, dropped=len(dropped)), args["node_id"])
         return {"dropped": sorted(dropped)}

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orbiter.steps import Place, segment
-from runtime.judgement.recovery.options import option
+from runtime.judgement.recovery.options import make_option
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -37,10 +37,10 @@ class Story:
     run_id: str = "run-1"
     title: str = "weekly digest"
     at: datetime = START
-    state: RunState = field(default_factory=RunState)
-    events: list[ev.Record] = field(default_factory=list)
+    state: DurableRun = field(default_factory=DurableRun)
+    events: list[ev.JournalEvent] = field(default_factory=list)
 
-    def tell(self, event: ev.Record, node_id: str = "", parent_id: str = "") -> ev.Record:
+    def tell(self, event: ev.JournalEvent, node_id: str = "", parent_id: str = "") -> ev.JournalEvent:
         told = event.model_copy(
             update={
                 "seq": len(self.events) + 1,
@@ -125,7 +125,7 @@ class Story:
         offered = (
             _GRANT if need else _ASK if question else _DOUBT if in_doubt else _MODEL if node.kind == "llm" else _TOOL
         )
-        options = tuple(option(name, hint=need if name == "grant" else "") for name in offered)
+        options = tuple(make_option(name, hint=need if name == "grant" else "") for name in offered)
         incident_id = incident_id or f"{self.run_id}-inc-{len(self.state.incidents) + 1}"
         opened = ev.IncidentOpened(
             incident_id=incident_id,

@@ -14,10 +14,10 @@ from textual.pilot import Pilot
 
 import screens
 from console.app.app import OrbiterApp
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.shell.timer import GRACE, Alarm
 from screens.widgets.prompt import Prompt
-from screens.widgets.redraw_throttle import Pace
+from screens.widgets.redraw_throttle import RedrawThrottle
 from tests.screens.desk import Desk
 from tests.screens.lonely import text_of, until
 from tests.screens.stepping import Clock, Owner, delays
@@ -85,7 +85,7 @@ async def test_nothing_that_waits_for_a_moment_is_lost(
     happens: Callable[[Pilot[Any], Desk], Awaitable[None]],
 ) -> None:
     desk = Desk(limited(1))
-    session = Session(desk, clock=lambda: desk.now, arm_after=0.01)
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.01)
     async with OrbiterApp(session, run_id="run-1").run_test(size=(100, 36)) as pilot:
         await drawn(pilot)
         await happens(pilot, desk)
@@ -93,7 +93,7 @@ async def test_nothing_that_waits_for_a_moment_is_lost(
 
 async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, waits, shown = Clock(), delays(monkeypatch), list[float]()
-    pace = Pace(Owner(), lambda: shown.append(clock.now), clock=clock)  # type: ignore[arg-type]
+    pace = RedrawThrottle(Owner(), lambda: shown.append(clock.now), clock=clock)  # type: ignore[arg-type]
     pace.request()
     pace.request()
     assert len(waits) == 1
@@ -109,7 +109,7 @@ async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.
 async def test_a_screen_that_missed_a_change_is_drawn_by_the_clock() -> None:
     """The link changed and nobody said so."""
     desk = Desk(limited(1))
-    async with OrbiterApp(Session(desk, clock=lambda: desk.now)).run_test() as pilot:
+    async with OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now)).run_test() as pilot:
         await drawn(pilot)
         desk.stories["run-1"].answer("run-1-inc-1", "skip")
         await until(pilot, lambda: "1 decision" not in text_of(pilot))

@@ -27,7 +27,7 @@ from screens.shell.armed_keys import (
     SECOND_KEY,
     ArmedKeys,
 )
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.arming import Arming
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
@@ -110,6 +110,10 @@ def test_the_second_key_takes_longer() -> None:
 # -- every place where a key acts ----------------------------------------------------------------------------------
 
 
+CONFIRM = "ConfirmActionScreen"
+BATCH_ACTION = "BatchActionScreen"
+
+
 @dataclass(frozen=True)
 class KeyCase:
     """`steps` lead to where `key` acts: keys, and the word that stands there then. `sends` is the verb that it sends,
@@ -152,7 +156,7 @@ ROOT_NODE = (("home", ""),)
 SENT = ("enter", "takes keys")
 PAY = {"action": {"tool": "pay", "arguments": {"sum": 1}}}
 IN_RUN = "screens.pages.run.RunScreen._answer"
-MANY = "screens.dialogs.bulk_answer.AlikeScreen._answer"
+MANY = "screens.dialogs.bulk_answer.BulkAnswerScreen._answer"
 ACT = "screens.dialogs.confirm_action.KeyCase._carry_out"
 BATCH = "screens.base.run_list_screen.RunListScreen._act.act"
 ORDER = "screens.dialogs.palette_commands.order.act"
@@ -175,34 +179,34 @@ PLACES = {
     ),
     "prompt, a text": KeyCase(of(digest()), "enter", "answer", IN_RUN, (("d", "with a word"),), run_id="run-1"),
     "many, an answer": KeyCase(
-        several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other 1")), screen="AlikeScreen"
+        several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other 1")), screen="BulkAnswerScreen"
     ),
-    "run, freeze": KeyCase(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", "ActScreen"),
-    "run, abort": KeyCase(several, "y", "abort", ACT, (("A", "why"), ("enter", "takes keys")), "run-1", "ActScreen"),
-    "run, rewind": KeyCase(several, "y", "rewind", ACT, (*ROOT_NODE, ("R", "model"), SENT), "run-1", "ActScreen"),
-    "run, fork": KeyCase(several, "y", "fork", ACT, (*ROOT_NODE, ("K", "model"), SENT), "run-1", "ActScreen"),
+    "run, freeze": KeyCase(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", CONFIRM),
+    "run, abort": KeyCase(several, "y", "abort", ACT, (("A", "why"), ("enter", "takes keys")), "run-1", CONFIRM),
+    "run, rewind": KeyCase(several, "y", "rewind", ACT, (*ROOT_NODE, ("R", "model"), SENT), "run-1", CONFIRM),
+    "run, fork": KeyCase(several, "y", "fork", ACT, (*ROOT_NODE, ("K", "model"), SENT), "run-1", CONFIRM),
     "run, message": KeyCase(
         several, "enter", "inject", ACT, (("home", ""), ("down", ""), ("M", "the message")), "run-1",
-        "ActScreen",
+        "ConfirmActionScreen",
         "x",
     ),
-    "list, freeze": KeyCase(several, "y", "freeze", BATCH, (("down", ""), ("p", "Freeze")), screen="BatchScreen"),
-    "list, abort": KeyCase(several, "y", "abort", BATCH, (("down", ""), ("A", "Abort")), screen="BatchScreen"),
+    "list, freeze": KeyCase(several, "y", "freeze", BATCH, (("down", ""), ("p", "Freeze")), screen=BATCH_ACTION),
+    "list, abort": KeyCase(several, "y", "abort", BATCH, (("down", ""), ("A", "Abort")), screen=BATCH_ACTION),
     "palette": KeyCase(
         several,
         "y",
         "freeze",
         ORDER,
         (("colon", "Commands"), (*"freeze everything", "everything"), ("enter", "Freeze every run")),
-        screen="BatchScreen",
+        screen="BatchActionScreen",
     ),
     "permissions, revoke": KeyCase(
         filled,
         "y",
         "revoke",
-        "screens.pages.grants.LedgerScreen.action_revoke.revoke",
+        "screens.pages.grants.GrantsScreen.action_revoke.revoke",
         (("3", "Rules of orbiter.toml"), ("x", "Take back")),
-        screen="BatchScreen",
+        screen="BatchActionScreen",
     ),
     "limits, reset": KeyCase(
         filled,
@@ -210,7 +214,7 @@ PLACES = {
         "reset",
         "screens.pages.limits.LimitsScreen.action_reset.reset",
         (("4", "tries again"), ("t", "Close 1 breaker")),
-        screen="BatchScreen",
+        screen="BatchActionScreen",
     ),
     "start": KeyCase(
         several,
@@ -258,7 +262,7 @@ def sent(desk: Desk, verb: str) -> list[dict[str, Any]]:
 async def test_no_key_acts_early_or_while_it_is_held_and_a_fresh_one_does(name: str) -> None:
     place, clock = PLACES[name], Clock()
     desk = place.desk()
-    session = Session(desk, clock=lambda: desk.now, monotonic=clock)
+    session = ConsoleContext(desk, clock=lambda: desk.now, monotonic=clock)
     async with OrbiterApp(session, run_id=place.run_id).run_test(size=(120, 44)) as pilot:
         await until(pilot, lambda: not place.run_id or bool(pilot.app.screen.query("Prompt.-shown")))
         await led_to(pilot, place, clock)

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
 from screens.dialogs import bulk_hint
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from tests.console.test_app import prompt_of, settled, text_of, until
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import limited
@@ -25,7 +25,7 @@ async def answering(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilo
     monkeypatch.setattr(bulk_hint, "FIRST_PAUSE_S", 0.0)
     desk = RunDesk(*[limited(number, number) for number in (1, 2, 3)])
     desk.precedent = NOT_YET
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         await until(pilot, lambda: prompt_of(pilot).armed)

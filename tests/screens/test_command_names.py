@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.views.lists.commands import (
     SHOWN,
     Command,
     command_rows,
-    matching,
-    nearest,
+    matching_commands,
+    nearest_command,
 )
 
 
@@ -32,7 +32,7 @@ ALL = [
 
 
 def names(typed: str) -> list[str]:
-    return [each.name for each in matching(ALL, typed)]
+    return [each.name for each in matching_commands(ALL, typed)]
 
 
 def test_nothing_typed_is_everything_in_its_order() -> None:
@@ -54,22 +54,22 @@ def test_letters_scattered_over_a_name_do_where_nothing_else_fits() -> None:
 
 
 def test_an_unknown_word_has_a_nearest_one() -> None:
-    assert nearest(ALL, "swrams") == "swarms"
-    assert nearest(ALL, ":thmee orbiter").startswith("theme")
-    assert nearest(ALL, "%%%%") == ""
+    assert nearest_command(ALL, "swrams") == "swarms"
+    assert nearest_command(ALL, ":thmee orbiter").startswith("theme")
+    assert nearest_command(ALL, "%%%%") == ""
 
 
 def test_what_cannot_be_done_says_why_and_rows_are_capped() -> None:
     (row,) = command_rows([command("revive", "Bring it back", why_not="it is there")])
-    assert plain(row.cells[2]) == "it is there"
+    assert plain_text(row.cells[2]) == "it is there"
     assert len(command_rows(ALL * 100)) == SHOWN
 
 
 @given(st.text(max_size=20))
 def test_whatever_is_typed_no_command_comes_twice(typed: str) -> None:
-    found = matching(ALL, typed)
+    found = matching_commands(ALL, typed)
     assert len({each.name for each in found}) == len(found)
-    nearest(ALL, typed)
+    nearest_command(ALL, typed)
 
 
 @given(st.sampled_from([each.name for each in ALL]), st.integers(1, 10))

@@ -14,18 +14,18 @@ from textual.pilot import Pilot
 from console.app.app import OrbiterApp
 from runtime.link.client.client import LinkError
 from runtime.record.state import events as ev
-from screens.dialogs.batch_action import BatchScreen
+from screens.dialogs.batch_action import BatchActionScreen
 from screens.pages.audit import AuditScreen
-from screens.pages.grants import LedgerScreen
+from screens.pages.grants import GrantsScreen
 from screens.pages.limits import LimitsScreen
 from screens.pages.log import LogScreen
 from screens.pages.run import RunScreen
 from screens.render.glyphs import ASCII, UNICODE
-from screens.shell.context import Session
-from screens.views.lists.grants import Known, ledger_rows, words_of
-from screens.views.shared.render_context import Looks
-from screens.widgets.log_list import LogLines
-from screens.widgets.text_page import LivePage
+from screens.shell.context import ConsoleContext
+from screens.views.lists.grants import HostPermissions, grant_words, ledger_rows
+from screens.views.shared.render_context import RenderContext
+from screens.widgets.log_list import LogList
+from screens.widgets.text_page import TextPage
 from tests.screens.answering import AnsweringDesk
 from tests.screens.stories import START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
@@ -144,7 +144,7 @@ def filled(**answers: Any) -> AnsweringDesk:
 
 
 def app_on(desk: AnsweringDesk, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
-    session = Session(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
     return OrbiterApp(session, theme=theme)
 
 
@@ -218,11 +218,11 @@ async def test_from_a_grant_to_its_uses_and_on_to_the_run_and_back() -> None:
         await pilot.press("enter")
         await shown(pilot, "3 uses; granted by", "fs.write:/data/out/a.md")
         await pilot.press("escape")
-        assert isinstance(pilot.app.screen, LedgerScreen)
+        assert isinstance(pilot.app.screen, GrantsScreen)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await pilot.press("left_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, LedgerScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, GrantsScreen))
 
 
 async def test_a_recent_use_leads_to_its_run_and_a_rule_says_where_it_stands() -> None:
@@ -270,7 +270,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
         await pilot.pause(0.1)
         before = len(asked)
         screen = pilot.app.screen
-        assert isinstance(screen, LedgerScreen)
+        assert isinstance(screen, GrantsScreen)
         assert not screen._asker._stale
         screen._asker._free_at = 0.0
         desk.changed()
@@ -291,13 +291,15 @@ async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None
 
 def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
     grant = GRANTS[0].model_copy(update={"subject": HOSTILE, "pattern": HOSTILE})
-    looks = Looks(START)
-    known = Known.of({**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}, "build")
+    looks = RenderContext(START)
+    known = HostPermissions.of(
+        {**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}, "build"
+    )
     rows = ledger_rows({"g-1": grant}, [known], looks)
     pieces = [piece.text for row in rows for cell in row.cells for piece in cell]
     assert all(piece.isprintable() for piece in pieces)
     assert pieces.count("build") == 1 + 1 + len(RULES)
-    assert words_of(grant, looks).isprintable()
+    assert grant_words(grant, looks).isprintable()
 
 
 # -- breakers and budgets ----------------------------------------------------------------------------------------------
@@ -378,8 +380,8 @@ def busy(count: int, run_id: str = "run-7") -> Story:
     return story
 
 
-def log_of(pilot: Pilot[Any]) -> LogLines:
-    return pilot.app.screen.query_one("#log", LogLines)
+def log_of(pilot: Pilot[Any]) -> LogList:
+    return pilot.app.screen.query_one("#log", LogList)
 
 
 async def more(pilot: Pilot[Any], desk: AnsweringDesk, story: Story, word: str) -> None:
@@ -487,7 +489,7 @@ async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
         await pilot.press("5")
         await shown(pilot, "the whole of it")
         await pilot.press("enter")
-        page = pilot.app.screen.query_one("#detail", LivePage)
+        page = pilot.app.screen.query_one("#detail", TextPage)
         await until(pilot, lambda: page.display and text(pilot).count("the whole of it") > 20)
         await pilot.press("escape")
         await until(pilot, lambda: not page.display)
@@ -586,7 +588,7 @@ async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
             assert all(char.isprintable() or char == "\n" for char in said)
             forged = any(line.lstrip().startswith("forged line") for line in said.split("\n"))
             assert forged is (keys[-1] == "v"), "only the lines of a file are lines"
-            if isinstance(pilot.app.screen, BatchScreen):
+            if isinstance(pilot.app.screen, BatchActionScreen):
                 assert "[@click" in said
 
 

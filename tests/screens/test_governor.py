@@ -9,9 +9,9 @@ from screens.shell.frame_rate import (
     FRAMES,
     STUCK,
     WINDOW,
-    Governor,
+    FrameRateGovernor,
 )
-from screens.widgets.redraw_throttle import FRAME, Pace
+from screens.widgets.redraw_throttle import FRAME_S, RedrawThrottle
 from tests.screens.stepping import Owner, delays
 
 
@@ -23,7 +23,7 @@ class Time:
         return self.now
 
 
-def write(governor: Governor, time: Time, seconds: float) -> None:
+def write(governor: FrameRateGovernor, time: Time, seconds: float) -> None:
     governor.begin()
     time.now += seconds
     governor.end()
@@ -32,7 +32,7 @@ def write(governor: Governor, time: Time, seconds: float) -> None:
 @pytest.mark.parametrize(("waiting", "quality"), [(0.0001, "good"), (0.01, "slow"), (0.08, "bad")])
 def test_a_link_is_called_by_the_part_of_the_time_that_writes_wait(waiting: float, quality: str) -> None:
     time = Time()
-    governor = Governor(clock=time)
+    governor = FrameRateGovernor(clock=time)
     for _ in range(20):
         write(governor, time, waiting)
         time.now += 0.1 - waiting
@@ -42,7 +42,7 @@ def test_a_link_is_called_by_the_part_of_the_time_that_writes_wait(waiting: floa
 
 def test_it_is_worse_at_once_and_better_only_after_a_calm_while_step_by_step() -> None:
     time = Time()
-    governor = Governor(clock=time)
+    governor = FrameRateGovernor(clock=time)
     heard: list[str] = []
     write(governor, time, 1.0)
     for pause in (0.0, WINDOW, CALM, 0.0, CALM):
@@ -54,7 +54,7 @@ def test_it_is_worse_at_once_and_better_only_after_a_calm_while_step_by_step() -
 
 def test_a_write_that_does_not_come_back_counts_while_it_waits() -> None:
     time = Time()
-    governor = Governor(clock=time)
+    governor = FrameRateGovernor(clock=time)
     governor.begin()
     heard = [governor.stuck]
     time.now += STUCK + 0.1
@@ -67,15 +67,15 @@ def test_a_write_that_does_not_come_back_counts_while_it_waits() -> None:
 async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     time = Time()
     waits = delays(monkeypatch)
-    governor = Governor(clock=time)
+    governor = FrameRateGovernor(clock=time)
     drawn: list[float] = []
-    pace = Pace(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
+    pace = RedrawThrottle(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
     pace.request()
     governor.begin()
     time.now += STUCK + 0.1
     waits.pop()[1]()
     assert drawn == []
-    assert waits[-1][0] == FRAME, "it looks again, and asks nobody"
+    assert waits[-1][0] == FRAME_S, "it looks again, and asks nobody"
     governor.end()
     waits.pop()[1]()
     assert len(drawn) == 1

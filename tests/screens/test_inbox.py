@@ -13,28 +13,28 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from runtime.record.journal import OpenIncident
-from screens.dialogs.batch_action import BatchScreen
-from screens.dialogs.bulk_answer import AlikeScreen
-from screens.pages.inbox import HomeScreen, first_use
+from screens.dialogs.batch_action import BatchActionScreen
+from screens.dialogs.bulk_answer import BulkAnswerScreen
+from screens.pages.inbox import InboxScreen, first_use_text
 from screens.render.key_names import KEYS
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.views.decisions.bulk_answer import (
     SHOWN,
     before_words,
+    common_choices,
     head_lines,
     items_of,
-    offered,
+    outcomes_so_far,
     plan_words,
     same_words,
-    so_far,
     to_look_at,
 )
-from screens.views.decisions.incident_groups import alike, members
-from screens.views.decisions.priority import blocked, in_order, weight
+from screens.views.decisions.incident_groups import group_key, group_members
+from screens.views.decisions.priority import blocked_count, by_priority, priority_of
 from screens.views.lists.inbox import inbox_rows
 from screens.views.run.preview import preview_lines
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
 from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
 from tests.screens.waiting import drawn
@@ -53,7 +53,7 @@ def summaries_of(*stories: Story) -> dict[str, Any]:
 
 
 def ranked(*stories: Story, minutes: float = 60) -> list[str]:
-    found = in_order(waiting_of(*stories), summaries_of(*stories), START + timedelta(minutes=minutes))
+    found = by_priority(waiting_of(*stories), summaries_of(*stories), START + timedelta(minutes=minutes))
     return [each.run_id for each in found]
 
 
@@ -78,11 +78,11 @@ def test_in_a_run_where_everything_waits_all_that_is_left_of_it_is_blocked() -> 
     (found,) = waiting_of(story)
     summary = story.state.summary()
     around = len(found.opened.lineage)
-    assert blocked(found, summary) == around
+    assert blocked_count(found, summary) == around
     parked = replace(summary, state="waiting", nodes={"running": 9, "waiting": 3, "succeeded": 50})
-    assert blocked(found, parked) == 12
-    assert blocked(found, replace(parked, open_incidents=3)) == max(around, 4)
-    assert blocked(found, None) == around
+    assert blocked_count(found, parked) == 12
+    assert blocked_count(found, replace(parked, open_incidents=3)) == max(around, 4)
+    assert blocked_count(found, None) == around
 
 
 def test_those_that_are_the_same_count_together_and_stand_together_the_oldest_first() -> None:
@@ -122,12 +122,12 @@ def _runs(marks: list[str]) -> list[tuple[str, int]]:
 def test_waiting_longer_never_weighs_less(one: float, more: float) -> None:
     (found,) = waiting_of(limited(1))
     now = found.opened.ts + timedelta(seconds=one)
-    assert weight(found, None, now) <= weight(found, None, now + timedelta(seconds=more))
+    assert priority_of(found, None, now) <= priority_of(found, None, now + timedelta(seconds=more))
 
 
 async def test_the_order_stays_while_nothing_comes_or_goes_and_n_follows_it() -> None:
     slow, quick = limited(1, 10, fingerprint="a"), limited(2, 0, fingerprint="b")
-    async with showing(HomeScreen, slow, quick) as (pilot, desk):
+    async with showing(InboxScreen, slow, quick) as (pilot, desk):
         session = pilot.app.screen.session  # type: ignore[attr-defined]
         before = [found.run_id for found in session.decisions()]
         assert before == ["run-2", "run-1"]
@@ -149,34 +149,34 @@ async def test_the_order_stays_while_nothing_comes_or_goes_and_n_follows_it() ->
 
 def test_equal_decisions_are_one_line_with_the_others_under_it() -> None:
     stories = [limited(n, n) for n in range(1, 4)]
-    rows = inbox_rows({}, in_order(waiting_of(*stories), {}, START), Looks(START + timedelta(minutes=9)))
+    rows = inbox_rows({}, by_priority(waiting_of(*stories), {}, START), RenderContext(START + timedelta(minutes=9)))
     above, *under = rows[1:]
-    assert plain(above.cells[1]) == "3 like this"
-    assert plain(above.cells[2]).startswith("rate limited · openai:gpt-4o")
-    assert plain(above.cells[5]) == "7m", "as old as the oldest"
+    assert plain_text(above.cells[1]) == "3 like this"
+    assert plain_text(above.cells[2]).startswith("rate limited · openai:gpt-4o")
+    assert plain_text(above.cells[5]) == "7m", "as old as the oldest"
     assert above.fold is True
     assert [row.under for row in under] == [above.key] * 3
-    assert plain(rows[0].cells[1]).strip() == "3", "the heading counts decisions, not lines"
+    assert plain_text(rows[0].cells[1]).strip() == "3", "the heading counts decisions, not lines"
 
 
 def test_one_of_a_kind_or_without_a_fingerprint_or_of_another_host_is_no_group() -> None:
     stories = [limited(1, fingerprint=""), limited(2, fingerprint=""), limited(3), limited(4)]
     waiting = waiting_of(*stories)
     where = {"run-3": "east", "run-4": "west"}.get
-    rows = inbox_rows({}, waiting, Looks(START), lambda run_id: where(run_id, ""))
+    rows = inbox_rows({}, waiting, RenderContext(START), lambda run_id: where(run_id, ""))
     assert [row.fold for row in rows if not row.heading] == [None] * 4
-    assert len({alike(found, where(found.run_id, "")) for found in waiting}) == 4
-    assert [found.run_id for found in members("incident:run-3-inc-1", waiting)] == ["run-3", "run-4"]
-    assert members("incident:nobody", waiting) == []
+    assert len({group_key(found, where(found.run_id, "")) for found in waiting}) == 4
+    assert [found.run_id for found in group_members("incident:run-3-inc-1", waiting)] == ["run-3", "run-4"]
+    assert group_members("incident:nobody", waiting) == []
 
 
 def test_a_row_is_made_anew_only_when_it_says_something_else() -> None:
-    stories, memory = [digest(), limited(2, fingerprint="b"), finished()], Memory()
+    stories, memory = [digest(), limited(2, fingerprint="b"), finished()], RowCache()
     summaries, waiting = summaries_of(*stories), waiting_of(*stories)
 
     def rows(seconds: float) -> list[Any]:
-        return [row for row in inbox_rows(summaries, waiting, Looks(START + timedelta(seconds=seconds)), memory=memory)
-                if not row.heading]  # fmt: skip
+        looks = RenderContext(START + timedelta(seconds=seconds))
+        return [row for row in inbox_rows(summaries, waiting, looks, memory=memory) if not row.heading]
 
     first, again = rows(3620), rows(3621)
     assert all(one is other for one, other in zip(first, again, strict=True))
@@ -187,7 +187,7 @@ def test_a_row_is_made_anew_only_when_it_says_something_else() -> None:
 
 
 async def test_a_group_unfolds_and_enter_opens_its_oldest() -> None:
-    async with showing(HomeScreen, *[limited(n, n) for n in (3, 1, 2)]) as (pilot, _):
+    async with showing(InboxScreen, *[limited(n, n) for n in (3, 1, 2)]) as (pilot, _):
         assert "3 like this" in text_of(pilot)
         assert text_of(pilot).count("◆ decide") == 1
         await pilot.press("enter")
@@ -208,12 +208,12 @@ async def test_a_group_unfolds_and_enter_opens_its_oldest() -> None:
 
 
 async def test_beside_the_list_a_group_names_its_runs() -> None:
-    async with showing(HomeScreen, *[limited(n, n) for n in range(1, 20)], size=(200, 60)) as (pilot, _):
+    async with showing(InboxScreen, *[limited(n, n) for n in range(1, 20)], size=(200, 60)) as (pilot, _):
         text = text_of(pilot)
         assert "19 like this" in text
         assert "chapter 12 · run-12" in text
         assert "and 7 more" in text
-    assert preview_lines("group::gone", {}, {}, Looks(START)) == []
+    assert preview_lines("group::gone", {}, {}, RenderContext(START)) == []
 
 
 # -- one answer for all of them --------------------------------------------------------------------------------
@@ -229,8 +229,8 @@ def wide(story: Story) -> Story:
 
 def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> None:
     alike_ones = waiting_of(*[wide(Story(f"r{n}", f"t{n}")) for n in (1, 2)])
-    looks = Looks(START)
-    choices = {(choice.option, choice.standing): choice for choice in offered(alike_ones, looks, KEYS)}
+    looks = RenderContext(START)
+    choices = {(choice.option, choice.standing): choice for choice in common_choices(alike_ones, looks, KEYS)}
     assert choices["grant", True].refused
     assert not choices["grant", False].refused
     assert [item.title for item in items_of(alike_ones, looks)] == [
@@ -243,7 +243,9 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     assert "the other 1 too" in plan_words("Deny", alike_ones, looks, proven=False, option="deny")
     long = waiting_of(wide(Story("r3" * SHOWN, "t3")))
     refused = {
-        choice.option: choice.refused for choice in offered([*alike_ones, *long], looks, KEYS) if not choice.standing
+        choice.option: choice.refused
+        for choice in common_choices([*alike_ones, *long], looks, KEYS)
+        if not choice.standing
     }
     assert "too long to be shown" in refused["grant"]
     assert not refused["deny"]
@@ -259,7 +261,7 @@ def doubtful(number: int) -> Story:
 
 
 def test_that_one_did_not_happen_says_nothing_of_the_others() -> None:
-    several, looks = waiting_of(doubtful(1), doubtful(2)), Looks(START)
+    several, looks = waiting_of(doubtful(1), doubtful(2)), RenderContext(START)
     assert to_look_at(several, "retry") == several
     assert to_look_at(several, "result") == []
     retried, told = {"state": "went on", "option": "retry"}, {"state": "went on", "option": "result"}
@@ -268,7 +270,7 @@ def test_that_one_did_not_happen_says_nothing_of_the_others() -> None:
 
 
 async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_only_those_are_repeated() -> None:
-    async with showing(HomeScreen, *[doubtful(n) for n in (1, 2, 3)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *[doubtful(n) for n in (1, 2, 3)], size=(140, 40)) as (pilot, desk):
         await pilot.press("B")
         await until(pilot, lambda: "3 like this" in text_of(pilot))
         await pilot.press("r")
@@ -288,7 +290,7 @@ async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_
 
 
 async def test_where_all_of_them_may_have_happened_nothing_is_repeated() -> None:
-    async with showing(HomeScreen, *[doubtful(n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *[doubtful(n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         await pilot.press("B")
         await until(pilot, lambda: "2 like this" in text_of(pilot))
         await pilot.press("r")
@@ -309,7 +311,7 @@ def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_sho
         return story
 
     found = waiting_of(commanded(1, "ls"), commanded(2, "rm -r /"), commanded(3, "ls"))
-    looks = Looks(START)
+    looks = RenderContext(START)
     assert [item.title for item in items_of(found, looks)][:2] == [
         't1 · r1 · shell: run {"line": "ls"} · t1 › a › run · Go.',
         't2 · r2 · shell: run {"line": "rm -r /"} · t2 › a › run · Go.',
@@ -320,14 +322,16 @@ def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_sho
 
 
 def test_the_plan_names_how_many_and_what_proved_right() -> None:
-    found, looks = waiting_of(*[limited(n) for n in (1, 2, 3)]), Looks(START)
+    found, looks = waiting_of(*[limited(n) for n in (1, 2, 3)]), RenderContext(START)
     first = plan_words("Retry operation", found, looks, proven=False)
     assert (
         first
         == "Answer the oldest (chapter 1) with Retry operation? When that proved right, the other 2 too, once each."
     )
     assert plan_words("retry", found, looks, proven=True).startswith("Answer 3 decisions with retry, once each")
-    words = plain(before_words({"option": "retry", "by": "a\x1bda", "state": "failed again", "detail": "i-9"}, looks))
+    words = plain_text(
+        before_words({"option": "retry", "by": "a\x1bda", "state": "failed again", "detail": "i-9"}, looks)
+    )
     assert words == "a␛da answered one of them retry: ✗ failed again · i-9"
 
 
@@ -339,7 +343,7 @@ def test_what_shows_before_the_runtime_tells_what_came_of_each() -> None:
     node = asked[1].opened.node_id
     stories[1].wait(5).park(node, BROKEN_TOOL, fingerprint="f-rate")
     now = {found.opened.incident_id: found for found in waiting_of(*stories)}
-    came = so_far(asked, now)
+    came = outcomes_so_far(asked, now)
     assert {key: found.word for key, found in came.items()} == {
         "run-1-inc-1": "answered",
         "run-2-inc-1": "failed again",
@@ -349,7 +353,7 @@ def test_what_shows_before_the_runtime_tells_what_came_of_each() -> None:
 
 async def test_b_answers_the_oldest_and_the_rest_after_y_and_lists_what_came_of_each() -> None:
     stories = [limited(n, n) for n in (1, 2, 3)]
-    async with showing(HomeScreen, *stories, size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *stories, size=(140, 40)) as (pilot, desk):
         await pilot.press("B")
         await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
         await pilot.press("enter", "y")
@@ -372,11 +376,11 @@ async def test_b_answers_the_oldest_and_the_rest_after_y_and_lists_what_came_of_
         }
         assert "ada answered" in line_with(pilot, "chapter 3 ·")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
 
 
 async def test_b_answers_the_rest_as_the_one_that_proved_right() -> None:
-    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         desk.precedent = {"id": "i-0", "option": "switch_model", "by": "ada", "state": "went on", "detail": "succeeded"}
         await pilot.press("B")
         await until(pilot, lambda: "Answer all 2 the same: switch_model" in text_of(pilot))
@@ -388,7 +392,7 @@ async def test_b_answers_the_rest_as_the_one_that_proved_right() -> None:
 
 async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on() -> None:
     first = limited(7, 9, fingerprint="f-other")
-    async with showing(HomeScreen, first, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, first, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         desk.precedent = {"id": "i-0", "run_id": "run-7", "option": "retry", "by": "ada", "state": "not proven"}
         pilot.app.screen.list.go_to("group::f-rate")  # type: ignore[attr-defined]
         await pilot.press("B")
@@ -400,7 +404,7 @@ async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on()
 
 
 async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said() -> None:
-    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "failed again", "detail": "i-1"}
         await pilot.press("B")
         await until(pilot, lambda: "failed again" in text_of(pilot))
@@ -427,9 +431,9 @@ def asks(number: int, schema: dict[str, Any]) -> Story:
 
 async def test_several_answers_are_ticked_once_for_all_that_ask_the_same() -> None:
     several = {"type": "array", "items": {"enum": ["Rome, Italy", "Bern", "Oslo"]}, "minItems": 1}
-    async with showing(HomeScreen, *[asks(n, several) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *[asks(n, several) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         await pilot.press("B")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AlikeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, BulkAnswerScreen))
         await pilot.press("i", "enter")
         await until(pilot, lambda: "Nothing is chosen yet" in text_of(pilot) and "with commas" not in text_of(pilot))
         await pilot.press("1", "1", "enter")  # ticked, and not ticked any more
@@ -443,21 +447,21 @@ async def test_several_answers_are_ticked_once_for_all_that_ask_the_same() -> No
 
 
 async def test_keys_that_were_typed_before_the_page_stood_choose_nothing() -> None:
-    async with showing(HomeScreen, *[limited(n, n) for n in (1, 2)]) as (pilot, _):
+    async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)]) as (pilot, _):
         screen = pilot.app.screen
-        assert isinstance(screen, HomeScreen)
+        assert isinstance(screen, InboxScreen)
         session = type(screen.session)(screen.link, clock=screen.session.clock, arm_after=3600.0)
-        slow = AlikeScreen(session, screen._alike())
+        slow = BulkAnswerScreen(session, screen._alike())
         await pilot.app.push_screen(slow)
         await pilot.press("r", "y")
         assert slow._mode == "choose"
 
 
 async def test_what_is_like_no_other_has_no_such_key() -> None:
-    async with showing(HomeScreen, digest(), finished()) as (pilot, _):
+    async with showing(InboxScreen, digest(), finished()) as (pilot, _):
         await pilot.press("B")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, HomeScreen)
+        assert isinstance(pilot.app.screen, InboxScreen)
         assert "B answer all" not in text_of(pilot)
 
 
@@ -465,7 +469,7 @@ async def test_what_is_like_no_other_has_no_such_key() -> None:
 
 
 async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was() -> None:
-    async with showing(HomeScreen, digest(), finished(), size=(80, 24)) as (pilot, _):
+    async with showing(InboxScreen, digest(), finished(), size=(80, 24)) as (pilot, _):
         await pilot.press("slash", *"manual")
         await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
         await pilot.press("enter", "escape")
@@ -481,7 +485,7 @@ async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was()
 async def test_faults_only_and_sorting_by_the_columns() -> None:
     dear = limited(7, 3, usd=2.0)
     dear.open("agent", "editor", dear.state.roots[0], 1)  # at work, while the other waits for a person
-    async with showing(HomeScreen, digest(), finished(), dear, size=(120, 24)) as (pilot, _):
+    async with showing(InboxScreen, digest(), finished(), dear, size=(120, 24)) as (pilot, _):
         await pilot.press("F")
         await drawn(pilot)
         assert "faults only · 1 left out" in text_of(pilot)
@@ -507,31 +511,31 @@ async def confirmed(pilot: Pilot[None], key: str, question: str) -> None:
 
 async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_was_said() -> None:
     stories = [limited(n, n, fingerprint=f"f{n}") for n in (1, 2, 3)]
-    async with showing(HomeScreen, *stories, finished(), size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *stories, finished(), size=(140, 40)) as (pilot, desk):
         await pilot.press("space", "space")
         await drawn(pilot)
         assert "2 selected" in text_of(pilot)
         await confirmed(pilot, "p", "Freeze 2 runs?")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await confirmed(pilot, "p", "Thaw 2 runs?")
         await until(pilot, lambda: "2 thawed" in text_of(pilot))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await pilot.press("ctrl+a", "A")
         await until(pilot, lambda: "Abort 3 runs?" in text_of(pilot))
         await pilot.press("enter", "n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         assert not any(verb == "abort" for verb, _ in desk.said)
         await pilot.press("A")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, BatchActionScreen))
         stories[1].finish("failed", error="too late")
         await pilot.press("y")
         await until(pilot, lambda: "2 aborting, 1 refused" in text_of(pilot))
         assert "has ended: it is failed" in line_with(pilot, "✗ refused")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         await pilot.press("escape")
         await drawn(pilot)
         assert "selected" not in text_of(pilot)
@@ -541,7 +545,7 @@ async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_
 
 async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said() -> None:
     stories = [limited(n, n, fingerprint=f"f{n}") for n in (1, 2, 3)]
-    async with showing(HomeScreen, *stories, size=(140, 40)) as (pilot, desk):
+    async with showing(InboxScreen, *stories, size=(140, 40)) as (pilot, desk):
         go_on = asyncio.Event()
         real = desk.command
 
@@ -555,13 +559,13 @@ async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said()
         await confirmed(pilot, "p", "Freeze 3 runs?")
         await until(pilot, lambda: "1 under way, 2 not yet" in text_of(pilot))
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
         go_on.set()
         await until(pilot, lambda: "Freeze 3 runs: 3 frozen" in text_of(pilot))
 
 
 async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
-    async with showing(HomeScreen, limited(1)) as (pilot, desk):
+    async with showing(InboxScreen, limited(1)) as (pilot, desk):
         await confirmed(pilot, "p", "Freeze the run chapter 1?")
         await until(pilot, lambda: "1 frozen" in text_of(pilot))
         await pilot.press("escape")
@@ -575,7 +579,7 @@ async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
 
 async def test_a_decision_that_came_is_marked_as_new() -> None:
     story = digest()
-    async with showing(HomeScreen, story) as (pilot, desk):
+    async with showing(InboxScreen, story) as (pilot, desk):
         assert not line_with(pilot, "permission denied").startswith("+")
         new = limited(8, 60)
         desk.stories[new.run_id] = new
@@ -590,5 +594,5 @@ async def test_a_decision_that_came_is_marked_as_new() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 async def test_with_no_runs_the_inbox_says_how_to_start_one(size: tuple[int, int]) -> None:
-    async with showing(HomeScreen, size=size) as (pilot, _):
-        assert first_use(Looks(START)) in text_of(pilot)
+    async with showing(InboxScreen, size=size) as (pilot, _):
+        assert first_use_text(RenderContext(START)) in text_of(pilot)

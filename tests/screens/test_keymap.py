@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from textual.binding import Binding
 
 from screens.render.key_names import (
-    PLACES,
-    in_words,
+    CONTEXT_NAMES,
+    can_clash,
+    key_in_words,
     read_key,
-    together,
 )
-from screens.shell.key_actions import LONGER, actions, bound
+from screens.shell.key_actions import LONGER, actions, bound_classes
 
 
 def test_every_binding_of_ours_is_in_the_map_once() -> None:
     ids = [action.id for action in actions()]
     assert len(ids) == len(set(ids))
-    bindings = [each for owner in bound() for each in owner.__dict__["BINDINGS"]]
+    bindings = [each for owner in bound_classes() for each in owner.__dict__["BINDINGS"]]
     assert all(isinstance(each, Binding) and each.id for each in bindings)
     assert {each.id for each in bindings if isinstance(each, Binding)} == {
         action.id for action in actions() if action.context != "decision"
@@ -28,7 +28,7 @@ def test_every_binding_of_ours_is_in_the_map_once() -> None:
 
 def test_every_action_says_where_and_what_and_has_a_key() -> None:
     places = list(dict.fromkeys(action.place for action in actions()))
-    assert places[:-1] == [place for place in PLACES.values() if place in places]
+    assert places[:-1] == [place for place in CONTEXT_NAMES.values() if place in places]
     assert all(action.does and all(action.keys) for action in actions())
 
 
@@ -39,14 +39,14 @@ def test_no_key_means_two_things_in_one_context() -> None:
 
 
 def test_what_is_bound_to_a_pane_reaches_together_with_its_screen_and_not_with_another() -> None:
-    assert together("tree", "run")
-    assert together("list", "home")
-    assert together("app", "run")
-    assert together("decision", "tree")
-    assert not together("tree", "home")
-    assert not together("home", "run")
-    assert not together("help", "app")
-    assert not together("decision", "editor")
+    assert can_clash("tree", "run")
+    assert can_clash("list", "home")
+    assert can_clash("app", "run")
+    assert can_clash("decision", "tree")
+    assert not can_clash("tree", "home")
+    assert not can_clash("home", "run")
+    assert not can_clash("help", "app")
+    assert not can_clash("decision", "editor")
 
 
 def test_the_key_of_a_standing_grant_is_the_capital_letter() -> None:
@@ -60,7 +60,7 @@ def test_the_key_of_a_standing_grant_is_the_capital_letter() -> None:
      ("left_square_bracket", "["), ("plus", "+"), ("G", "G")],
 )  # fmt: skip
 def test_keys_are_told_in_words(key: str, words: str) -> None:
-    assert in_words(key) == words
+    assert key_in_words(key) == words
     assert read_key(words) == key
 
 
@@ -90,5 +90,5 @@ def test_whatever_is_read_as_a_key_is_read_the_same_when_it_is_told(text: str) -
         key = read_key(text)
     except ValueError:
         return
-    assert read_key(in_words(key)) == key
+    assert read_key(key_in_words(key)) == key
     assert "," not in key

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from console.app.app import OrbiterApp
-from console.preferences.keymap import keymap
+from console.preferences.keymap import build_keymap
 from console.preferences.schema import Preferences
 from screens.dialogs.help import help_lines
-from screens.render.key_names import in_words
-from screens.render.layout import plain
-from screens.shell.context import Session
+from screens.render.key_names import key_in_words
+from screens.render.layout import plain_text
+from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Secret
 from tests.console.test_app import settled, text_of, until
 from tests.screens.desk import Desk
@@ -45,14 +45,14 @@ def named() -> list[tuple[str, str]]:
 
 
 def test_what_is_named_as_the_usual_key_is_the_one_of_the_binding() -> None:
-    usual = {action.id: [in_words(key) for key in action.keys] for action in actions()}
+    usual = {action.id: [key_in_words(key) for key in action.keys] for action in actions()}
     found = named()
     assert len(found) > 20
     assert [(name, key) for name, key in found if usual[name][0] != key] == []
 
 
 def test_an_action_without_a_key_is_not_hinted_at() -> None:
-    looks = Looks(START, keys={"help.close": ""})
+    looks = RenderContext(START, keys={"help.close": ""})
     assert looks.hints((looks.key("help.close", "esc"), "closes"), ("y", "does it")) == "y does it"
 
 
@@ -69,8 +69,8 @@ def test_an_action_without_a_key_is_not_hinted_at() -> None:
 )
 async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[str, ...], words: str) -> None:
     desk = Desk(digest())
-    session = Session(desk, clock=lambda: desk.now, arm_after=0.0)
-    moved = keymap(actions(), MOVED)
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0)
+    moved = build_keymap(actions(), MOVED)
     app: Any = OrbiterApp(session, preferences=Preferences(keymap=moved))
     async with app.run_test(size=(110, 34)) as pilot:
         await settled(pilot)
@@ -83,10 +83,10 @@ async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[s
 @pytest.mark.parametrize("run_id", ["", "run-1"])
 async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
     desk = Desk(digest())
-    app: Any = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
+    app: Any = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        lines = [plain(line) for line in help_lines(app.screen, deciding=app.screen.deciding)]
+        lines = [plain_text(line) for line in help_lines(app.screen, deciding=app.screen.deciding)]
     titles = [line for line in lines if line and not line.startswith(" ")]
     deciding = ["The decision"]
     assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["In lists of runs"])
@@ -99,7 +99,7 @@ async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
 
 async def test_where_a_secret_is_typed_the_border_is_that_of_the_other_fields() -> None:
     desk = Desk(digest())
-    app: Any = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
+    app: Any = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
     async with app.run_test() as pilot:
         await settled(pilot)
         field = app.screen.query_one(Secret)

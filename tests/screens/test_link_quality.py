@@ -6,40 +6,40 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runtime.link.client.client import Quality
+from runtime.link.client.client import LinkQuality
 from screens.views.shared.link_quality import link_words, took
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
-LOOKS = Looks(datetime(2026, 1, 1, tzinfo=UTC))
+LOOKS = RenderContext(datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def words(*links: Quality) -> str:
+def words(*links: LinkQuality) -> str:
     return "".join(span.text for span in link_words(links, LOOKS))
 
 
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        (Quality("", "connected", 0.002), ""),
-        (Quality("", "connected", 0.12), "link 100 ms"),
-        (Quality("build", "connected"), "build"),
-        (Quality("build", "connected", 0.002), "build link <50 ms"),
-        (Quality("build", "connected", 0.118), "build link 100 ms"),
-        (Quality("build", "connected", 0.7), "build slow link 700 ms"),
-        (Quality("build", "connected", 0.1, 4), "build stalled 4 s"),
-        (Quality("build", "lost", 0.1), "build"),
-        (Quality("", "lost"), ""),
-        (Quality("wall", "connected", 0.118, role="viewer"), "wall link 100 ms view only"),
-        (Quality("", "connected", role="viewer"), "view only"),
-        (Quality("wall", "lost", role="viewer"), "wall"),
+        (LinkQuality("", "connected", 0.002), ""),
+        (LinkQuality("", "connected", 0.12), "link 100 ms"),
+        (LinkQuality("build", "connected"), "build"),
+        (LinkQuality("build", "connected", 0.002), "build link <50 ms"),
+        (LinkQuality("build", "connected", 0.118), "build link 100 ms"),
+        (LinkQuality("build", "connected", 0.7), "build slow link 700 ms"),
+        (LinkQuality("build", "connected", 0.1, 4), "build stalled 4 s"),
+        (LinkQuality("build", "lost", 0.1), "build"),
+        (LinkQuality("", "lost"), ""),
+        (LinkQuality("wall", "connected", 0.118, role="viewer"), "wall link 100 ms view only"),
+        (LinkQuality("", "connected", role="viewer"), "view only"),
+        (LinkQuality("wall", "lost", role="viewer"), "wall"),
     ],
 )
-def test_one_link(link: Quality, said: str) -> None:
+def test_one_link(link: LinkQuality, said: str) -> None:
     assert words(link) == said
 
 
 def test_several_links_are_told_apart_and_foreign_names_go_through_the_gate() -> None:
-    said = words(Quality("build", "connected", 0.12), Quality("la\x1b]0;x\x07b", "connected", 0.1, 9))
+    said = words(LinkQuality("build", "connected", 0.12), LinkQuality("la\x1b]0;x\x07b", "connected", 0.1, 9))
     assert said.startswith("build link 100 ms  la")
     assert said.endswith("b stalled 9 s")
     assert said.isprintable()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from screens.base.runtime_screen import LinkedScreen
-from screens.pages.inbox import HomeScreen
+from screens.base.runtime_screen import RuntimeScreen
+from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
 from tests.screens.desk import Desk
 from tests.screens.lonely import Lonely, lonely, text_of, until
@@ -29,7 +29,7 @@ LOOKS = [
 LARGE = pytest.param((200, 60), "dark", id="200x60-dark")
 
 
-def app_of(made: Callable[[Any], LinkedScreen], look: str) -> tuple[Lonely, Desk]:
+def app_of(made: Callable[[Any], RuntimeScreen], look: str) -> tuple[Lonely, Desk]:
     stories = (digest(), finished(), workflow(4, 2), workflow(5, 3), *(limited(n, n) for n in range(11, 16)))
     theme = "orbiter-light" if look == "light" else "orbiter-dark"
     app, desk = lonely(made, *stories, ascii_only=look == "ascii", theme=theme)
@@ -65,7 +65,7 @@ def test_the_inbox_with_a_group_a_filter_and_a_selection(
         await pilot.press("down", "right", "down", "space", "space", "slash", *"!manual", "enter", "o", "o")
         await drawn(pilot)
 
-    app, _ = app_of(HomeScreen, look)
+    app, _ = app_of(InboxScreen, look)
     assert snap_compare(app, terminal_size=size, run_before=narrow)
 
 
@@ -77,7 +77,7 @@ def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, i
         await until(pilot, lambda: "the same: retry" in text_of(pilot))
         await drawn(pilot)
 
-    app, desk = app_of(HomeScreen, look)
+    app, desk = app_of(InboxScreen, look)
     desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "went on", "detail": "succeeded"}
     assert snap_compare(app, terminal_size=size, run_before=choose)
 

@@ -13,18 +13,18 @@ from screens.render.glyphs import ASCII, UNICODE
 from screens.render.layout import (
     Column,
     Row,
-    plain,
+    plain_text,
     span,
 )
 from screens.views.shared.list_state import (
-    FRESH,
-    Listing,
-    Order,
-    chosen_of,
+    NEW_FOR_S,
+    ListState,
+    StableOrder,
+    selected_rows,
 )
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter, filtered
-from screens.views.shared.row_sort import Sort, header_line, sorted_rows
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter, filter_rows
+from screens.views.shared.row_sort import RowSort, header_line, sorted_rows
 from tests.screens.stories import START
 
 COLUMNS = (Column("name", 8, grow=1), Column("size", 6, right=True), Column("", 2))
@@ -75,8 +75,8 @@ def is_subsequence(some: Sequence[str], of: Sequence[str]) -> bool:
 
 @given(lists(), st.text(max_size=6) | st.sampled_from(["ada", "!ada", "a.a", "^4", "[", "!(", "lovelace ada", "\\"]))
 def test_a_filter_never_raises_keeps_the_order_and_leaves_no_heading_alone(rows: list[Row], text: str) -> None:
-    kept = filtered(rows, text)
-    if not Filter(text).active:
+    kept = filter_rows(rows, text)
+    if not RowFilter(text).active:
         assert kept == rows
         return
     assert is_subsequence(keys(kept), keys(rows))
@@ -95,8 +95,8 @@ def test_inverse_is_the_rest(rows: list[Row], text: str) -> None:
     def things(found: list[Row]) -> set[str]:
         return {each.key for each in found if not each.heading and each.fold is None}
 
-    assert things(filtered(rows, text)) | things(filtered(rows, f"!{text}")) == things(rows)
-    assert not things(filtered(rows, text)) & things(filtered(rows, f"!{text}"))
+    assert things(filter_rows(rows, text)) | things(filter_rows(rows, f"!{text}")) == things(rows)
+    assert not things(filter_rows(rows, text)) & things(filter_rows(rows, f"!{text}"))
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_inverse_is_the_rest(rows: list[Row], text: str) -> None:
     ],
 )
 def test_words_stand_in_any_order_and_signs_make_an_expression(text: str, line: str, means: bool) -> None:
-    assert Filter(text).means(line) is means
+    assert RowFilter(text).means(line) is means
 
 
 @pytest.mark.parametrize("text", ["[", "!(", "a{2,1}", "*", "(?P<a>)(?P<a>)", "a{99999999999}"])
 def test_what_is_no_expression_is_said_and_leaves_nothing_out(text: str) -> None:
-    found = Filter(text)
+    found = RowFilter(text)
     assert found.problem.startswith("no regular expression: ")
     assert not found.active
     assert found.means("anything")
@@ -128,8 +128,8 @@ def test_what_is_no_expression_is_said_and_leaves_nothing_out(text: str) -> None
 
 def test_rows_are_found_by_what_they_are_under() -> None:
     rows = [row("swarm:digest", fold=False), row("run:1", "one", under="swarm:digest"), row("run:2", "two")]
-    assert keys(filtered(rows, "digest")) == ["swarm:digest", "run:1"]
-    assert keys(filtered(rows, "!digest")) == ["run:2"]
+    assert keys(filter_rows(rows, "digest")) == ["swarm:digest", "run:1"]
+    assert keys(filter_rows(rows, "!digest")) == ["run:2"]
 
 
 # -- the order -------------------------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ def test_rows_are_found_by_what_they_are_under() -> None:
 
 @given(lists(), st.sampled_from(["", "name", "size", "nothing"]), st.booleans())
 def test_sorting_loses_nothing_and_is_done_within_groups(rows: list[Row], column: str, reverse: bool) -> None:
-    found = sorted_rows(rows, COLUMNS, Sort(column, reverse))
+    found = sorted_rows(rows, COLUMNS, RowSort(column, reverse))
     assert sorted(keys(found)) == sorted(keys(rows))
-    assert sorted_rows(found, COLUMNS, Sort(column)) == sorted_rows(found, COLUMNS, Sort(column))
+    assert sorted_rows(found, COLUMNS, RowSort(column)) == sorted_rows(found, COLUMNS, RowSort(column))
     places = [at for at, each in enumerate(rows) if each.heading]
     assert [each.key for each in found if each.heading] == [rows[at].key for at in places]
     for each in rows:
@@ -154,12 +154,12 @@ def test_sorting_loses_nothing_and_is_done_within_groups(rows: list[Row], column
 
 def test_rows_without_a_value_come_last_either_way_and_numbers_are_no_words() -> None:
     rows = [row("a", size=10), row("b"), row("c", size=9), row("d", size=10)]
-    assert keys(sorted_rows(rows, COLUMNS, Sort("size"))) == ["c", "a", "d", "b"]
-    assert keys(sorted_rows(rows, COLUMNS, Sort("size", reverse=True))) == ["a", "d", "c", "b"]
+    assert keys(sorted_rows(rows, COLUMNS, RowSort("size"))) == ["c", "a", "d", "b"]
+    assert keys(sorted_rows(rows, COLUMNS, RowSort("size", reverse=True))) == ["a", "d", "c", "b"]
 
 
 def test_o_goes_through_the_columns_and_back_to_the_lists_own_order() -> None:
-    sort = Sort()
+    sort = RowSort()
     seen = []
     for _ in range(3):
         sort = sort.following(COLUMNS)
@@ -168,8 +168,8 @@ def test_o_goes_through_the_columns_and_back_to_the_lists_own_order() -> None:
 
 
 def test_the_line_of_names_marks_the_column_that_the_list_is_sorted_by() -> None:
-    assert plain(header_line(COLUMNS, 30, Sort("size"), UNICODE)).split() == ["name", "size↑"]
-    assert plain(header_line(COLUMNS, 30, Sort("name", reverse=True), ASCII)).split() == ["namev", "size"]
+    assert plain_text(header_line(COLUMNS, 30, RowSort("size"), UNICODE)).split() == ["name", "size↑"]
+    assert plain_text(header_line(COLUMNS, 30, RowSort("name", reverse=True), ASCII)).split() == ["namev", "size"]
 
 
 @given(
@@ -177,7 +177,7 @@ def test_the_line_of_names_marks_the_column_that_the_list_is_sorted_by() -> None
     st.booleans(),
 )
 def test_rows_keep_their_places_while_only_what_they_say_changes(steps: list[tuple[int, int]], reverse: bool) -> None:
-    listing = Listing(COLUMNS, sort=Sort("size", reverse))
+    listing = ListState(COLUMNS, sort=RowSort("size", reverse))
     sizes = {f"r{at}": float(at) for at in range(7)}
     before = keys(listing.rows([row(key, size=size) for key, size in sizes.items()]))
     for at, size in steps:
@@ -191,7 +191,7 @@ def test_rows_keep_their_places_while_only_what_they_say_changes(steps: list[tup
 
 @given(st.lists(st.sets(st.sampled_from("abcdef")), max_size=12), st.randoms())
 def test_an_order_is_asked_for_only_when_something_came_or_went(sets: list[set[str]], random: object) -> None:
-    order, asked, before = Order(), 0, None
+    order, asked, before = StableOrder(), 0, None
     for found in sets:
 
         def ranked(found: set[str] = found) -> list[str]:
@@ -208,7 +208,7 @@ def test_an_order_is_asked_for_only_when_something_came_or_went(sets: list[set[s
 
 
 def test_an_order_can_be_asked_for_anew() -> None:
-    order = Order()
+    order = StableOrder()
     assert order.of(["a", "b"], lambda: ["a", "b"]) == ["a", "b"]
     assert order.of(["a", "b"], lambda: ["b", "a"]) == ["a", "b"]
     order.renew()
@@ -219,21 +219,21 @@ def test_an_order_can_be_asked_for_anew() -> None:
 
 
 def test_what_is_gone_is_not_selected_any_more_and_what_is_left_out_is() -> None:
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     listing.rows([row("a"), row("b"), row("c")])
     listing.select_shown()
     listing.narrow("a")
     listing.rows([row("a"), row("b")])
     assert listing.selected == {"a", "b"}
-    assert chosen_of(listing, "z") == ("a", "b")
+    assert selected_rows(listing, "z") == ("a", "b")
     listing.select_shown()
     assert listing.selected == set(), "all that is shown was selected already"
-    assert chosen_of(listing, "z") == ("z",)
-    assert chosen_of(listing, "") == ()
+    assert selected_rows(listing, "z") == ("z",)
+    assert selected_rows(listing, "") == ()
 
 
 def test_what_is_taken_back_first_is_the_selection_then_the_filter() -> None:
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     listing.rows([row("a"), row("b", fault=True)])
     listing.toggle("a")
     listing.narrow("a")
@@ -247,25 +247,25 @@ def test_what_is_taken_back_first_is_the_selection_then_the_filter() -> None:
 
 
 def test_the_line_says_what_is_left_out_and_what_is_wrong() -> None:
-    looks = Looks(START)
-    listing = Listing(COLUMNS)
+    looks = RenderContext(START)
+    listing = ListState(COLUMNS)
     rows = [row("a", fault=True), row("b"), row("c")]
     assert listing.words(looks) == ()
     listing.narrow("!b")
     listing.rows(rows)
-    assert plain(listing.words(looks)) == "/!b · 1 left out"
+    assert plain_text(listing.words(looks)) == "/!b · 1 left out"
     listing.toggle("a")
     listing.faults_only = True
     listing.rows(rows)
-    assert plain(listing.words(looks)) == "/!b · faults only · 2 left out · 1 selected"
+    assert plain_text(listing.words(looks)) == "/!b · faults only · 2 left out · 1 selected"
     listing.narrow("(")
     listing.faults_only = False
     listing.rows(rows)
-    assert "no regular expression: missing )" in plain(listing.words(looks))
+    assert "no regular expression: missing )" in plain_text(listing.words(looks))
 
 
 def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     rows = [row("g", fold=True), row("a", under="g"), row("b", under="g"), row("c")]
     assert keys(listing.rows(rows)) == ["g", "c"]
     listing.fold("g", folded=False)
@@ -277,10 +277,10 @@ def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
 
 
 def test_a_row_that_came_is_marked_for_a_while() -> None:
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     assert listing.fresh([row("a")], START) == set()
     assert listing.fresh([row("a"), row("b"), heading("h")], START) == {"b"}
-    assert listing.fresh([row("a"), row("b")], START + FRESH / 2) == {"b"}
-    assert listing.fresh([row("a"), row("b")], START + FRESH) == set()
+    assert listing.fresh([row("a"), row("b")], START + NEW_FOR_S / 2) == {"b"}
+    assert listing.fresh([row("a"), row("b")], START + NEW_FOR_S) == set()
     listing.fresh([row("a")], START + timedelta(hours=1))
     assert listing.fresh([row("a"), row("b")], START + timedelta(hours=1)) == {"b"}, "it went and came again"

@@ -20,13 +20,13 @@ from screens.render.layout import (
     Spans,
     span,
 )
-from screens.widgets.line_list import LiveLines
-from screens.widgets.node_tree import LiveTree
-from screens.widgets.redraw_throttle import FRAME, Pace
-from screens.widgets.row_list import LiveList
-from screens.widgets.text_page import LivePage
+from screens.widgets.line_list import LineList
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.redraw_throttle import FRAME_S, RedrawThrottle
+from screens.widgets.row_list import RowList
+from screens.widgets.text_page import TextPage
 from tests.screens.stepping import Owner, delays
-from themes.builtin_themes import built_in
+from themes.builtin_themes import builtin_themes
 
 COLUMNS = (Column("name", 10, grow=1), Column("state", 8))
 
@@ -78,7 +78,7 @@ class Stage(App[None]):
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
-        for theme in built_in():
+        for theme in builtin_themes():
             self.register_theme(theme)
         self.theme = "orbiter-dark"
         self.widget = widget
@@ -87,13 +87,13 @@ class Stage(App[None]):
     def compose(self) -> ComposeResult:
         yield self.widget
 
-    def on_live_lines_moved(self, message: LiveLines.Moved) -> None:
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
         self.said.append(message)
 
-    def on_live_lines_chosen(self, message: LiveLines.Chosen) -> None:
+    def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         self.said.append(message)
 
-    def on_live_page_seen(self, message: LivePage.Seen) -> None:
+    def on_text_page_seen(self, message: TextPage.Seen) -> None:
         self.said.append(message)
 
 
@@ -121,7 +121,7 @@ def watch_repaints(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> list[Regi
 
 
 async def test_only_the_line_that_changed_is_painted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 10)) as pilot:
         shown.show(rows(50))
         await pilot.pause()
@@ -136,7 +136,7 @@ async def test_only_the_line_that_changed_is_painted_again(monkeypatch: pytest.M
 
 
 async def test_ten_thousands_of_rows_cost_what_is_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 10)) as pilot:
         asked: list[int] = []
         real = shown.spans_at
@@ -157,7 +157,7 @@ async def test_ten_thousands_of_rows_cost_what_is_in_sight(monkeypatch: pytest.M
 
 
 async def test_the_cursor_stays_with_its_key_and_on_its_height() -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 10)) as pilot:
         shown.show(rows(50))
         shown.focus()
@@ -171,7 +171,7 @@ async def test_the_cursor_stays_with_its_key_and_on_its_height() -> None:
 
 
 async def test_the_cursor_of_a_row_that_went_stays_where_it_was() -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 10)) as pilot:
         shown.show(rows(5))
         shown.focus()
@@ -187,7 +187,7 @@ async def test_the_cursor_of_a_row_that_went_stays_where_it_was() -> None:
 
 
 async def test_headings_are_shown_and_passed_over() -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 4)) as pilot:
         shown.show([row("H", heading=True), row("a"), row("G", heading=True), row("b"), row("c"), row("d")])
         shown.focus()
@@ -202,29 +202,29 @@ async def test_headings_are_shown_and_passed_over() -> None:
 
 
 async def test_keys_and_mouse_move_and_choose() -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     app = Stage(shown)
     async with app.run_test(size=(40, 10)) as pilot:
         shown.show(rows(50))
         shown.focus()
         await pilot.press("pagedown", "up", "k", "enter")
-        assert app.said[-1] == LiveLines.Chosen(shown, "r7")
+        assert app.said[-1] == LineList.Chosen(shown, "r7")
         await pilot.click(shown, offset=(3, 5))
         moved = app.said[-1]
-        assert isinstance(moved, LiveLines.Moved)
+        assert isinstance(moved, LineList.Moved)
         await pilot.click(shown, offset=(3, 5), times=2)
-        assert app.said[-1] == LiveLines.Chosen(shown, moved.key)
+        assert app.said[-1] == LineList.Chosen(shown, moved.key)
 
 
 async def test_an_empty_list_says_so() -> None:
-    shown = LiveList(COLUMNS, empty="Nothing waits.")
+    shown = RowList(COLUMNS, empty="Nothing waits.")
     async with Stage(shown).run_test(size=(40, 4)) as pilot:
         assert screen_text(pilot.app)[0] == " Nothing waits."
         await pilot.press("down", "enter", "pagedown", "end")
 
 
 async def test_another_theme_paints_everything_anew() -> None:
-    shown = LiveList(COLUMNS)
+    shown = RowList(COLUMNS)
     async with Stage(shown).run_test(size=(40, 4)) as pilot:
         shown.show(rows(2))
         await pilot.pause()
@@ -235,7 +235,7 @@ async def test_another_theme_paints_everything_anew() -> None:
 
 
 async def test_a_narrow_list_drops_columns_and_marks_cuts() -> None:
-    shown = LiveList((Column("name", 10, grow=1), Column("state", 8, drop=1)), glyphs=ASCII)
+    shown = RowList((Column("name", 10, grow=1), Column("state", 8, drop=1)), glyphs=ASCII)
     async with Stage(shown).run_test(size=(12, 4)) as pilot:
         shown.show([row("a very long name")])
         await pilot.pause()
@@ -249,14 +249,14 @@ def forest() -> Branchy:
     return Branchy({"": ["root"], "root": ["a", "b"], "a": ["a1", "a2"], "b": ["b1"]})
 
 
-async def tree_stage(pilot: Pilot[None], shown: LiveTree, tree: Branchy) -> None:
+async def tree_stage(pilot: Pilot[None], shown: NodeTree, tree: Branchy) -> None:
     shown.show(tree)
     shown.focus()
     await pilot.pause()
 
 
 async def test_a_tree_has_rails_and_folds_by_keys() -> None:
-    shown = LiveTree(COLUMNS)
+    shown = NodeTree(COLUMNS)
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, forest())
         assert [line.split("idle")[0].rstrip() for line in screen_text(pilot.app)[:6]] == [
@@ -279,7 +279,7 @@ async def test_a_tree_has_rails_and_folds_by_keys() -> None:
 
 
 async def test_what_is_done_folds_by_itself_unless_the_user_stands_in_it() -> None:
-    shown, tree = LiveTree(COLUMNS), forest()
+    shown, tree = NodeTree(COLUMNS), forest()
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, tree)
         shown.go_to("a1")
@@ -290,7 +290,7 @@ async def test_what_is_done_folds_by_itself_unless_the_user_stands_in_it() -> No
 
 
 async def test_what_the_user_unfolded_stays_unfolded() -> None:
-    shown, tree = LiveTree(COLUMNS), forest()
+    shown, tree = NodeTree(COLUMNS), forest()
     tree.done = {"a"}
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, tree)
@@ -303,7 +303,7 @@ async def test_what_the_user_unfolded_stays_unfolded() -> None:
 
 
 async def test_reveal_unfolds_what_hides_a_node() -> None:
-    shown, tree = LiveTree(COLUMNS), forest()
+    shown, tree = NodeTree(COLUMNS), forest()
     tree.done = {"a", "b", "root"}
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, tree)
@@ -316,7 +316,7 @@ async def test_reveal_unfolds_what_hides_a_node() -> None:
 async def test_a_node_that_changed_repaints_its_line_alone_and_the_outline_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shown, tree = LiveTree(COLUMNS), forest()
+    shown, tree = NodeTree(COLUMNS), forest()
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, tree)
         painted = watch_repaints(shown, monkeypatch)
@@ -328,7 +328,7 @@ async def test_a_node_that_changed_repaints_its_line_alone_and_the_outline_is_ke
 
 
 async def test_a_click_on_the_sign_folds() -> None:
-    shown = LiveTree(COLUMNS)
+    shown = NodeTree(COLUMNS)
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         await tree_stage(pilot, shown, forest())
         await pilot.click(shown, offset=(3, 1))
@@ -336,7 +336,7 @@ async def test_a_click_on_the_sign_folds() -> None:
 
 
 async def test_below_a_border_a_click_means_the_line_that_it_points_at() -> None:
-    shown = LiveTree(COLUMNS)
+    shown = NodeTree(COLUMNS)
     async with Stage(shown).run_test(size=(40, 8)) as pilot:
         shown.styles.border_top = ("solid", "red")
         await tree_stage(pilot, shown, forest())
@@ -352,7 +352,7 @@ async def test_below_a_border_a_click_means_the_line_that_it_points_at() -> None
 
 
 async def test_a_page_wraps_scrolls_and_knows_when_all_of_it_was_seen() -> None:
-    page = LivePage()
+    page = TextPage()
     async with Stage(page).run_test(size=(20, 4)) as pilot:
         page.show([span("one two three four five six"), span("second")], "first")
         await pilot.pause()
@@ -370,7 +370,7 @@ async def test_a_page_wraps_scrolls_and_knows_when_all_of_it_was_seen() -> None:
 
 
 async def test_who_is_at_the_end_of_a_page_stays_there_while_it_grows_and_nobody_else() -> None:
-    page = LivePage()
+    page = TextPage()
     async with Stage(page).run_test(size=(20, 4)) as pilot:
         lines = [span(f"line {n}") for n in range(30)]
         page.show(lines[:9], "it", at_end=True)
@@ -388,7 +388,7 @@ async def test_who_is_at_the_end_of_a_page_stays_there_while_it_grows_and_nobody
 
 
 async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = LivePage()
+    page = TextPage()
     async with Stage(page).run_test(size=(20, 4)) as pilot:
         lines = [span(f"line {n}") for n in range(9)]
         page.show(lines, "it")
@@ -415,7 +415,7 @@ async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pause
         drawn.append(now[0])
         now[0] += cost
 
-    pace = Pace(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
+    pace = RedrawThrottle(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
     cost = 0.0
     for _ in range(100):
         pace.request()
@@ -423,7 +423,7 @@ async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pause
     waits.pop()[1]()
     assert len(drawn) == 1
     pace.request()
-    assert waits[-1][0] == pytest.approx(FRAME)
+    assert waits[-1][0] == pytest.approx(FRAME_S)
     cost = 0.2
     now[0] += 1
     waits.pop()[1]()

@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 
 from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII
-from screens.render.layout import Span, plain, span
+from screens.render.layout import Span, plain_text, span
 from screens.views.lists.log import (
     _TELLERS,
     event_lines,
-    event_of,
+    event_words,
     file_lines,
-    says,
+    read_event,
 )
 from screens.views.lists.log_buffer import (
-    LogBook,
+    LogBuffer,
     LogLine,
     file_level,
-    marked,
+    mark_matches,
 )
 from screens.views.run.node_names import names_in, place_words
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
 from tests.screens.stories import START, digest
 
-LOOKS = Looks(START)
+LOOKS = RenderContext(START)
 
 
 def line(number: int, text: str = "", level: str = "info") -> LogLine:
@@ -38,7 +38,7 @@ def line(number: int, text: str = "", level: str = "info") -> LogLine:
 
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 30), st.booleans())
 def test_a_book_keeps_its_bound_and_shows_what_it_means(batches: list[int], kept: int, faults: bool) -> None:
-    book = LogBook(kept=kept, faults_only=faults)
+    book = LogBuffer(kept=kept, faults_only=faults)
     everything: list[LogLine] = []
     for size in batches:
         came = [line(n, level="error" if n % 3 else "info") for n in range(len(everything), len(everything) + size)]
@@ -50,7 +50,7 @@ def test_a_book_keeps_its_bound_and_shows_what_it_means(batches: list[int], kept
 
 
 def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None:
-    book = LogBook(kept=4)
+    book = LogBuffer(kept=4)
     book.add([line(8), line(9)])
     assert book.add_older([line(number) for number in range(8)]) == 2
     assert [each.key for each in book.shown] == ["6", "7", "8", "9"]
@@ -63,13 +63,13 @@ def test_that_somebody_opened_a_console_is_no_line() -> None:
 
 
 def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
-    book = LogBook()
+    book = LogBuffer()
     book.add([line(number, "odd" if number % 2 else "even") for number in range(6)])
-    odd = Filter("odd")
+    odd = RowFilter("odd")
     assert [book.found(odd, at, 1) for at in (0, 1, 5)] == [1, 3, 1]
     assert [book.found(odd, at, -1) for at in (0, 1, 6)] == [5, 5, 5]
-    assert book.found(Filter("nothing"), 0, 1) == -1
-    assert LogBook().found(odd, -1, 1) == -1
+    assert book.found(RowFilter("nothing"), 0, 1) == -1
+    assert LogBuffer().found(odd, -1, 1) == -1
     assert book.matches(odd) == [1, 3, 5]
     assert [book.at_time(1, timedelta(minutes=by)) for by in (2, 99, -1, -99)] == [3, 5, 0, 0]
     assert book.at_time(-1, timedelta(minutes=1)) == -1
@@ -77,11 +77,11 @@ def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
 
 def test_what_is_found_stands_out_and_nothing_is_lost() -> None:
     spans = (Span("one two one"), Span("two"))
-    shown = marked(spans, Filter("one|two"))
-    assert plain(shown) == plain(spans)
+    shown = mark_matches(spans, RowFilter("one|two"))
+    assert plain_text(shown) == plain_text(spans)
     assert [piece.text for piece in shown if piece.bold] == ["one", "two", "one", "two"]
-    assert marked(spans, Filter("")) == spans
-    assert marked(spans, Filter("!one")) == spans
+    assert mark_matches(spans, RowFilter("")) == spans
+    assert mark_matches(spans, RowFilter("!one")) == spans
 
 
 def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
@@ -94,17 +94,17 @@ def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
 
 
 def test_every_kind_of_event_has_words_but_the_one_that_is_noise() -> None:
-    untold = set(ev.KNOWN) - set(_TELLERS)
+    untold = set(ev.EVENT_CLASSES) - set(_TELLERS)
     assert untold == {ev.StepSettled}
 
 
-@pytest.mark.parametrize("looks", [LOOKS, Looks(START, ASCII)], ids=["unicode", "ascii"])
-def test_a_story_is_told_one_line_each_in_clean_words(looks: Looks) -> None:
+@pytest.mark.parametrize("looks", [LOOKS, RenderContext(START, ASCII)], ids=["unicode", "ascii"])
+def test_a_story_is_told_one_line_each_in_clean_words(looks: RenderContext) -> None:
     events = digest().events
     rows = [("", {"at": event.seq, "event": event.model_dump(mode="json")}) for event in events]
     lines = event_lines(rows, looks)
     assert len(lines) == len(events)
-    said = [plain(each.spans) for each in lines]
+    said = [plain_text(each.spans) for each in lines]
     assert all(each.isprintable() for each in said)
     assert [each.level for each in lines].count("error") == 1
     if looks.ascii_only:
@@ -113,15 +113,15 @@ def test_a_story_is_told_one_line_each_in_clean_words(looks: Looks) -> None:
 
 def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order() -> None:
     newer = {"type": "step.teleported", "run_id": "r", "seq": 3, "ts": START.isoformat()}
-    assert says(event_of(newer), LOOKS) == ("", "step.teleported")
-    assert event_of({"type": "node.warned", "seq": 4, "run_id": "r"}).seq == 4, "an event that cannot be read is kept"
+    assert event_words(read_event(newer), LOOKS) == ("", "step.teleported")
+    assert read_event({"type": "node.warned", "seq": 4, "run_id": "r"}).seq == 4, "an event that cannot be read is kept"
     late, early = (
         ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")
         for text, by in (("late", 9), ("early", 1))
     )
     lines = event_lines([("a", {"at": 1, "event": late}), ("b", {"at": 1, "event": early})], LOOKS)
     assert [each.host for each in lines] == ["b", "a"]
-    assert "early" in plain(lines[0].spans)
+    assert "early" in plain_text(lines[0].spans)
 
 
 def test_names_come_back_from_a_path() -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.linear.event_lines import Lines
-from runtime.judgement.reports.incident_report import build
+from console.linear.event_lines import EventLines
+from runtime.judgement.reports.incident_report import build_report
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -22,10 +22,10 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 from screens.render.confusables import mark
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.render.sanitize import clean_line
 from screens.views.decisions import prompt
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,16 @@ def permission(need: str, agent: str = "wr\u0456ter") -> ev.IncidentOpened:
 
 def test_every_prompt_of_a_permission_marks_them() -> None:
     opened = permission("fs.write:/srv/d\u0430ta/x")
-    shown = "\n".join(map(plain, prompt.question_lines(opened, Looks(ev.utc_now()))))
-    lines = "\n".join(line.text for line in Lines().incident(opened, build(RunState(), opened)))
+    shown = "\n".join(map(plain_text, prompt.question_lines(opened, RenderContext(ev.utc_now()))))
+    lines = "\n".join(line.text for line in EventLines().incident(opened, build_report(DurableRun(), opened)))
     for text in (shown, lines, mark(prompt.grant_words(opened, "always"))):
         assert "d\u0430⟨U+0430⟩ta" in text
         assert "d\u0430ta" not in text
         assert "wr\u0456⟨U+0456⟩ter" in text
     assert "Marked letters look like others" in shown
-    usual = "\n".join(map(plain, prompt.question_lines(permission("fs.write:/srv/x", "writer"), Looks(ev.utc_now()))))
+    usual = "\n".join(
+        map(plain_text, prompt.question_lines(permission("fs.write:/srv/x", "writer"), RenderContext(ev.utc_now())))
+    )
     assert "Marked" not in usual
     assert "⟨" not in usual
 

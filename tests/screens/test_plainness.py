@@ -18,16 +18,16 @@ from screens.render.glyphs import (
     state_ink,
     state_word,
 )
-from screens.render.plain_filters import AsciiOnly, Colourless
-from screens.widgets.theme_colors import Inks
-from themes.builtin_themes import named
+from screens.render.plain_filters import AsciiFilter, NoColorFilter
+from screens.widgets.theme_colors import ThemeColors
+from themes.builtin_themes import builtin_theme
 
 BLACK = Color.parse("black")
 STATES = sorted({*get_args(RunPhase), *get_args(NodePhase)})
 
 
 def ascii_of(text: str) -> str:
-    (segment,) = AsciiOnly().apply([Segment(text)], BLACK)
+    (segment,) = AsciiFilter().apply([Segment(text)], BLACK)
     return segment.text
 
 
@@ -54,13 +54,13 @@ def test_what_is_drawn_keeps_a_likeness(drawn: str, plain: str) -> None:
 
 
 def test_colours_are_taken_away_and_what_stood_out_is_reversed() -> None:
-    (found,) = Colourless().apply([Segment("x", Style(color="red", bold=True, meta={"@click": "go"}))], BLACK)
+    (found,) = NoColorFilter().apply([Segment("x", Style(color="red", bold=True, meta={"@click": "go"}))], BLACK)
     assert found.style == Style(bold=True, meta={"@click": "go"})
     for ground, reverse in ((None, None), ("default", None), ("blue", True)):
-        (found,) = Colourless().apply([Segment("x", Style(bgcolor=ground, color="red"))], BLACK)
+        (found,) = NoColorFilter().apply([Segment("x", Style(bgcolor=ground, color="red"))], BLACK)
         assert found.style is not None
         assert (found.style.color, found.style.bgcolor, found.style.reverse) == (None, None, reverse)
-    assert Colourless().apply([Segment("x")], BLACK) == [Segment("x")]
+    assert NoColorFilter().apply([Segment("x")], BLACK) == [Segment("x")]
 
 
 @pytest.mark.parametrize("glyphs", SETS.values(), ids=SETS.keys())
@@ -82,7 +82,7 @@ def test_every_sign_of_the_ascii_set_is_ascii() -> None:
 
 @pytest.mark.parametrize("theme", ["orbiter-ansi-dark", "orbiter-ansi-light"])
 def test_in_the_terminals_own_colours_the_cursor_is_a_reversed_row(theme: str) -> None:
-    inks = Inks(named(theme).variables)
+    inks = ThemeColors(builtin_theme(theme).variables)
     on, idle, off = (inks.style(state_ink("failed"), ground) for ground in ("row-cursor", "row-cursor-idle", "surface"))
     assert (on.reverse, on.color) == (True, inks.style("ink", "surface").color)
     assert (idle.underline, idle.color) == (True, off.color)
@@ -91,7 +91,7 @@ def test_in_the_terminals_own_colours_the_cursor_is_a_reversed_row(theme: str) -
 
 
 def test_where_the_cursor_has_a_ground_of_its_own_nothing_is_reversed() -> None:
-    inks = Inks(named("orbiter-dark").variables)
+    inks = ThemeColors(builtin_theme("orbiter-dark").variables)
     style = inks.style("ink", "row-cursor")
     assert not style.reverse
     assert style.bgcolor != inks.style("ink", "surface").bgcolor

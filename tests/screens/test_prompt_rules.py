@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from runtime.judgement.recovery.options import option
-from runtime.judgement.reports.audit import entries
-from runtime.operations.bulk_answers import answer_like
-from runtime.operations.decisions import BadCommand, Desk
+from runtime.judgement.recovery.options import make_option
+from runtime.judgement.reports.audit import audit_entries
+from runtime.operations.bulk_answers import answer_equal_incidents
+from runtime.operations.decisions import Decisions, InvalidCommand
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER
 from screens.views.decisions.prompt import (
     LATER,
-    choices,
+    prompt_choices,
     question_lines,
     title_line,
 )
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
 from screens.widgets.option_columns import Choices
 from tests.console.test_app import (
@@ -70,7 +70,7 @@ async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> N
 async def test_rule_3_the_focus_is_on_the_harmless_choice_and_enter_grants_nothing() -> None:
     async with console(digest(), run_id="run-1") as (pilot, desk):
         await armed(pilot)
-        assert choices(incident_of(desk.stories["run-1"]), Looks(START))[0].option == LATER
+        assert prompt_choices(incident_of(desk.stories["run-1"]), RenderContext(START))[0].option == LATER
         await pilot.press("down", "enter")
         assert "enter does not grant" in text_of(pilot)
         await pressed(pilot, "G", "a", "enter")
@@ -84,11 +84,11 @@ def test_rule_4_lineage_task_and_the_exact_action_with_its_invisibles_marked() -
     tool = story.start("tool", "send", agent)
     story.park(tool, DENIED, need="net:x", action={"tool": "send", "arguments": {"to": "a\u202eb"}}, task="Tell Ada")
     opened = incident_of(story)
-    said = [plain(line) for line in question_lines(opened, Looks(story.at))]
+    said = [plain_text(line) for line in question_lines(opened, RenderContext(story.at))]
     assert 'with   to = "a⟨U+202E⟩b"' in said
     assert "who    weekly_digest › mailer › send" in said
     assert "task   Tell Ada" in said
-    assert "holds up 2 more" in plain(title_line(opened, Looks(story.at), 2))
+    assert "holds up 2 more" in plain_text(title_line(opened, RenderContext(story.at), 2))
 
 
 async def test_rule_4_what_does_not_fit_is_said_to_be_below() -> None:
@@ -104,7 +104,7 @@ def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
     story = Story()
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
     story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "x" * 50_000}})
-    standing = [each for each in choices(incident_of(story), Looks(START)) if each.standing]
+    standing = [each for each in prompt_choices(incident_of(story), RenderContext(START)) if each.standing]
     assert standing
     assert all(each.refused for each in standing)
 
@@ -145,8 +145,10 @@ async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Pat
     journal = await SqliteJournal.open(tmp_path / "journal.db")
     try:
         for lifetime in ("run", "swarm", "always"):
-            with pytest.raises(BadCommand, match="for once"):
-                await answer_like(Desk(journal, tmp_path), journal, "i-1", "grant", {"for": lifetime}, by=ev.Actor())
+            with pytest.raises(InvalidCommand, match="for once"):
+                await answer_equal_incidents(
+                    Decisions(journal, tmp_path), journal, "i-1", "grant", {"for": lifetime}, by=ev.Actor()
+                )
     finally:
         await journal.close()
 
@@ -154,7 +156,7 @@ async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Pat
 def test_rule_10_every_answer_is_an_audit_event_with_person_channel_and_time_to_answer() -> None:
     story = digest()
     story.answer("run-1-inc-1", "deny", who="grace", message="no")
-    entry = next(each for each in entries(story.events) if each.option == "deny")
+    entry = next(each for each in audit_entries(story.events) if each.option == "deny")
     assert (entry.person, entry.channel, entry.seconds) == ("grace", "console", 185.0)
 
 
@@ -185,7 +187,7 @@ def offering(*options: str, in_doubt: bool = False, **more: Any) -> Story:
     tool = story.start("tool", "pay", story.open("agent", "clerk", story.begin("Pay.")), agent="clerk")
     incident = story.park(tool, BROKEN_TOOL, in_doubt=in_doubt, action={"tool": "pay", **more})
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"options": tuple(option(each) for each in options)})
+    found.opened = found.opened.model_copy(update={"options": tuple(make_option(each) for each in options)})
     return story
 
 

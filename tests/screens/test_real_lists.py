@@ -9,12 +9,12 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from runtime.link.client.client import LinkClient
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
-from screens.base.runtime_screen import LinkedScreen
-from screens.pages.inbox import HomeScreen
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
+from screens.base.runtime_screen import RuntimeScreen
+from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from tests.screens.lonely import Lonely, text_of, until
 
 SWARM = '''
@@ -39,11 +39,11 @@ reacher = Agent(name="reacher", model="scripted:lists/reacher", tools=[reach])
 
 
 @asynccontextmanager
-async def on_a_runtime(root: Path, made: type[LinkedScreen]) -> AsyncIterator[tuple[Pilot[None], LinkClient]]:
+async def on_a_runtime(root: Path, made: type[RuntimeScreen]) -> AsyncIterator[tuple[Pilot[None], LinkClient]]:
     """The screen over a runtime in this workspace."""
-    with Embedded(root / ".orbiter", conditions(root, {})) as runtime:
+    with EmbeddedRuntime(root / ".orbiter", build_execution_config(root, {})) as runtime:
         link = LinkClient(runtime.transport())
-        app = Lonely(made(Session(link, arm_after=0.0)), begin=link.start)
+        app = Lonely(made(ConsoleContext(link, arm_after=0.0)), begin=link.start)
         try:
             async with app.run_test(size=(140, 40)) as pilot:
                 await until(pilot, lambda: link.ready)
@@ -54,7 +54,7 @@ async def on_a_runtime(root: Path, made: type[LinkedScreen]) -> AsyncIterator[tu
 
 async def test_equal_failures_are_answered_together_once_the_first_went_on(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(SWARM)
-    async with on_a_runtime(tmp_path, HomeScreen) as (pilot, link):
+    async with on_a_runtime(tmp_path, InboxScreen) as (pilot, link):
         for number in range(3):
             await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
         await until(pilot, lambda: "3 like this" in text_of(pilot))
@@ -79,7 +79,7 @@ async def test_equal_failures_are_answered_together_once_the_first_went_on(tmp_p
 
 async def test_one_that_was_answered_by_itself_goes_before_the_rest(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(SWARM)
-    async with on_a_runtime(tmp_path, HomeScreen) as (pilot, link):
+    async with on_a_runtime(tmp_path, InboxScreen) as (pilot, link):
         for number in range(3):
             await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
         await until(pilot, lambda: "3 like this" in text_of(pilot))

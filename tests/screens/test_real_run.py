@@ -11,11 +11,11 @@ import pytest
 from textual.pilot import Pilot
 
 from runtime.link.client.client import LinkClient
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
-from screens.dialogs.confirm_action import ActScreen
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
+from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from tests.screens.lonely import Lonely, text_of, until
 from tests.screens.test_livewidgets import screen_text
 
@@ -77,13 +77,13 @@ hostile = Agent(name="hostile", model="scripted:real/foul", tools=[foul, ask])
 async def on_a_run(root: Path, agent: str) -> AsyncIterator[tuple[Pilot[None], LinkClient, str]]:
     """A run of this agent, and its screen."""
     (root / "real.py").write_text(SWARM)
-    with Embedded(root / ".orbiter", conditions(root, {})) as runtime:
+    with EmbeddedRuntime(root / ".orbiter", build_execution_config(root, {})) as runtime:
         starter = LinkClient(runtime.transport())
         starter.start()
         run_id = str((await starter.command("start", ref=f"real.py:{agent}", input="go"))["run_id"])
         await starter.close()
         link = LinkClient(runtime.transport())
-        app = Lonely(RunScreen(Session(link, arm_after=0.0), run_id), begin=link.start)
+        app = Lonely(RunScreen(ConsoleContext(link, arm_after=0.0), run_id), begin=link.start)
         try:
             async with app.run_test(size=(120, 40)) as pilot:
                 await until(pilot, lambda: link.run(run_id) is not None)
@@ -111,9 +111,9 @@ async def node_under_cursor(pilot: Pilot[None], name: str, number: int = 0) -> N
 async def act(pilot: Pilot[None], key: str, *typed: str) -> str:
     """Ask for an act, type what it wants, and do it; what it said before."""
     await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
     dialog = pilot.app.screen
-    assert isinstance(dialog, ActScreen)
+    assert isinstance(dialog, ConfirmActionScreen)
     await pilot.pause()
     said = text_of(pilot)
     await pilot.press(*typed)

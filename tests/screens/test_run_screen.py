@@ -15,16 +15,16 @@ from textual.widgets import Input
 
 from console.app.app import OrbiterApp
 from runtime.record.state import events as ev
-from screens.dialogs.confirm_action import ActScreen
+from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
 from screens.shell import file_input
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, Secret
 from screens.widgets.form import Form
-from screens.widgets.node_tree import LiveTree
+from screens.widgets.node_tree import NodeTree
 from screens.widgets.prompt import Prompt
-from screens.widgets.text_page import LivePage
+from screens.widgets.text_page import TextPage
 from tests.console.test_app import NEVER, prompt_of, settled, text_of, until
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
@@ -36,7 +36,7 @@ async def opened(
 ) -> AsyncIterator[tuple[Pilot[None], RunDesk]]:
     """The run's screen, with the focus in its tree."""
     desk = RunDesk(story)
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=arm_after), run_id=story.run_id)
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=arm_after), run_id=story.run_id)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         tree_of(pilot).focus()
@@ -44,12 +44,12 @@ async def opened(
         yield pilot, desk
 
 
-def tree_of(pilot: Pilot[None]) -> LiveTree:
-    return pilot.app.screen_stack[-1].query_one("#tree", LiveTree)
+def tree_of(pilot: Pilot[None]) -> NodeTree:
+    return pilot.app.screen_stack[-1].query_one("#tree", NodeTree)
 
 
-def page_of(pilot: Pilot[None]) -> LivePage:
-    return pilot.app.screen.query_one("#page", LivePage)
+def page_of(pilot: Pilot[None]) -> TextPage:
+    return pilot.app.screen.query_one("#page", TextPage)
 
 
 def page_text(pilot: Pilot[None]) -> str:
@@ -60,12 +60,12 @@ def shown(pilot: Pilot[None], words: str) -> bool:
     return words in text_of(pilot)
 
 
-async def act(pilot: Pilot[None], key: str) -> ActScreen:
+async def act(pilot: Pilot[None], key: str) -> ConfirmActionScreen:
     """Press a key that asks before it acts."""
     await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
     screen = pilot.app.screen
-    assert isinstance(screen, ActScreen)
+    assert isinstance(screen, ConfirmActionScreen)
     await pilot.pause()
     return screen
 
@@ -397,12 +397,12 @@ async def test_a_file_is_named_by_its_path_and_read_where_the_console_is(tmp_pat
 def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff")
     with (tmp_path / "large").open("wb") as large:
-        large.truncate(file_input.MOST + 1)
+        large.truncate(file_input.MAX_FILE_BYTES + 1)
     for path, said in (("", "needed"), (".", "is a directory"), ("bytes", "not UTF-8"), ("large", "is too large")):
         with pytest.raises(ValueError, match=said):
-            file_input.content(path and str(tmp_path / path), binary=False)
+            file_input.read_file_input(path and str(tmp_path / path), binary=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert file_input.content(" ~/bytes ", binary=True) == "/w=="
+    assert file_input.read_file_input(" ~/bytes ", binary=True) == "/w=="
 
 
 async def test_ones_own_editor_is_offered_where_there_is_one_and_sends_nothing(

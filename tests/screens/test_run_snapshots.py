@@ -9,11 +9,11 @@ import pytest
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
-from runtime.link.client.workspace_view import StreamedText
+from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
-from screens.dialogs.confirm_action import ActScreen
+from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.render.glyphs import ASCII, UNICODE
-from screens.shell.context import Session
+from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
 from tests.console.test_app import until
 from tests.screens.rundesk import RunDesk
@@ -33,7 +33,7 @@ def app_of(story: Story, *, theme: str = "orbiter-dark", ascii_only: bool = Fals
             1, "The planner wrote outside of the workspace because its task names"
         )
     glyphs = ASCII if ascii_only else UNICODE
-    session = Session(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=0.0)
     return OrbiterApp(session, run_id=story.run_id, theme=theme)
 
 
@@ -50,10 +50,10 @@ def pressing(*keys: str) -> Callable[[Pilot[Any]], Any]:
         for key in keys:
             await pilot.press(key)
             if key in "RM":
-                await until(pilot, lambda: isinstance(pilot.app.screen, ActScreen))
+                await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
             await drawn(pilot)
         act = pilot.app.screen
-        if isinstance(act, ActScreen) and "enter" in keys:
+        if isinstance(act, ConfirmActionScreen) and "enter" in keys:
             await until(pilot, lambda: act.armed)
         await drawn(pilot)
 

@@ -12,48 +12,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.reports.incident_report import build
-from runtime.judgement.reports.wait_graph import blocked
-from runtime.link.client.workspace_view import StreamedText
+from runtime.judgement.reports.incident_report import build_report
+from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
-from screens.pages.run_detail import Pages
+from screens.pages.run_detail import DetailPages
 from screens.render.glyphs import ASCII
 from screens.render.layout import (
     LINK,
     Spans,
-    plain,
+    plain_text,
     width_of,
 )
 from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
-    Choice,
+    PromptChoice,
     asked_for,
-    check,
-    choices,
+    check_answer,
     deadline_line,
+    prompt_choices,
     question_lines,
 )
-from screens.views.decisions.run_actions import ACTS, Act
+from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
 from screens.views.run import timeline
 from screens.views.run.node import VALUE, node_lines
-from screens.views.run.report import advised, linked, report_lines
+from screens.views.run.report import advised_option, link_events, report_lines
 from screens.views.run.status import status_line
-from screens.views.run.tree import RunTree, narrowed
+from screens.views.run.tree import RunTree, filter_nodes
 from screens.views.run.waits import waits_lines
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, RATE_LIMITED, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parent.parent / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
 
 
-def at(story: Story, glyphs: Any = None) -> Looks:
-    return Looks(story.at, glyphs) if glyphs is not None else Looks(story.at)
+def at(story: Story, glyphs: Any = None) -> RenderContext:
+    return RenderContext(story.at, glyphs) if glyphs is not None else RenderContext(story.at)
 
 
 def words(lines: list[Spans]) -> list[str]:
-    return [plain(line) for line in lines]
+    return [plain_text(line) for line in lines]
 
 
 def node(story: Story, end: str) -> str:
@@ -134,7 +134,8 @@ def bars(story: Story, width: int = 20, glyphs: Any = None) -> dict[str, str]:
     scale = timeline.scale_of(story.state, looks.now, width)
     state = story.state
     return {
-        key.rpartition("/")[2]: plain(timeline.bar_of(state.nodes[key], state, scale, looks)) for key in state.nodes
+        key.rpartition("/")[2]: plain_text(timeline.bar_of(state.nodes[key], state, scale, looks))
+        for key in state.nodes
     }
 
 
@@ -169,7 +170,7 @@ def test_the_scale_is_said_in_words_and_grows_by_steps() -> None:
     story = bar_story()
     scale = timeline.scale_of(story.state, story.at, 20)
     assert scale.seconds == 20
-    assert plain(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ━ works ┄ pauses ▒ a person"
+    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ━ works ┄ pauses ▒ a person"
     assert timeline.scale_of(story.state, story.at + timedelta(seconds=2), 20).seconds == 30
     assert timeline.scale_of(story.state, story.at + timedelta(days=3), 20).seconds == 4 * 86400
 
@@ -189,7 +190,7 @@ def test_a_finished_run_fills_the_scale() -> None:
 
 def test_the_line_of_a_run_shows_when_anybody_worked_and_when_a_person_was_waited_for() -> None:
     story = bar_story()
-    assert plain(timeline.run_line(story.state, at(story), 20)) == "━━━━━━━━━━━━━━▒▒▒▒▒▒"
+    assert plain_text(timeline.run_line(story.state, at(story), 20)) == "━━━━━━━━━━━━━━▒▒▒▒▒▒"
 
 
 @given(
@@ -215,7 +216,7 @@ def test_no_bar_is_wider_than_its_room(seconds: list[float], width: int, later: 
 
 
 def left(story: Story, pattern: str = "", *, faults_only: bool = False) -> list[str]:
-    only = narrowed(story.state, Filter(pattern), faults_only=faults_only)
+    only = filter_nodes(story.state, RowFilter(pattern), faults_only=faults_only)
     return [line.key.rpartition("/")[2] for line in outline(RunTree(story.state, at(story), only), {})]
 
 
@@ -262,12 +263,12 @@ def test_calls_of_one_tool_are_told_apart_by_what_they_were_called_with() -> Non
     for number in range(3):
         story.start("tool", "fetch", agent, number, arguments={"url": f"http://h{number}/\u202e", "deep": {"n": 1}})
     tree = RunTree(story.state, at(story))
-    lines = [plain(tree.row(child).cells[0]) for child in tree.children(agent)]
+    lines = [plain_text(tree.row(child).cells[0]) for child in tree.children(agent)]
     assert lines[2] == "● fetch http://h2/⟨U+202E⟩, {'n': 1}"
     assert len(set(lines)) == 3
     assert left(story, "h1/") == ["weekly_digest~0", "a~0", "fetch~1"]
     long = story.start("tool", "fetch", agent, 3, arguments={"text": "begin" + "x" * 100_000 + "end"})
-    found = plain(tree.row(long).cells[0])
+    found = plain_text(tree.row(long).cells[0])
     assert found.startswith("● fetch beginx")
     assert found.endswith("xend")
     assert len(found) < 100
@@ -285,7 +286,7 @@ def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first
 def test_a_node_that_a_rewind_dropped_since_the_last_look_is_an_empty_line() -> None:
     story = digest()
     tree = RunTree(story.state, at(story), None, START)
-    assert not any(plain(cell) for cell in tree.row("gone").cells)
+    assert not any(plain_text(cell) for cell in tree.row("gone").cells)
     assert len(tree.row("gone").cells) == len(tree.row(story.state.roots[0]).cells)
     assert not tree.fresh("gone")
 
@@ -295,7 +296,7 @@ def test_a_node_that_a_rewind_dropped_since_the_last_look_is_an_empty_line() -> 
 
 def test_the_chain_leads_down_to_what_holds_it_up() -> None:
     story = digest()
-    found = words(waits_lines(blocked(story.state), at(story)))
+    found = words(waits_lines(wait_chain(story.state), at(story)))
     assert found[0] == "● weekly_digest  waits for researcher"
     assert found[2] == "    ◆ write_file  a permission that somebody has to grant or deny"
     assert "since    3m ago" in found
@@ -306,7 +307,7 @@ def test_a_pause_counts_down() -> None:
     story = Story()
     call = story.start("llm", "m", story.open("agent", "a", story.begin()))
     story.retry(call, 30)
-    assert "until    in 19s" in words(waits_lines(blocked(story.state), at(story.wait(12))))
+    assert "until    in 19s" in words(waits_lines(wait_chain(story.state), at(story.wait(12))))
 
 
 def test_a_freeze_shows_what_is_still_in_flight_until_nothing_is() -> None:
@@ -315,15 +316,15 @@ def test_a_freeze_shows_what_is_still_in_flight_until_nothing_is() -> None:
     one, two = story.start("tool", "fetch_page", agent, 0), story.start("tool", "search", agent, 1)
     assert status_line(story.state, at(story)) == ()
     story.tell(ev.RunFrozen(by=ev.Actor(name="ada")))
-    said = plain(status_line(story.state, at(story.wait(3))))
+    said = plain_text(status_line(story.state, at(story.wait(3))))
     assert said == "freezing: 2 calls still in flight: fetch_page 3s, search 3s"
     story.end(one, "x")
-    assert "1 call still in flight: search" in plain(status_line(story.state, at(story)))
+    assert "1 call still in flight: search" in plain_text(status_line(story.state, at(story)))
     story.end(two, "x")
-    assert plain(status_line(story.state, at(story))) == "frozen: nothing is in flight, p thaws"
+    assert plain_text(status_line(story.state, at(story))) == "frozen: nothing is in flight, p thaws"
     story.tell(ev.RunThawed())
     story.tell(ev.RunFrozen(reason="look [b]first[/b]\x1b[2J"))
-    said = plain(status_line(story.state, at(story)))
+    said = plain_text(status_line(story.state, at(story)))
     assert said.startswith("frozen: look [b]first[/b]")
     assert "; nothing is in flight, p thaws" in said
     assert "\x1b" not in said
@@ -334,25 +335,25 @@ def test_a_run_that_was_turned_back_says_to_where_and_by_whom_though_nothing_is_
     root = story.begin()
     story.start("tool", "fetch", story.open("agent", "first", root), 0)
     story.tell(ev.RewindRequested(by=ev.Actor(name="ada")), root)
-    assert plain(status_line(story.state, at(story))) == "being turned back to weekly_digest by ada"
+    assert plain_text(status_line(story.state, at(story))) == "being turned back to weekly_digest by ada"
     story.tell(ev.RunRewound(by=ev.Actor(name="ada"), dropped=3), root)
     assert not story.state.nodes
-    said = plain(status_line(story.state, at(story.wait(120))))
+    said = plain_text(status_line(story.state, at(story.wait(120))))
     assert said.endswith("turned back to weekly_digest by ada 2m ago; 3 nodes dropped")
 
 
 def test_breakpoints_are_told() -> None:
     story = digest()
     story.tell(ev.BreakpointSet(what="tool", pattern="send_*"))
-    assert plain(status_line(story.state, at(story))) == "stops before tool send_*"
+    assert plain_text(status_line(story.state, at(story))) == "stops before tool send_*"
 
 
 # -- acts ------------------------------------------------------------------------------------------------------
 
 
-def act(story: Story, name: str, node_id: str = "") -> Act:
-    found = ACTS[name](story.state, node_id, at(story))
-    assert isinstance(found, Act), found
+def act(story: Story, name: str, node_id: str = "") -> RunAction:
+    found = RUN_ACTIONS[name](story.state, node_id, at(story))
+    assert isinstance(found, RunAction), found
     return found
 
 
@@ -420,7 +421,7 @@ def test_a_message_goes_to_the_agent_that_the_cursor_is_in_and_must_say_somethin
     assert found.filled("hurry up")["text"] == "hurry up"
     with pytest.raises(ValueError, match="something is needed"):
         found.filled(" ")
-    assert ACTS["inject"](story.state, node(story, "planner~0"), at(story)) == (
+    assert RUN_ACTIONS["inject"](story.state, node(story, "planner~0"), at(story)) == (
         "planner has ended: a message is for an agent that still runs."
     )
 
@@ -436,7 +437,7 @@ def test_a_breakpoint_is_set_and_taken_away_by_the_same_key() -> None:
 @pytest.mark.parametrize("name", ["freeze", "abort", "inject", "break"])
 def test_what_has_ended_takes_no_acts_and_says_so(name: str) -> None:
     story = finished()
-    assert ACTS[name](story.state, story.state.roots[0], at(story)) == "The run has ended: it is completed."
+    assert RUN_ACTIONS[name](story.state, story.state.roots[0], at(story)) == "The run has ended: it is completed."
 
 
 # -- analysis and prompt ---------------------------------------------------------------------------------------
@@ -453,7 +454,7 @@ def test_while_a_model_is_asked_the_report_says_whom_and_shows_what_has_come() -
     incident = story.state.incidents["run-1-inc-1"]
     opened = incident.opened
     story.tell(ev.AnalysisStarted(incident_id=opened.incident_id, model="anthropic:haiku"), opened.node_id)
-    report = build(story.state, opened)
+    report = build_report(story.state, opened)
     found = words(report_lines(report, at(story.wait(3)), incident, StreamedText(1, "The folder")))
     assert found[-2:] == ["Analysis: asking anthropic:haiku, 3s", "  The folder"]
 
@@ -462,22 +463,22 @@ def test_an_analysis_is_marked_as_a_models_and_its_references_are_links() -> Non
     story = analysed("Denied [#14] as before [#9999].\nRecommended: deny - it is outside.\nWrong if: the folder moved.")
     incident = story.state.incidents["run-1-inc-1"]
     incident.analysis = incident.analysis and incident.analysis.model_copy(update={"cost_usd": 0.02})
-    lines = report_lines(build(story.state, incident.opened), at(story), incident)
+    lines = report_lines(build_report(story.state, incident.opened), at(story), incident)
     found = words(lines)
     assert "Analysis: a model's words, not checked · scripted:analyst · $0.02" in found
     assert "  Wrong if: the folder moved." in found
     assert found[-1] == "  it would choose Deny, with a word to the agent"
     assert [piece.text for line in lines for piece in line if piece.ink == LINK] == ["[#14]"]
-    assert advised(incident) == "deny"
+    assert advised_option(incident) == "deny"
 
 
 @pytest.mark.parametrize("text", ["Recommended: launch - now.", "Recommended: GRANT_ALL", "no word of it"])
 def test_what_is_no_option_of_the_incident_is_recommended_by_nobody(text: str) -> None:
-    assert advised(analysed(text).state.incidents["run-1-inc-1"]) == ""
+    assert advised_option(analysed(text).state.incidents["run-1-inc-1"]) == ""
 
 
 def test_a_reference_is_no_link_where_no_such_event_can_be() -> None:
-    assert [piece.ink for piece in linked("see [#7] and [#0] and [#12]", 9)] == ["ink", LINK, "ink"]
+    assert [piece.ink for piece in link_events("see [#7] and [#0] and [#12]", 9)] == ["ink", LINK, "ink"]
 
 
 def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
@@ -485,13 +486,13 @@ def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
     opened = story.state.incidents["run-1-inc-1"].opened
     assert deadline_line(opened, at(story)) == ()
     timed = opened.model_copy(update={"deadline": story.at + timedelta(seconds=70)})
-    assert plain(deadline_line(timed, at(story))) == "in 1m11s, without an answer: Deny, with a word to the agent"
+    assert plain_text(deadline_line(timed, at(story))) == "in 1m11s, without an answer: Deny, with a word to the agent"
     due = opened.model_copy(update={"deadline": story.at - timedelta(seconds=1)})
-    assert plain(deadline_line(due, at(story))).startswith("now, without an answer")
+    assert plain_text(deadline_line(due, at(story))).startswith("now, without an answer")
     # Nothing ran when it was due: its whole time is given again.
     long_ago = {"deadline": story.at - timedelta(seconds=9), "ts": story.at - timedelta(seconds=69)}
     passed = opened.model_copy(update=long_ago)
-    assert plain(deadline_line(passed, at(story))).startswith("within 1m00s anew, without an answer: Deny")
+    assert plain_text(deadline_line(passed, at(story))).startswith("within 1m00s anew, without an answer: Deny")
 
 
 def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) -> ev.IncidentOpened:
@@ -514,30 +515,30 @@ def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) 
 )
 def test_what_kind_of_answer_is_wanted_is_said(schema: dict[str, Any] | None, says: str) -> None:
     opened = asked(schema)
-    choice = next(each for each in choices(opened, Looks(START)) if each.option == "input")
-    assert asked_for(opened, choice, Looks(START)) == says
+    choice = next(each for each in prompt_choices(opened, RenderContext(START)) if each.option == "input")
+    assert asked_for(opened, choice, RenderContext(START)) == says
 
 
 def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
     budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
     opened = asked(None, question="", action={"budget": budget})
-    lines = [plain(line) for line in question_lines(opened, Looks(START))]
+    lines = [plain_text(line) for line in question_lines(opened, RenderContext(START))]
     assert "limit  max_steps: 6 of 6 used, by a" in lines
-    choice = Choice("x", "extend", "Extend the budget", need="amount")
-    assert asked_for(opened, choice, Looks(START)) == "how much more (max_steps: 6 of 6 used, by a)"
+    choice = PromptChoice("x", "extend", "Extend the budget", need="amount")
+    assert asked_for(opened, choice, RenderContext(START)) == "how much more (max_steps: 6 of 6 used, by a)"
 
 
 def test_what_does_not_fit_is_said_before_it_is_sent() -> None:
-    check(asked({"type": "integer"}), "input", {"value": "12"})
+    check_answer(asked({"type": "integer"}), "input", {"value": "12"})
     with pytest.raises(ValueError, match="integer"):
-        check(asked({"type": "integer"}), "input", {"value": "many"})
+        check_answer(asked({"type": "integer"}), "input", {"value": "many"})
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     opened = asked(None, "", arguments_schema=schema, action={"arguments": {"path": "x"}})
-    check(opened, "edit", {"arguments": {"path": "y"}})
+    check_answer(opened, "edit", {"arguments": {"path": "y"}})
     with pytest.raises(ValueError, match="path"):
-        check(opened, "edit", {"arguments": {}})
+        check_answer(opened, "edit", {"arguments": {}})
     with pytest.raises(ValueError, match="not a parameter"):
-        check(opened, "edit", {"arguments": {"path": "y", "mode": "w"}})
+        check_answer(opened, "edit", {"arguments": {"path": "y", "mode": "w"}})
 
 
 # -- the gate --------------------------------------------------------------------------------------------------
@@ -578,25 +579,25 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     for key in (*state.nodes, *state.incidents):
         desk.streamed[story.run_id, key] = StreamedText(1, bad, bad)
     incident = next(iter(state.incidents.values()))
-    pages = Pages()
+    pages = DetailPages()
     lines = [status_line(state, looks), timeline.run_line(state, looks, 30)]
     scale = timeline.scale_of(state, looks.now, 30)
     tree = timeline.Timeline(state, looks, scale=scale)
     for key in state.nodes:
         lines += pages.of(state, key, incident.opened.incident_id, looks, desk).lines
         lines += node_lines(state, key, looks, streamed=StreamedText(1, bad, bad))
-        lines += waits_lines(blocked(state, key), looks)
+        lines += waits_lines(wait_chain(state, key), looks)
         lines += tree.row(key).cells
-        for make in ACTS.values():
+        for make in RUN_ACTIONS.values():
             found = make(state, key, looks)
-            if isinstance(found, Act):
+            if isinstance(found, RunAction):
                 lines += [*found.lines, ((found.title, "", False),)]  # type: ignore[list-item]
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
     pages.show_event(3, {"type": bad, "ts": bad, bad: [bad], "node_id": bad})
     lines += pages.of(state, "", "", looks, desk).lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
-    lines += report_lines(build(state, incident.opened), looks, incident)
+    lines += report_lines(build_report(state, incident.opened), looks, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
     opened = incident.opened.model_copy(
         update={"answer_schema": schema, "arguments_schema": schema, "deadline": looks.now, "safe": bad}

@@ -13,23 +13,23 @@ from textual import events
 from textual.widget import Widget
 
 from console.app.app import OrbiterApp
-from runtime.link.client.client import Status
+from runtime.link.client.client import LinkStatus
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.start_form import StartScreen
-from screens.pages.inbox import HomeScreen
+from screens.pages.inbox import InboxScreen
 from screens.pages.run import RunScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.render.glyphs import ASCII, UNICODE
-from screens.render.layout import plain
-from screens.shell.context import Session
+from screens.render.layout import plain_text
+from screens.shell.context import ConsoleContext
 from screens.views.lists.runs import pace_facts, time_left
 from screens.views.lists.start import (
-    BadLimits,
+    InvalidLimits,
     known_refs,
-    limits_of,
-    suggested,
+    parse_limits,
+    suggested_refs,
 )
 from screens.views.lists.swarms import (
     COLUMNS,
@@ -43,13 +43,13 @@ from screens.views.lists.swarms import (
 from screens.views.run.sparkline import (
     BARS,
     STEP,
-    Trends,
+    TokenTrends,
     sparkline,
 )
-from screens.views.shared.list_state import Listing
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
-from screens.views.shared.row_sort import Sort
+from screens.views.shared.list_state import ListState
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
+from screens.views.shared.row_sort import RowSort
 from tests.screens.desk import Desk
 from tests.screens.lonely import line_with, showing, text_of, until
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
@@ -91,7 +91,7 @@ def test_a_workflow_knows_how_many_members_have_had_their_turn(done: int) -> Non
 def test_where_the_agents_choose_who_is_next_the_number_of_parts_is_not_known(mode: str) -> None:
     summary = workflow(1, 2, mode=mode).state.summary()
     assert (summary.members, summary.members_done) == (0, 0)
-    assert progress_bar(summary, Looks(START)) == ()
+    assert progress_bar(summary, RenderContext(START)) == ()
 
 
 def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_done() -> None:
@@ -108,9 +108,9 @@ def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_don
 
 def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
     story = workflow(1, 2)
-    looks = Looks(story.at, UNICODE)
-    assert plain(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
-    assert plain(progress_bar(story.state.summary(), Looks(story.at, ASCII))) == "####.... 2/4 ~2m"
+    looks = RenderContext(story.at, UNICODE)
+    assert plain_text(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
+    assert plain_text(progress_bar(story.state.summary(), RenderContext(story.at, ASCII))) == "####.... 2/4 ~2m"
     assert time_left(workflow(1, 0).state.summary(), START) == ""
     waiting = replace(story.state.summary(), state="waiting")
     assert time_left(waiting, story.at) == "", "how long a person takes is not known"
@@ -127,7 +127,7 @@ def used(tokens: int, state: str = "running") -> dict[str, Summary]:
 
 
 def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_nothing_is() -> None:
-    trends = Trends()
+    trends = TokenTrends()
     trends.look(used(5_000), START)
     assert trends.of("r") == ()
     trends.look(used(5_100), START + timedelta(seconds=1))
@@ -144,25 +144,25 @@ def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_not
 
 def test_how_fast_a_run_goes_is_said_and_what_is_left_only_where_it_is_known() -> None:
     known, team = workflow(1, 2), workflow(2, 2, mode="team")
-    assert dict(pace_facts(known.state.summary(), Looks(known.at))) == {
+    assert dict(pace_facts(known.state.summary(), RenderContext(known.at))) == {
         "steps": "2, 1 a minute",
         "tokens": "2.0k, 1.0k a minute",
         "left": "about 2m, if the other 2 of 4 parts take as long",
     }
     team_summary = replace(team.state.summary(), members=0, members_done=0)
-    assert dict(pace_facts(team_summary, Looks(team.at)))["left"].startswith("not known")
+    assert dict(pace_facts(team_summary, RenderContext(team.at)))["left"].startswith("not known")
     for state in ("waiting", "completed", "frozen"):
-        assert dict(pace_facts(replace(team_summary, state=state), Looks(team.at)))["left"] == ""
+        assert dict(pace_facts(replace(team_summary, state=state), RenderContext(team.at)))["left"] == ""
     young = replace(team_summary, updated_at=team_summary.created_at)
-    assert dict(pace_facts(young, Looks(team.at)))["steps"] == "2", "no rate is made of a moment"
+    assert dict(pace_facts(young, RenderContext(team.at)))["steps"] == "2", "no rate is made of a moment"
 
 
 def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None:
-    trends = Trends()
+    trends = TokenTrends()
     trends.look(used(0), START)
     trends.look(used(10), START + timedelta(seconds=0.5))
     assert trends.of("r") == ()
-    trends = Trends()
+    trends = TokenTrends()
     trends.look(used(0, "completed"), START)
     trends.look(used(10, "completed"), START + timedelta(seconds=5))
     assert trends.of("r") == ()
@@ -170,7 +170,7 @@ def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None
 
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 500)), max_size=40))
 def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(steps: list[tuple[int, int]]) -> None:
-    trends, total, now = Trends(), 0, START
+    trends, total, now = TokenTrends(), 0, START
     trends.look(used(0), now)
     for seconds, more in steps:
         total += more
@@ -181,7 +181,7 @@ def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(
     assert sum(found) <= total
     assert not found or found[-1] > 0, "it ends with the last step in which something was used"
     for glyphs in (UNICODE, ASCII):
-        line = plain(sparkline(found, glyphs))
+        line = plain_text(sparkline(found, glyphs))
         assert len(line) == len(found)
         assert all((char == " ") is (each == 0) for char, each in zip(line, found, strict=True))
 
@@ -193,10 +193,10 @@ def foot_of(pilot: Any) -> str:
     return str(text_of(pilot).splitlines()[-1])
 
 
-def rows_of(*stories: Story, memory: Memory | None = None) -> list[str]:
-    looks = Looks(START + timedelta(minutes=10))
-    rows = swarm_rows(summaries_of(*stories), looks, Trends(), memory=memory)
-    return [("  " if row.under else "") + " | ".join(plain(cell) for cell in row.cells) for row in rows]
+def rows_of(*stories: Story, memory: RowCache | None = None) -> list[str]:
+    looks = RenderContext(START + timedelta(minutes=10))
+    rows = swarm_rows(summaries_of(*stories), looks, TokenTrends(), memory=memory)
+    return [("  " if row.under else "") + " | ".join(plain_text(cell) for cell in row.cells) for row in rows]
 
 
 def test_runs_stand_below_their_swarm_the_newest_first() -> None:
@@ -220,18 +220,18 @@ def test_swarms_that_end_alike_are_told_apart() -> None:
 
 def test_a_line_stands_for_its_runs_and_tells_of_them() -> None:
     found = summaries_of(workflow(1, 1), workflow(2, 3), limited(9))
-    key = swarm_rows(found, Looks(START), Trends())[0].key
+    key = swarm_rows(found, RenderContext(START), TokenTrends())[0].key
     assert key == "swarm::/work/translate.py:swarm"
     assert runs_of(key, found, lambda _: "") == ["run-1", "run-2"]
     assert runs_of("run:run-1", found, lambda _: "") == ["run-1"]
-    lines = [plain(line) for line in swarm_lines(key, found, Looks(START), lambda _: "")]
+    lines = [plain_text(line) for line in swarm_lines(key, found, RenderContext(START), lambda _: "")]
     assert lines[:2] == ["/work/translate.py:swarm", "● running 2"]
-    assert swarm_lines("swarm::gone", found, Looks(START), lambda _: "") == []
+    assert swarm_lines("swarm::gone", found, RenderContext(START), lambda _: "") == []
 
 
 def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs() -> None:
-    rows = swarm_rows(summaries_of(workflow(1, 3), workflow(2, 1), limited(9)), Looks(START), Trends())
-    listing = Listing(COLUMNS, sort=Sort("cost"))
+    rows = swarm_rows(summaries_of(workflow(1, 3), workflow(2, 1), limited(9)), RenderContext(START), TokenTrends())
+    listing = ListState(COLUMNS, sort=RowSort("cost"))
     names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
     assert names == ["translate.py:swarm", "run:run-2", "run:run-1", "digest.py:swarm", "run:run-9"]
     listing.turn()
@@ -239,7 +239,7 @@ def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs
     assert names == ["translate.py:swarm", "run:run-1", "run:run-2", "digest.py:swarm", "run:run-9"], (
         "unknown comes last"
     )
-    listing = Listing(COLUMNS)
+    listing = ListState(COLUMNS)
     listing.narrow("translate.py")
     assert [row.key for row in listing.rows(rows)] == ["swarm::/work/translate.py:swarm", "run:run-2", "run:run-1"]
 
@@ -308,15 +308,15 @@ def test_suggestions_are_earlier_swarms_then_those_in_files() -> None:
     known = known_refs(found.values(), "/work")
     assert known == ["digest.py:swarm", "translate.py:swarm"]
     assert known_refs(found.values(), "/elsewhere")[0] == "/work/digest.py:swarm"
-    looks = Looks(START)
-    rows = suggested("", known, ["new.py:team", "digest.py:swarm"], looks)
-    assert [(row.key, plain(row.cells[1])) for row in rows] == [
+    looks = RenderContext(START)
+    rows = suggested_refs("", known, ["new.py:team", "digest.py:swarm"], looks)
+    assert [(row.key, plain_text(row.cells[1])) for row in rows] == [
         ("digest.py:swarm", "run before"),
         ("translate.py:swarm", "run before"),
         ("new.py:team", "in a file"),
     ]
-    assert [row.key for row in suggested("team", known, ["new.py:team"], looks)] == ["new.py:team"]
-    assert suggested("new.py:team", known, ["new.py:team"], looks) == []
+    assert [row.key for row in suggested_refs("team", known, ["new.py:team"], looks)] == ["new.py:team"]
+    assert suggested_refs("new.py:team", known, ["new.py:team"], looks) == []
 
 
 @pytest.mark.parametrize(
@@ -328,13 +328,13 @@ def test_suggestions_are_earlier_swarms_then_those_in_files() -> None:
     ],
 )
 def test_limits_are_names_and_numbers(text: str, limits: dict[str, float]) -> None:
-    assert limits_of(text) == limits
+    assert parse_limits(text) == limits
 
 
 @pytest.mark.parametrize("text", ["max_steps", "max_steps=", "max_steps=many", "20"])
 def test_what_is_no_limit_is_said(text: str) -> None:
-    with pytest.raises(BadLimits, match="write name=number"):
-        limits_of(text)
+    with pytest.raises(InvalidLimits, match="write name=number"):
+        parse_limits(text)
 
 
 async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:
@@ -359,7 +359,7 @@ async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_
 async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
     desk = Desk()
     desk.refs = ["one.py:a"]
-    app = OrbiterApp(Session(desk, clock=lambda: desk.now, arm_after=0.0))
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
         await pilot.press("2")
@@ -429,7 +429,7 @@ async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
 
 async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing() -> None:
     async with showing(SwarmsScreen) as (pilot, desk):
-        desk.status = Status("lost", "the runtime went away")
+        desk.status = LinkStatus("lost", "the runtime went away")
         await pilot.press("s")
         await until(pilot, lambda: "No runtime, b outside of here" in text_of(pilot))
         await pilot.press(*"typo.py:x", "ctrl+s")
@@ -542,7 +542,7 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
 
 async def test_a_host_that_is_lost_keeps_no_run_from_another() -> None:
     async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
-        desk.status = Status("lost", "west: gone")
+        desk.status = LinkStatus("lost", "west: gone")
         desk.host_names = ("east",)
         await pilot.press("s", *"a.py:b", "ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
@@ -577,8 +577,8 @@ def hostile() -> Story:
     return story
 
 
-@pytest.mark.parametrize("made", [HomeScreen, SwarmsScreen])
-async def test_hostile_text_stays_text_in_every_list_and_page(made: type[LinkedScreen]) -> None:
+@pytest.mark.parametrize("made", [InboxScreen, SwarmsScreen])
+async def test_hostile_text_stays_text_in_every_list_and_page(made: type[RuntimeScreen]) -> None:
     twin = Story("run-i", "x")
     twin.tell(ev.RunCreated(ref="x:y", title="\x1b[1m[/]"))
     twin.park(twin.start("tool", "t", twin.open("agent", "a")), BROKEN_TOOL, fingerprint="f-h", message="\x1b[0m")
@@ -600,9 +600,9 @@ async def test_hostile_text_stays_text_in_every_list_and_page(made: type[LinkedS
         assert "owned" in text_of(pilot)
 
 
-@pytest.mark.parametrize("made", [HomeScreen, SwarmsScreen])
+@pytest.mark.parametrize("made", [InboxScreen, SwarmsScreen])
 async def test_nothing_is_painted_while_nothing_happens(
-    made: type[LinkedScreen], monkeypatch: pytest.MonkeyPatch
+    made: type[RuntimeScreen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with showing(made, workflow(1, 2), limited(2), limited(3), finished(), size=(120, 40)) as (pilot, desk):
         await pilot.press("F", "o", "o", "space")

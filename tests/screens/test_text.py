@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from screens.render.sanitize import (
-    LINE,
-    LINES,
     MARKS,
-    SIZE,
+    MAX_CHARS,
+    MAX_LINE_CHARS,
+    MAX_LINES,
     clean,
     clean_line,
 )
@@ -71,8 +71,8 @@ def test_a_payload_seen_in_the_wild_is_defused_and_still_readable(payload: dict[
     for shown in (clean(raw), clean_line(raw), clean_line(raw, limit=20)):
         assert_safe(shown)
         assert not any(re.search(leak, shown) for leak in payload["leak"])
-    assert len(clean(raw)) <= SIZE
-    assert max(map(len, clean(raw).split("\n"))) <= LINE
+    assert len(clean(raw)) <= MAX_CHARS
+    assert max(map(len, clean(raw).split("\n"))) <= MAX_LINE_CHARS
     assert str(payload["literal"]) in clean(raw)
     assert clean(raw, ascii_only=True).isascii()
 
@@ -161,10 +161,10 @@ def test_ascii_mode_spells_out() -> None:
 
 def test_cuts_say_how_much_they_took() -> None:
     assert clean_line("x" * 1_000, limit=200).endswith("x… ⟨864 more characters⟩")
-    assert clean("x" * 200_000).endswith(f"… ⟨{200_000 - LINE + 64} more characters⟩")
+    assert clean("x" * 200_000).endswith(f"… ⟨{200_000 - MAX_LINE_CHARS + 64} more characters⟩")
     many = clean("row\n" * 10_000)
-    assert len(many.split("\n")) == LINES
-    assert many.endswith(f"… ⟨{4 * (10_000 - LINES + 1)} more characters, {10_000 - LINES + 2} lines⟩")
+    assert len(many.split("\n")) == MAX_LINES
+    assert many.endswith(f"… ⟨{4 * (10_000 - MAX_LINES + 1)} more characters, {10_000 - MAX_LINES + 2} lines⟩")
 
 
 def test_bounds_that_cannot_hold_the_mark_are_refused() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.reports.incident_report import NO_ANALYSIS, build
+from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, Summary
+from runtime.record.state.durable_run import DurableRun, Summary
 from screens.render.glyphs import ASCII, UNICODE
 from screens.render.key_names import KEYS
 from screens.render.layout import (
@@ -19,7 +19,7 @@ from screens.render.layout import (
     Span,
     Spans,
     fit,
-    plain,
+    plain_text,
     set_line,
 )
 from screens.render.tree_outline import outline
@@ -27,10 +27,10 @@ from screens.views.decisions.prompt import (
     LATER,
     action_text,
     answer_params,
-    choices,
     grant_words,
     is_whole,
-    marked,
+    mark_invisible,
+    prompt_choices,
     question_lines,
     title_line,
 )
@@ -47,10 +47,10 @@ from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
 from screens.views.lists.swarms import swarm_rows
 from screens.views.run.node import node_lines
 from screens.views.run.report import answer_lines, report_lines, traceback_lines
-from screens.views.run.sparkline import Trends
+from screens.views.run.sparkline import TokenTrends
 from screens.views.run.tree import COLUMNS, RunTree
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter, filtered
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter, filter_rows
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parent.parent / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
@@ -66,15 +66,15 @@ def payload(found: dict[str, Any]) -> str:
 
 
 def texts(rows: list[Row]) -> list[str]:
-    return [("" if row.heading else " | ").join(plain(cell) for cell in row.cells) for row in rows]
+    return [("" if row.heading else " | ").join(plain_text(cell) for cell in row.cells) for row in rows]
 
 
 def words(lines: list[Spans]) -> list[str]:
-    return [plain(line) for line in lines]
+    return [plain_text(line) for line in lines]
 
 
-def looks_at(story: Story, glyphs: Any = UNICODE) -> Looks:
-    return Looks(story.at, glyphs)
+def looks_at(story: Story, glyphs: Any = UNICODE) -> RenderContext:
+    return RenderContext(story.at, glyphs)
 
 
 def open_incidents(*stories: Story) -> list[OpenIncident]:
@@ -122,7 +122,7 @@ def test_a_run_that_only_waits_for_decisions_stands_there_and_not_among_those_at
 
 
 def test_groups_that_are_empty_have_no_heading() -> None:
-    assert inbox_rows({}, [], Looks(START)) == []
+    assert inbox_rows({}, [], RenderContext(START)) == []
     done = finished()
     assert texts(inbox_rows(summaries(done), [], looks_at(done)))[0] == " Done  1"
 
@@ -134,21 +134,21 @@ def test_a_run_without_a_title_is_called_after_its_reference_and_the_end_of_its_
     assert row.cells[1] == (Span("digest.py:swarm", "ink-strong"), Span(" 3fk9", "ink-muted"))
     assert row.values[1] == title_of(story.state.summary(), looks_at(story)) == "digest.py:swarm 3fk9"
     unnamed = Summary("261121-084343-3fk9")
-    assert plain(run_row(unnamed, looks_at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
+    assert plain_text(run_row(unnamed, looks_at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
 
 
 @pytest.mark.parametrize("width", [60, 78, 118])
 def test_untitled_runs_of_one_swarm_are_told_apart_at_every_width_and_by_the_filter(width: int) -> None:
     ref = "/work/長い名前.py:incident_triage_swarm"
     known = {run_id: Summary(run_id, ref, input="x") for run_id in ("261121-084343-3fk9", "261121-084343-x7mq")}
-    looks = Looks(START)
+    looks = RenderContext(START)
     for columns, rows in (
         (RUN_COLUMNS, inbox_rows(known, [], looks)),
-        (SWARM_COLUMNS, swarm_rows(known, looks, Trends())),
+        (SWARM_COLUMNS, swarm_rows(known, looks, TokenTrends())),
     ):
-        found = [row for row in filtered(rows, "x7mq") if row.key.startswith("run:")]
+        found = [row for row in filter_rows(rows, "x7mq") if row.key.startswith("run:")]
         assert [row.key for row in found] == ["run:261121-084343-x7mq"]
-        assert " x7mq " in plain(set_line(columns, fit(columns, width), found[0].cells))
+        assert " x7mq " in plain_text(set_line(columns, fit(columns, width), found[0].cells))
 
 
 def test_a_decision_of_an_untitled_run_names_its_swarm_and_the_end_of_its_id() -> None:
@@ -156,21 +156,21 @@ def test_a_decision_of_an_untitled_run_names_its_swarm_and_the_end_of_its_id() -
     story.state.title = story.title = ""
     rows = inbox_rows(summaries(story), open_incidents(story), looks_at(story))
     asks = next(row for row in rows if not row.heading)
-    assert plain(asks.cells[1]) == "digest.py:swarm un-1"
-    assert plain(inbox_rows({}, open_incidents(story), looks_at(story))[1].cells[1]) == "run-1"
+    assert plain_text(asks.cells[1]) == "digest.py:swarm un-1"
+    assert plain_text(inbox_rows({}, open_incidents(story), looks_at(story))[1].cells[1]) == "run-1"
 
 
 def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
     failed = finished()
-    failed.state = RunState()
+    failed.state = DurableRun()
     failed.events.clear()
     failed.begin()
     failed.finish("failed", error="the planner gave up")
-    assert plain(run_row(failed.state.summary(), looks_at(failed)).cells[2]) == "the planner gave up"
+    assert plain_text(run_row(failed.state.summary(), looks_at(failed)).cells[2]) == "the planner gave up"
     parked = Story()
     parked.begin()
     parked.tell(ev.RunParked(reason="waiting", wake_at=parked.at + timedelta(seconds=90)))
-    assert "goes on in 1m31s" in plain(run_row(parked.state.summary(), looks_at(parked)).cells[2])
+    assert "goes on in 1m31s" in plain_text(run_row(parked.state.summary(), looks_at(parked)).cells[2])
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
 def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list[str]) -> None:
     waiting, done = digest(), finished()
     rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
-    kept = filtered(rows, pattern)
+    kept = filter_rows(rows, pattern)
     assert [row.key for row in kept if not row.heading] == keys
     headings = [text for text in texts(kept) if text.startswith(" ")]
     assert len(headings) == len(keys)
     assert not kept or texts(kept)[0] == headings[0]
-    assert bool(Filter(pattern).problem) is (pattern == "[")
+    assert bool(RowFilter(pattern).problem) is (pattern == "[")
 
 
 # -- tree ------------------------------------------------------------------------------------------------------
@@ -208,7 +208,9 @@ def tree_text(story: Story, glyphs: Any = UNICODE) -> list[str]:
         row = tree.row(line.key)
         assert len(row.cells) == len(COLUMNS)
         found.append(
-            " | ".join([line.rails + ("▸" if line.folded else "") + plain(row.cells[0]), *map(plain, row.cells[1:])])
+            " | ".join(
+                [line.rails + ("▸" if line.folded else "") + plain_text(row.cells[0]), *map(plain_text, row.cells[1:])]
+            )
         )
     return found
 
@@ -287,7 +289,7 @@ def test_a_nodes_detail_tells_what_went_in_and_what_came_out() -> None:
 
 def test_a_run_in_one_line_and_its_outcome() -> None:
     story = finished()
-    assert plain(head_line(story.state, looks_at(story))) == "✓ completed · 12s · 3 done · 29k tokens · $0.31"
+    assert plain_text(head_line(story.state, looks_at(story))) == "✓ completed · 12s · 3 done · 29k tokens · $0.31"
     assert words(outcome_lines(story.state, looks_at(story))) == [
         "Task",
         "Translate the manual to French.",
@@ -295,7 +297,7 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
         "Output",
         "Bonjour",
     ]
-    assert [plain(found) for found in node_counts({"running": 2, "pending": 3})] == ["2 running"]
+    assert [plain_text(found) for found in node_counts({"running": 2, "pending": 3})] == ["2 running"]
 
 
 # -- report ----------------------------------------------------------------------------------------------------
@@ -303,7 +305,7 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
 
 def report_of(story: Story) -> list[str]:
     incident = next(iter(story.state.incidents.values()))
-    return words(report_lines(build(story.state, incident.opened), looks_at(story), incident))
+    return words(report_lines(build_report(story.state, incident.opened), looks_at(story), incident))
 
 
 def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
@@ -354,7 +356,7 @@ def test_a_traceback_is_shown_apart() -> None:
     story = Story()
     story.park(story.begin(), BROKEN_TOOL, traceback="Traceback …\n  line 1")
     incident = story.state.open_incidents[0]
-    found = words(traceback_lines(build(story.state, incident.opened), looks_at(story)))
+    found = words(traceback_lines(build_report(story.state, incident.opened), looks_at(story)))
     assert found == ["", "Traceback:", "  Traceback …", "    line 1"]
 
 
@@ -367,7 +369,7 @@ def opened_in(story: Story) -> ev.IncidentOpened:
 
 def test_a_prompt_begins_with_the_choice_that_does_nothing_and_enter_never_grants() -> None:
     story = digest()
-    found = choices(opened_in(story), looks_at(story))
+    found = prompt_choices(opened_in(story), looks_at(story))
     assert [(choice.key, choice.option) for choice in found] == [
         ("escape", LATER), ("g", "grant"), ("G", "grant"), ("d", "deny"), ("s", "skip"), ("a", "abort"),
     ]  # fmt: skip
@@ -385,7 +387,7 @@ def test_no_two_options_share_a_key_and_none_takes_a_key_that_moves() -> None:
 def test_an_option_of_a_newer_runtime_gets_a_number() -> None:
     story = digest()
     opened = opened_in(story).model_copy(update={"options": (ev.Option(id="teleport", label="Teleport"),)})
-    assert [choice.key for choice in choices(opened, looks_at(story))] == ["escape", "1"]
+    assert [choice.key for choice in prompt_choices(opened, looks_at(story))] == ["escape", "1"]
 
 
 def test_the_exact_action_is_shown_with_invisible_characters_marked() -> None:
@@ -400,7 +402,7 @@ def test_the_exact_action_is_shown_with_invisible_characters_marked() -> None:
     assert "\\u001b[8m\\t" in text
     marks = [piece.text for line in lines for piece in line if piece.ink == "ink-mark"]
     assert marks == ["⟨U+202E⟩"]
-    assert [piece.text for piece in marked("a␛b⟨U+200B⟩")] == ["a", "␛", "b", "⟨U+200B⟩"]
+    assert [piece.text for piece in mark_invisible("a␛b⟨U+200B⟩")] == ["a", "␛", "b", "⟨U+200B⟩"]
 
 
 def test_what_cannot_be_shown_whole_gets_no_standing_grant() -> None:
@@ -409,7 +411,7 @@ def test_what_cannot_be_shown_whole_gets_no_standing_grant() -> None:
     story.park(tool, DENIED, need="shell", action={"tool": "shell", "arguments": {"cmd": "x" * 30_000}})
     opened = opened_in(story)
     assert not is_whole(opened)
-    standing = next(choice for choice in choices(opened, looks_at(story)) if choice.standing)
+    standing = next(choice for choice in prompt_choices(opened, looks_at(story)) if choice.standing)
     assert "too long" in standing.refused
 
 
@@ -418,7 +420,7 @@ def test_a_grant_says_who_what_and_for_how_long() -> None:
     assert grant_words(opened_in(story), "swarm") == (
         "researcher may fs.write:/data/out/digest.md, in every run of this swarm"
     )
-    assert plain(title_line(opened_in(story), looks_at(story))).endswith("waits 3m")
+    assert plain_text(title_line(opened_in(story), looks_at(story))).endswith("waits 3m")
     assert json.loads(action_text(opened_in(story)))["tool"] == "write_file"
 
 
@@ -426,7 +428,7 @@ def choice_for(option: str) -> Any:
     story = Story()
     tool = story.start("tool", "query", story.begin())
     story.park(tool, BROKEN_TOOL if option != "grant" else DENIED, need="shell" if option in ("grant", "deny") else "")
-    return next(choice for choice in choices(opened_in(story), looks_at(story)) if choice.option == option)
+    return next(choice for choice in prompt_choices(opened_in(story), looks_at(story)) if choice.option == option)
 
 
 @pytest.mark.parametrize(
@@ -481,8 +483,8 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
         *(cell for line in outline(tree, {}) for cell in tree.row(line.key).cells),
         *node_lines(story.state, tool, looks),
         *outcome_lines(story.state, looks),
-        *report_lines(build(story.state, incident.opened), looks),
-        *traceback_lines(build(story.state, incident.opened), looks),
+        *report_lines(build_report(story.state, incident.opened), looks),
+        *traceback_lines(build_report(story.state, incident.opened), looks),
         *question_lines(incident.opened, looks),
         title_line(incident.opened, looks),
         head_line(story.state, looks),
@@ -490,6 +492,6 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
     story.answer(incident.opened.incident_id, "abort", who=bad, text=bad)
     lines += answer_lines(incident, looks)
     for line in lines:
-        text = plain(line)
+        text = plain_text(line)
         assert "\n" not in text
         assert all(char.isprintable() for char in text), ascii(text)[:200]

@@ -21,16 +21,16 @@ from screens.render.glyphs import ASCII, SETS, UNICODE
 from screens.render.layout import (
     Column,
     Span,
-    cut,
     cut_before,
     cut_middle,
+    cut_spans,
     fit,
-    plain,
+    fit_spans,
+    plain_text,
     set_line,
-    sized,
     span,
     width_of,
-    wrap,
+    wrap_spans,
 )
 from screens.render.sanitize import clean_line
 from themes.tokens import STATES
@@ -122,19 +122,19 @@ SPANS = st.lists(st.builds(Span, TEXT), max_size=5).map(tuple)
 
 @given(SPANS, st.integers(min_value=1, max_value=60), st.booleans())
 def test_a_cell_is_as_wide_as_its_column(spans: tuple[Span, ...], width: int, right: bool) -> None:
-    assert width_of(sized(spans, width, right=right)) == width
+    assert width_of(fit_spans(spans, width, right=right)) == width
 
 
 @given(SPANS, st.integers(min_value=2, max_value=60))
 def test_cutting_marks_the_loss(spans: tuple[Span, ...], width: int) -> None:
-    shorter = cut(spans, width)
+    shorter = cut_spans(spans, width)
     assert width_of(shorter) <= width
-    assert shorter == spans or plain(shorter).endswith("…")
+    assert shorter == spans or plain_text(shorter).endswith("…")
 
 
 @given(st.text("ab é漢 🙂", max_size=60), st.integers(1, 40))
 def test_a_cell_that_is_cut_in_the_middle_keeps_both_ends(text: str, width: int) -> None:
-    found = plain(cut_middle((Span(text),), width))
+    found = plain_text(cut_middle((Span(text),), width))
     assert cell_len(found) <= max(width, cell_len(text))
     if cell_len(text) > width >= 8:
         assert cell_len(found) <= width
@@ -146,14 +146,14 @@ def test_a_cell_that_is_cut_in_the_middle_keeps_both_ends(text: str, width: int)
 
 def test_only_the_last_piece_of_a_cell_is_cut_in_the_middle() -> None:
     cell = (Span("✓ "), Span("fetch"), Span(" http://example.com/17"))
-    assert plain(cut_middle(cell, 20)) == "✓ fetch http:…com/17"
+    assert plain_text(cut_middle(cell, 20)) == "✓ fetch http:…com/17"
     assert cut_middle(cell, 12) == cell
     assert cut_middle((), 12) == ()
 
 
 def test_before_a_muted_last_piece_a_cell_is_cut_so_that_this_stays() -> None:
     cell = (Span("host", "ink-muted"), Span("digest.py:swarm"), Span(" 3fk9", "ink-muted"))
-    assert plain(cut_before(cell, 16)) == "hostdigest… 3fk9"
+    assert plain_text(cut_before(cell, 16)) == "hostdigest… 3fk9"
     assert cut_before(cell, 24) == cell
     assert cut_before(cell, 9) == cell, "too little would be left of the name"
     assert cut_before(cell[:2], 12) == cell[:2]
@@ -163,24 +163,24 @@ def test_before_a_muted_last_piece_a_cell_is_cut_so_that_this_stays() -> None:
 
 @given(SPANS, st.integers(min_value=2, max_value=60))
 def test_wrapping_loses_nothing_but_blanks(spans: tuple[Span, ...], width: int) -> None:
-    lines = wrap(spans, width)
+    lines = wrap_spans(spans, width)
     assert all(width_of(line) <= width for line in lines)
-    assert "".join("".join(plain(line) for line in lines).split()) == "".join(plain(spans).split())
+    assert "".join("".join(plain_text(line) for line in lines).split()) == "".join(plain_text(spans).split())
 
 
 def test_wrapped_lines_keep_the_indent() -> None:
-    assert [plain(line) for line in wrap(span("  one two three"), 9)] == ["  one two", "  three"]
+    assert [plain_text(line) for line in wrap_spans(span("  one two three"), 9)] == ["  one two", "  three"]
 
 
 def test_a_line_is_set_in_columns() -> None:
     line = set_line(COLUMNS, fit(COLUMNS, 40), (span("name"), span("b"), (), span("x")), margin=1)
-    assert plain(line) == " name            b                 x     "
+    assert plain_text(line) == " name            b                 x     "
 
 
 def test_what_the_gate_lets_through_is_measured_as_it_is_shown() -> None:
-    assert width_of(sized(span(clean_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
+    assert width_of(fit_spans(span(clean_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
 
 
 def test_wrapped_lines_stand_below_what_follows_a_label() -> None:
     line = (Span("why  "), Span("one two three"))
-    assert [plain(found) for found in wrap(line, 14)] == ["why  one two ", "     three"]
+    assert [plain_text(found) for found in wrap_spans(line, 14)] == ["why  one two ", "     three"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from screens.base.runtime_screen import LinkedScreen
+from screens.base.runtime_screen import RuntimeScreen
 
 QUIET_LOOKS = 2
 """How often in a row nothing must be left to draw: what was drawn may have asked for more."""
@@ -20,7 +20,7 @@ async def drawn(pilot: Pilot[Any]) -> None:
         while quiet < QUIET_LOOKS:
             await pilot.pause()
             screen = pilot.app.screen
-            if screen.is_mounted and (not isinstance(screen, LinkedScreen) or screen.pace.idle):
+            if screen.is_mounted and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
                 quiet += 1
             else:
                 quiet = 0

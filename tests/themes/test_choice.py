@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from themes.choice import BUILT_IN, DEFAULT, PLAINEST, Depth, UnknownTheme, chosen, depth
+from themes.choice import BUILT_IN, DEFAULT, PLAINEST, Depth, UnknownTheme, choose_theme, color_depth
 
 DEEP = {"TERM": "xterm-256color"}
 
@@ -29,7 +29,7 @@ DEEP = {"TERM": "xterm-256color"}
     ],
 )
 def test_what_is_asked_for_most_nearly_is_shown(environment: dict[str, str], asked: str | None, name: str) -> None:
-    assert chosen(environment, asked) == name
+    assert choose_theme(environment, asked) == name
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_unknown_theme_is_refused_with_the_nearest(
     environment: dict[str, str], asked: str | None, words: list[str]
 ) -> None:
     with pytest.raises(UnknownTheme) as caught:
-        chosen(environment, asked, lambda: ["solarized"])
+        choose_theme(environment, asked, lambda: ["solarized"])
     assert all(word in str(caught.value) for word in words)
 
 
@@ -56,8 +56,8 @@ def test_the_users_own_files_are_looked_for_only_for_a_name_that_is_not_built_in
         raise AssertionError("nobody asked for one of these")
 
     for name in (None, *BUILT_IN):
-        chosen({}, name, own)
-    assert chosen({}, "mine", lambda: ["mine"]) == "mine"
+        choose_theme({}, name, own)
+    assert choose_theme({}, "mine", lambda: ["mine"]) == "mine"
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_the_users_own_files_are_looked_for_only_for_a_name_that_is_not_built_in
     ],
 )
 def test_the_depth_of_colour_is_what_the_terminal_says_of_itself(environment: dict[str, str], found: Depth) -> None:
-    assert depth(environment) == found
+    assert color_depth(environment) == found

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from themes.builtin_themes import named
+from themes.builtin_themes import builtin_theme
 from themes.catalog import (
     SIZE,
-    Place,
-    Shelf,
-    places,
+    ThemeCatalog,
+    ThemePlace,
+    theme_places,
 )
 from themes.choice import BUILT_IN, DEFAULT, ThemeError
-from themes.contrast import weak
-from themes.loader import load, parse
+from themes.contrast import weak_pairs
+from themes.loader import load_theme, parse_theme
 
 GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
 
@@ -56,21 +56,21 @@ GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
 )
 def test_a_broken_theme_says_what_where_and_what_instead(text: str, words: list[str]) -> None:
     with pytest.raises(ThemeError) as caught:
-        parse(text, "mine.yaml")
+        parse_theme(text, "mine.yaml")
     assert [word for word in ["mine.yaml", *words] if word not in str(caught.value)] == [], str(caught.value)
 
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from([*GOOD.splitlines(), "  - x", "base: 1"])).map("\n".join))
 def test_whatever_a_file_holds_it_is_a_theme_or_refused(text: str) -> None:
     with suppress(ThemeError):  # any other exception is a mistake
-        theme = parse(text, "mine.yaml", name="mine")
-        assert theme.variables.keys() >= named(DEFAULT).variables.keys()
+        theme = parse_theme(text, "mine.yaml", name="mine")
+        assert theme.variables.keys() >= builtin_theme(DEFAULT).variables.keys()
 
 
 def test_a_theme_with_a_base_says_only_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text('base: orbiter-light\nstates:\n  failed: "#aa0000"\n', "utf-8")
-    theme, base = load(path), named("orbiter-light")
+    theme, base = load_theme(path), builtin_theme("orbiter-light")
     assert (theme.name, theme.dark) == ("mine", False)
     assert {token for token, value in theme.variables.items() if base.variables[token] != value} == {"state-failed"}
 
@@ -78,7 +78,7 @@ def test_a_theme_with_a_base_says_only_what_differs(tmp_path: Path) -> None:
 def test_contrast_that_is_too_low_is_found_and_not_refused(tmp_path: Path) -> None:
     path = tmp_path / "faint.yaml"
     path.write_text('base: orbiter-dark\ninks:\n  ink-muted: "#444444"\n  ink-key: "#333333"\n', "utf-8")
-    found = weak(load(path))
+    found = weak_pairs(load_theme(path))
     assert {pair.ink for pair in found} == {"ink-muted", "ink-key"}
     assert found[0].ink == "ink-key"
     assert found[0].ratio < 2
@@ -98,12 +98,12 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, data: bytes | None,
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(ThemeError, match=words) as caught:
-        load(path)
+        load_theme(path)
     assert str(path) in str(caught.value)
 
 
 def test_files_are_found_by_the_name_they_give_themselves_and_the_workspaces_come_first(tmp_path: Path) -> None:
-    where = places({"XDG_CONFIG_HOME": str(tmp_path / "config")}, tmp_path / "state")
+    where = theme_places({"XDG_CONFIG_HOME": str(tmp_path / "config")}, tmp_path / "state")
     assert [place.path for place in where] == [
         tmp_path / "state" / "themes",
         tmp_path / "config" / "orbiter-console" / "themes",
@@ -114,7 +114,7 @@ def test_files_are_found_by_the_name_they_give_themselves_and_the_workspaces_com
     (where[1].path / "two.yml").write_text("base: orbiter-dark\nname: second\n")
     (where[1].path / "broken.yaml").write_text("a: [")
     (where[1].path / "notes.txt").write_text("none of these")
-    shelf = Shelf(where)
+    shelf = ThemeCatalog(where)
     assert {name: place.source for name, place in shelf.own().items()} == {
         "one": "workspace",
         "broken": "user",
@@ -132,8 +132,10 @@ def test_files_are_found_by_the_name_they_give_themselves_and_the_workspaces_com
 
 def test_without_a_place_of_ones_own_for_settings_it_is_that_below_home(tmp_path: Path) -> None:
     for environment in ({"HOME": str(tmp_path)}, {"HOME": str(tmp_path), "XDG_CONFIG_HOME": "relative"}):
-        assert places(environment, Path("/x"))[1] == Place(tmp_path / ".config/orbiter-console/themes", "user")
+        assert theme_places(environment, Path("/x"))[1] == ThemePlace(
+            tmp_path / ".config/orbiter-console/themes", "user"
+        )
 
 
 def test_a_place_that_is_not_there_has_no_themes(tmp_path: Path) -> None:
-    assert Shelf(places({"HOME": str(tmp_path)}, tmp_path)).own() == {}
+    assert ThemeCatalog(theme_places({"HOME": str(tmp_path)}, tmp_path)).own() == {}

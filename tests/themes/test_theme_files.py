@@ -14,10 +14,10 @@ from textual.theme import Theme
 from runtime.record.state.durable_run import NodePhase, RunPhase
 from runtime.record.state.fault_taxonomy import Severity
 from themes import contrast
-from themes.builtin_themes import built_in, named, text_of
+from themes.builtin_themes import builtin_theme, builtin_themes, theme_text
 from themes.choice import BUILT_IN, DEFAULT
-from themes.contrast import pairs, weak
-from themes.loader import parse
+from themes.contrast import contrast_pairs, weak_pairs
+from themes.loader import parse_theme
 from themes.tokens import GROUNDS, INKS, SECTIONS, SEVERITIES, STATES, variable
 
 TEXT = [variable("inks", token) for token in INKS]
@@ -26,19 +26,19 @@ TEXT += [variable("states", token) for token in STATES] + [variable("severities"
 
 @pytest.fixture(params=BUILT_IN)
 def theme(request: pytest.FixtureRequest) -> Theme:
-    return named(request.param)
+    return builtin_theme(request.param)
 
 
 def test_what_comes_with_the_program_is_read_as_any_theme_is(theme: Theme) -> None:
-    assert parse(text_of(theme.name), theme.name) == theme
+    assert parse_theme(theme_text(theme.name), theme.name) == theme
 
 
 def test_all_text_is_readable_on_every_ground(theme: Theme) -> None:
     """Colours of a terminal are those of the VGA and of xterm, in which the light on dark or the reverse."""
-    found = pairs(theme)
+    found = contrast_pairs(theme)
     assert {(pair.ink, pair.ground) for pair in found} == {(ink, ground) for ink in TEXT for ground in GROUNDS}
     assert [pair for pair in found if pair.ratio < 4.5] == []
-    assert weak(theme) == []
+    assert weak_pairs(theme) == []
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_what_textual_marks_by_itself_is_readable_too(theme: Theme, ink: str, gr
     ink = "input-selection-foreground" if theme.ansi and "input-selection" in ground else ink
     if theme.variables.get(ground.replace("background", "text-style")) == "reverse":  # the terminal's two colours
         ground = "background"
-    assert contrast.of(theme, ink, ground) >= 4.5
+    assert contrast.contrast_of(theme, ink, ground) >= 4.5
 
 
 def test_the_border_of_the_focused_pane_stands_out(theme: Theme) -> None:
     """WCAG 2 wants 3:1 for parts of the interface that are no text."""
-    assert min(contrast.of(theme, "line-focus", ground) for ground in ("background", "surface", "panel")) >= 3
+    assert min(contrast.contrast_of(theme, "line-focus", ground) for ground in ("background", "surface", "panel")) >= 3
 
 
 def test_contrast_is_that_of_wcag() -> None:
     white, black, grey, red = (Color.parse(text) for text in ("#ffffff", "#000000", "#777777", "#ff0000"))
-    assert contrast.ratio(white, black) == contrast.ratio(black, white) == 21
-    assert contrast.ratio(grey, grey) == 1
-    assert contrast.ratio(grey, white) == pytest.approx(4.48, abs=0.01)  # the grey that just fails
-    assert contrast.ratio(red, white) == pytest.approx(4.0, abs=0.01)
+    assert contrast.contrast_ratio(white, black) == contrast.contrast_ratio(black, white) == 21
+    assert contrast.contrast_ratio(grey, grey) == 1
+    assert contrast.contrast_ratio(grey, white) == pytest.approx(4.48, abs=0.01)  # the grey that just fails
+    assert contrast.contrast_ratio(red, white) == pytest.approx(4.0, abs=0.01)
 
 
 def test_every_state_and_severity_has_a_token() -> None:
@@ -79,7 +79,7 @@ def test_every_state_and_severity_has_a_token() -> None:
 
 
 def test_there_is_a_dark_and_a_light_theme_of_each_kind_and_the_default_comes_first() -> None:
-    themes = built_in()
+    themes = builtin_themes()
     assert [theme.name for theme in themes] == list(BUILT_IN)
     assert themes[0].name == DEFAULT
     for kind in ("orbiter", "orbiter-contrast", "orbiter-colourblind", "orbiter-ansi"):
@@ -96,12 +96,12 @@ def test_every_theme_file_that_is_shipped_can_be_chosen() -> None:
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if "contrast" in name])
 def test_high_contrast_is_that_of_wcag_aaa(name: str) -> None:
-    assert [pair for pair in pairs(named(name)) if pair.ratio < 7] == []
+    assert [pair for pair in contrast_pairs(builtin_theme(name)) if pair.ratio < 7] == []
 
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if "ansi" in name])
 def test_an_ansi_theme_leaves_the_grounds_to_the_terminal(name: str) -> None:
-    theme = named(name)
+    theme = builtin_theme(name)
     assert theme.ansi
     assert {theme.variables[variable("grounds", token)] for token in GROUNDS} == {"ansi_default"}
     assert {value for value in theme.variables.values() if not value.startswith("ansi_")} == {"reverse"}
@@ -121,7 +121,7 @@ def test_an_ansi_theme_leaves_the_grounds_to_the_terminal(name: str) -> None:
     ],
 )
 def test_who_sees_no_green_tells_the_states_apart(name: str, one: str, other: str) -> None:
-    first, second = (_lab(_deuteranope(colour)) for colour in _colours(named(name), one, other))
+    first, second = (_lab(_deuteranope(colour)) for colour in _colours(builtin_theme(name), one, other))
     assert dist(first, second) >= APART, f"{name}: ${one} and ${other}"
 
 

@@ -8,26 +8,26 @@ from typing import Any
 import click
 
 from console.cli import FAILED
-from console.linear.grant_preview import preview
+from console.linear.grant_preview import print_grant_preview
 from console.linear.prompts import STANDING
-from console.output import emit, note, table
+from console.output import print_json, print_note, print_table
 from console.verbs.base import (
-    Refusal,
-    incident_named,
+    BadInput,
+    cli_actor,
+    find_incident,
     json_object,
-    operator,
+    open_for_writing,
     text_of_stdin,
     verb,
-    writing,
 )
 from console.workspace import workspace
 from runtime.judgement.recovery.input_validation import is_secret, secret_warning
-from runtime.judgement.recovery.options import words_of
-from runtime.judgement.reports.audit import shown
-from runtime.operations.answer_params import checked
-from runtime.operations.bulk_answers import PROOF_S, answer_like
-from runtime.operations.decisions import Desk, Reach
-from runtime.record.journal import Journal, Refused
+from runtime.judgement.recovery.options import wording_of
+from runtime.judgement.reports.audit import shown_params
+from runtime.operations.answer_params import checked_params
+from runtime.operations.bulk_answers import PROOF_TIMEOUT_S, answer_equal_incidents
+from runtime.operations.decisions import Decisions, Reach
+from runtime.record.journal import AnswerRefused, Journal
 from runtime.record.state.events import IncidentOpened
 from runtime.record.workspace_lock import holder
 from screens.shell import file_input
@@ -57,7 +57,7 @@ from screens.shell import file_input
     metavar="INCIDENT",
     help="With --like-this: may be repeated, for you looked and it had not happened. Again for several.",
 )
-@click.option("--proof", default=PROOF_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
+@click.option("--proof", default=PROOF_TIMEOUT_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
               help="With --like-this: how long the first may take to go on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
 async def answer(  # noqa: PLR0917 - one option each
@@ -102,39 +102,39 @@ async def answer(  # noqa: PLR0917 - one option each
     params = {name: found for name, found in given.items() if found is not None}
     place = workspace()
     if not place.journal.exists():
-        await incident_named(None, incident)
-    async with writing() as journal:
-        _, opened, _ = await incident_named(journal, incident)
+        await find_incident(None, incident)
+    async with open_for_writing() as journal:
+        _, opened, _ = await find_incident(journal, incident)
         if (value := _value(opened, option, values, path)) is not None:
             params["value"] = value
             if option == "input" and is_secret(opened.answer_schema) and (warning := secret_warning(str(value))):
-                note(f"warning: this secret is {warning}")
-        desk = Desk(journal, place.root)
+                print_note(f"warning: this secret is {warning}")
+        desk = Decisions(journal, place.root)
         if dry_run and option != "grant":
-            raise Refusal("--dry-run is for grant: it says what the permission would have matched")
+            raise BadInput("--dry-run is for grant: it says what the permission would have matched")
         if option == "grant" and lifetime in STANDING:
-            for line in await preview(desk, journal, opened, params, operator()):
-                note(line)
+            for line in await print_grant_preview(desk, journal, opened, params, cli_actor()):
+                print_note(line)
         elif dry_run:
-            checked(opened, option, params)
-            note(f"once: this very call and no other, {words_of(opened, option)}")
+            checked_params(opened, option, params)
+            print_note(f"once: this very call and no other, {wording_of(opened, option)}")
         if dry_run:
             return 0
         if like_this:
-            seen = [(await incident_named(journal, each))[1].incident_id for each in looked_at]
+            seen = [(await find_incident(journal, each))[1].incident_id for each in looked_at]
             return await _like(desk, journal, opened.incident_id, option, params, seen, reason, proof, as_json=as_json)
         outcome = await desk.answer(
-            opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=operator()
+            opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=cli_actor()
         )
-    if isinstance(outcome, Refused):
-        raise Refusal(f"the answer was not taken: {outcome.reason}{': ' if outcome.detail else ''}{outcome.detail}")
+    if isinstance(outcome, AnswerRefused):
+        raise BadInput(f"the answer was not taken: {outcome.reason}{': ' if outcome.detail else ''}{outcome.detail}")
     taken = outcome.answer
     if as_json:
         body = taken.model_dump(mode="json", include={"run_id", "option", "params", "reach", "reason", "by", "ts"})
-        emit({"id": taken.incident_id, "state": "answered", **body, "params": shown(body["params"])})
-    note(f"incident {taken.incident_id}: {taken.option}")
+        print_json({"id": taken.incident_id, "state": "answered", **body, "params": shown_params(body["params"])})
+    print_note(f"incident {taken.incident_id}: {taken.option}")
     if holder(place.state) is None:
-        note("nothing drives this workspace now: orbiter-console serve carries the run on")
+        print_note("nothing drives this workspace now: orbiter-console serve carries the run on")
     return 0
 
 
@@ -146,7 +146,7 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
     """
     if path is not None:
         if values:
-            raise Refusal("give --value or --file, not both")
+            raise BadInput("give --value or --file, not both")
         return _content(opened, path)
     if not values:
         secret = option == "input" and is_secret(opened.answer_schema)
@@ -158,13 +158,13 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
 def _content(opened: IncidentOpened, path: str) -> str:
     binary = (opened.answer_schema or {}).get("contentEncoding") == "base64"
     try:
-        return file_input.content(path, binary=binary, pipe=True)
+        return file_input.read_file_input(path, binary=binary, pipe=True)
     except ValueError as exc:
-        raise Refusal(f"--file {exc}") from exc
+        raise BadInput(f"--file {exc}") from exc
 
 
 async def _like(  # noqa: PLR0917 - the parts of one answer
-    desk: Desk,
+    desk: Decisions,
     journal: Journal,
     incident_id: str,
     option: str,
@@ -175,17 +175,17 @@ async def _like(  # noqa: PLR0917 - the parts of one answer
     *,
     as_json: bool,
 ) -> int:
-    items = await answer_like(
-        desk, journal, incident_id, option, params, looked_at=looked_at, reason=reason, by=operator(), proof_s=proof
+    items = await answer_equal_incidents(
+        desk, journal, incident_id, option, params, looked_at=looked_at, reason=reason, by=cli_actor(), proof_s=proof
     )
     if as_json:
         for item in items:
-            emit({"id": item.incident_id, "state": item.state, "run_id": item.run_id, "detail": item.detail})
+            print_json({"id": item.incident_id, "state": item.state, "run_id": item.run_id, "detail": item.detail})
     else:
-        table(
+        print_table(
             ("incident", "run", "came to", "detail"),
             [(item.incident_id, item.run_id, item.state, item.detail) for item in items],
         )
     went = sum(item.state == "went on" for item in items)
-    note(f"{went} of {len(items)} went on")
+    print_note(f"{went} of {len(items)} went on")
     return 0 if went == len(items) else FAILED

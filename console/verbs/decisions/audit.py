@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 
 import click
 
-from console.output import emit, note, say
+from console.output import print_json, print_line, print_note
 from console.verbs.base import (
-    Refusal,
-    operator,
-    reading,
-    run_named,
+    BadInput,
+    cli_actor,
+    find_run,
+    open_for_reading,
+    open_for_writing,
     verb,
-    writing,
 )
 from console.workspace import workspace
 from runtime.judgement.reports.audit import AuditEntry
-from runtime.operations.queries import audit_of, digest_for, looked
+from runtime.operations.queries import digest_for, read_audit, record_look
 from runtime.record.state.events import utc_now
 from screens.render.formatting import duration
 from screens.render.sanitize import clean_line
@@ -40,9 +40,9 @@ def since_of(text: str) -> datetime | None:
             return utc_now() - timedelta(**{unit: int(text[:-1])})
         return datetime.fromisoformat(text).astimezone()
     except OverflowError as exc:
-        raise Refusal(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
+        raise BadInput(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
     except ValueError as exc:
-        raise Refusal(f"--since {text!r} is no date: give 2026-01-31, 2026-01-31T12:00, or a span such as 7d") from exc
+        raise BadInput(f"--since {text!r} is no date: give 2026-01-31, 2026-01-31T12:00, or a span such as 7d") from exc
 
 
 @verb()
@@ -51,19 +51,21 @@ def since_of(text: str) -> datetime | None:
 @click.option("--by", "person", default="", metavar="NAME", help="Only this person's.")
 async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
     """Say who decided what: person, channel, option, time to answer, reason; oldest first."""
-    async with reading() as journal:
-        run_id = (await run_named(journal, run)).id if run else ""
+    async with open_for_reading() as journal:
+        run_id = (await find_run(journal, run)).id if run else ""
         found = (
-            await audit_of(journal, run_id=run_id, since=since_of(since), person=person) if journal is not None else []
+            await read_audit(journal, run_id=run_id, since=since_of(since), person=person)
+            if journal is not None
+            else []
         )
     if as_json:
         for each in found:
-            emit(each)
+            print_json(each)
         return 0
     for each in found:
-        say(_line(each))
+        print_line(_line(each))
     if not found:
-        note("nobody has decided anything")
+        print_note("nobody has decided anything")
     return 0
 
 
@@ -88,18 +90,18 @@ def _line(each: AuditEntry) -> str:
 async def digest(*, since: str, keep: bool, as_json: bool) -> int:
     """Say what happened since you last looked."""
     if not workspace().journal.exists():
-        note("nothing has been run here yet")
+        print_note("nothing has been run here yet")
         return 0
-    by = operator()
-    async with writing() as journal:
+    by = cli_actor()
+    async with open_for_writing() as journal:
         found = await digest_for(journal, by.name, since=since_of(since))
         if not keep and not since:
-            await looked(journal, by)
+            await record_look(journal, by)
     if as_json:
-        emit(found)
+        print_json(found)
         return 0
     began = found.since.astimezone().strftime("%Y-%m-%d %H:%M:%S") if found.since is not None else "the beginning"
     for line in found.sentences():
-        say(line)
-    note(f"since {began}" if not found.empty else f"nothing has happened since {began}")
+        print_line(line)
+    print_note(f"since {began}" if not found.empty else f"nothing has happened since {began}")
     return 0

@@ -7,24 +7,24 @@ from typing import Any
 
 import click
 
-from console.output import emit, note, table
+from console.output import print_json, print_note, print_table
 from console.verbs.base import (
-    Refusal,
-    operator,
-    reading,
-    run_named,
+    BadInput,
+    cli_actor,
+    find_run,
+    open_for_reading,
+    open_for_writing,
     verb,
-    writing,
 )
 from console.workspace import workspace
-from runtime.config.loader import load
+from runtime.config.loader import load_configuration
 from runtime.execution.gates.breaker import (
-    Breakers,
-    described,
+    BreakerRegistry,
+    breaker_rows,
     fold_breakers,
-    fold_lately,
+    fold_last_failures,
 )
-from runtime.operations.usage import ACTIVE, Spending
+from runtime.operations.usage import ACTIVE_STATES, UsageReader
 from runtime.record.state.events import WORKSPACE, utc_now
 
 
@@ -33,30 +33,30 @@ from runtime.record.state.events import WORKSPACE, utc_now
 @click.option("--all", "every", is_flag=True, help="Those that count nothing now, too.")
 async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
     """List circuit breakers that have counted failures: open ones hold calls back until they try again."""
-    policy = load(workspace().root).errors.breaker_policy()
+    policy = load_configuration(workspace().root).errors.breaker_policy()
     if reset is not None:
         await _reset(reset)
-    async with reading() as journal:
+    async with open_for_reading() as journal:
         events = await journal.read(WORKSPACE) if journal is not None else []
-    known, lately = fold_breakers(events), fold_lately(events)
-    shown = described(known.values(), policy, utc_now().timestamp(), lately, every=every)
+    known, lately = fold_breakers(events), fold_last_failures(events)
+    shown = breaker_rows(known.values(), policy, utc_now().timestamp(), lately, every=every)
     if as_json:
         for each in shown:
-            emit(each)
+            print_json(each)
     elif shown:
-        table(("breaker", "state", "failures", "tries again in", "last error"), [_row(each) for each in shown])
+        print_table(("breaker", "state", "failures", "tries again in", "last error"), [_row(each) for each in shown])
     else:
-        note("no breaker has counted a failure")
+        print_note("no breaker has counted a failure")
     return 0
 
 
 async def _reset(key: str) -> None:
-    async with writing() as journal:
+    async with open_for_writing() as journal:
         known = fold_breakers(await journal.read(WORKSPACE))
         if key not in known:
-            raise Refusal(f"there is no breaker {key!r}: there are {', '.join(sorted(known)) or 'none'}")
-        await Breakers(journal).reset(key, operator())
-    note(f"breaker {key}: closed")
+            raise BadInput(f"there is no breaker {key!r}: there are {', '.join(sorted(known)) or 'none'}")
+        await BreakerRegistry(journal).reset(key, cli_actor())
+    print_note(f"breaker {key}: closed")
 
 
 def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
@@ -69,22 +69,22 @@ def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
 @click.argument("run", default="")
 async def budgets(run: str, *, as_json: bool) -> int:
     """Say what unfinished runs, or one run, have spent of what they may; limits that are used up or near first."""
-    async with reading() as journal:
+    async with open_for_reading() as journal:
         if journal is None:
-            note("nothing has been run here yet")
+            print_note("nothing has been run here yet")
             return 0
-        chosen = [await run_named(journal, run)] if run else await journal.runs(500, states=ACTIVE)
-        spending, now = Spending(journal, load(workspace().root).settings.budgets), utc_now()
-        found = [await spending.of(each, now) for each in chosen]
+        chosen = [await find_run(journal, run)] if run else await journal.runs(500, states=ACTIVE_STATES)
+        spending, now = UsageReader(journal, load_configuration(workspace().root).settings.budgets), utc_now()
+        found = [await spending.usage_of(each, now) for each in chosen]
     if as_json:
         for each in found:
-            emit(each)
+            print_json(each)
     elif found:
         rows = [(each, limit) for each in found for limit in each["limits"] or [None]]
         rows.sort(key=lambda row: -_share(row[1]))
-        table(("run", "state", "limit", "used", "allowed", "level", "what"), [_limit(*row) for row in rows])
+        print_table(("run", "state", "limit", "used", "allowed", "level", "what"), [_limit(*row) for row in rows])
     else:
-        note("no run is under way")
+        print_note("no run is under way")
     return 0
 
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import click
 
-from console.output import emit, note, table
+from console.output import print_json, print_note, print_table
 from console.verbs.base import (
-    operator,
-    reading,
+    cli_actor,
+    open_for_reading,
+    open_for_writing,
     verb,
-    writing,
 )
 from console.workspace import workspace
-from runtime.config.loader import load
+from runtime.config.loader import load_configuration
 from runtime.judgement.permissions.changed_patterns import READING, reread_grant
-from runtime.judgement.permissions.grant_ledger import Held
+from runtime.judgement.permissions.grant_ledger import GrantEntry
 from runtime.judgement.permissions.patterns import STANDARD
-from runtime.operations.decisions import Desk
-from runtime.operations.queries import ledger_of
+from runtime.operations.decisions import Decisions
+from runtime.operations.queries import read_grant_ledger
 from runtime.record.state.events import GrantAdded, utc_now
 from screens.render.formatting import age
 
@@ -31,8 +31,8 @@ from screens.render.formatting import age
 async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int:
     """List permissions that were granted: for whom, what, how long, by whom, and how often each was used."""
     now = utc_now()
-    async with reading() as journal:
-        found = (await ledger_of(journal)).listed(now, every=every) if journal is not None else []
+    async with open_for_reading() as journal:
+        found = (await read_grant_ledger(journal)).entries(now, every=every) if journal is not None else []
     chosen = [
         held
         for held in found
@@ -40,9 +40,9 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
     ]
     if as_json:
         for held in chosen:
-            emit(_object(held))
+            print_json(_object(held))
     elif chosen:
-        table(
+        print_table(
             ("grant", "state", "for", "what", "lasts", "uses", "last", "by"),
             [
                 (
@@ -59,26 +59,26 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
             ],
         )
         for line in _reread([held.grant for held in chosen if held.grant.reading < READING]):
-            note(line)
+            print_note(line)
     else:
-        note("no permission is granted")
+        print_note("no permission is granted")
     return 0
 
 
 def _reread(given: list[GrantAdded]) -> list[str]:
     """Grants of an earlier version whose patterns mean something else now."""
-    verbs = load(workspace().root).permissions.verbs if given else STANDARD
+    verbs = load_configuration(workspace().root).permissions.verbs if given else STANDARD
     found = [reread_grant(grant, verbs) for grant in given]
     return [f"{each.what} became stricter. Before: {each.before}. Now: {each.now}" for each in found if each]
 
 
-def _lasts(held: Held) -> str:
+def _lasts(held: GrantEntry) -> str:
     scope = f" {held.grant.scope.rpartition('/')[2]}" if held.grant.scope else ""
     until = f" until {held.grant.until:%Y-%m-%d %H:%M}" if held.grant.until is not None else ""
     return f"{held.grant.lifetime}{scope}{until}"
 
 
-def _object(held: Held) -> dict[str, Any]:
+def _object(held: GrantEntry) -> dict[str, Any]:
     grant = held.grant
     body = grant.model_dump(
         mode="json", include={"subject", "verb", "pattern", "lifetime", "scope", "until", "incident_id", "by"}
@@ -99,11 +99,11 @@ def _object(held: Held) -> dict[str, Any]:
 async def revoke(grant: tuple[str, ...], *, as_json: bool) -> int:
     """Take permissions back. The very next attempt that needs one is asked about again."""
     place = workspace()
-    async with writing() as journal:
-        desk = Desk(journal, place.root)
+    async with open_for_writing() as journal:
+        desk = Decisions(journal, place.root)
         for grant_id in grant:
-            await desk.revoke(grant_id, by=operator())
+            await desk.revoke(grant_id, by=cli_actor())
             if as_json:
-                emit({"id": grant_id, "state": "revoked"})
-            note(f"grant {grant_id}: taken back")
+                print_json({"id": grant_id, "state": "revoked"})
+            print_note(f"grant {grant_id}: taken back")
     return 0

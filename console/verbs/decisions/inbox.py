@@ -8,12 +8,12 @@ import asyncio
 
 from console.cli import WAITING
 from console.linear.operators import PersonAtTerminal
-from console.linear.run_follower import follow, in_lines
-from console.output import note
-from console.verbs.base import writing
+from console.linear.run_follower import follow_run, present_lines
+from console.output import print_note
+from console.verbs.base import open_for_writing
 from console.workspace import workspace
 from runtime.daemon import daemon
-from runtime.operations.decisions import Desk
+from runtime.operations.decisions import Decisions
 from screens.render.formatting import plural
 
 
@@ -24,16 +24,16 @@ async def inbox() -> int:
     """
     place = workspace()
     if not place.journal.exists():
-        note("No runs yet; to start one: orbiter-console run FILE:NAME")
+        print_note("No runs yet; to start one: orbiter-console run FILE:NAME")
         return 0
     await asyncio.to_thread(daemon.ensure_runtime, place.state, workspace=place.root)
     person, left = PersonAtTerminal(), set[str]()
-    async with writing() as journal:
-        desk = Desk(journal, place.root)
+    async with open_for_writing() as journal:
+        desk = Decisions(journal, place.root)
         while waiting := [each for each in await journal.incidents() if each.run_id not in left]:
-            note(f"{plural(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
+            print_note(f"{plural(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
             left.add(waiting[0].run_id)
-            await follow(journal, desk, waiting[0].run_id, in_lines(), person)
+            await follow_run(journal, desk, waiting[0].run_id, present_lines(), person)
         still = len(await journal.incidents())
-    note(f"{plural(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
+    print_note(f"{plural(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
     return WAITING if still else 0

@@ -6,20 +6,20 @@ from collections import Counter
 
 import click
 
-from console.linear.event_lines import Lines
-from console.output import emit, note, say, speaks_unicode, table
+from console.linear.event_lines import EventLines
+from console.output import print_json, print_line, print_note, print_table, supports_unicode
 from console.verbs.base import (
-    Refusal,
-    incident_named,
-    reading,
-    run_named,
+    BadInput,
+    find_incident,
+    find_run,
+    open_for_reading,
     state_of,
     verb,
 )
-from console.verbs.runs.export import opened as export_of
+from console.verbs.runs.export import read_export_file as export_of
 from console.verbs.runs.runs import incident_object
 from runtime.judgement.reports import incident_report as reports
-from runtime.record.state.durable_run import Incident, RunState
+from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, utc_now
 from screens.render.confusables import mark
 from screens.render.formatting import age
@@ -36,8 +36,8 @@ def _what(opened: IncidentOpened) -> str:
 @click.option("--grouped", is_flag=True, help="One line for all that are the same: the oldest, and how many there are.")
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
-    async with reading() as journal:
-        run_id = (await run_named(journal, run)).id if run else None
+    async with open_for_reading() as journal:
+        run_id = (await find_run(journal, run)).id if run else None
         found = await journal.incidents(run_id) if journal is not None else []
     alike = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
     if grouped:
@@ -46,10 +46,10 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     if as_json:
         for each in found:
             same = alike[each.opened.fingerprint or each.opened.incident_id]
-            emit({**incident_object(each.run_id, Incident(each.opened)), "title": each.title, "like_this": same})
+            print_json({**incident_object(each.run_id, Incident(each.opened)), "title": each.title, "like_this": same})
     elif found:
         now = utc_now()
-        table(
+        print_table(
             ("incident", "run", "same", "age", "options", "what"),
             [
                 (
@@ -64,7 +64,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
             ],
         )
     else:
-        note("nothing waits for a person")
+        print_note("nothing waits for a person")
     return 0
 
 
@@ -77,31 +77,33 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
     if path:
         state, opened, answered = _of_file(path, incident)
     elif not incident:
-        raise Refusal("say which incident, or --file FILE for one that was exported")
+        raise BadInput("say which incident, or --file FILE for one that was exported")
     else:
-        async with reading() as journal:
-            run_id, opened, answered = await incident_named(journal, incident)
+        async with open_for_reading() as journal:
+            run_id, opened, answered = await find_incident(journal, incident)
             assert journal is not None
             state = await state_of(journal, run_id)
-    found = reports.build(state, opened)
+    found = reports.build_report(state, opened)
     known = state.incidents.get(opened.incident_id)
     if as_json:
         settled = known.state if known is not None else "open"
-        emit({"id": opened.incident_id, "state": settled, **found.model_dump(mode="json")})
+        print_json({"id": opened.incident_id, "state": settled, **found.model_dump(mode="json")})
         return 0
-    say(found.text() if plain else found.markdown(), framed=True)
+    print_line(found.text() if plain else found.markdown(), framed=True)
     if answered is not None:
-        by = Lines(ascii_only=not speaks_unicode()).actor(answered.by)
-        say(f"\nAnswered: {answered.option} by {by}. {clean_line(answered.reason)}")
+        by = EventLines(ascii_only=not supports_unicode()).actor(answered.by)
+        print_line(f"\nAnswered: {answered.option} by {by}. {clean_line(answered.reason)}")
     return 0
 
 
-def _of_file(path: str, name: str) -> tuple[RunState, IncidentOpened, IncidentAnswered | None]:
+def _of_file(path: str, name: str) -> tuple[DurableRun, IncidentOpened, IncidentAnswered | None]:
     """An incident of an exported run: the one that was exported, the one that is named, or the only one."""
     exported = export_of(path)
     state = exported.state()
     wanted = name or exported.header.incident_id
     fitting = [each for key, each in state.incidents.items() if key.startswith(wanted)]
     if len(fitting) != 1:
-        raise Refusal(f"{path} has {len(state.incidents)} incidents: say which: {', '.join(state.incidents) or 'none'}")
+        raise BadInput(
+            f"{path} has {len(state.incidents)} incidents: say which: {', '.join(state.incidents) or 'none'}"
+        )
     return state, fitting[0].opened, fitting[0].answer

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 import click
 
 from console.cli import BAD_INPUT
-from console.output import emit, note, say
-from console.verbs.base import Refusal, verb
+from console.output import print_json, print_line, print_note
+from console.verbs.base import BadInput, verb
 from console.workspace import workspace
-from runtime.config.loader import load
+from runtime.config.loader import load_configuration
 from runtime.judgement.error_config import ErrorHandlingConfig
-from runtime.judgement.reports.classification_trace import explain
+from runtime.judgement.reports.classification_trace import trace_classification
 from screens.render.sanitize import clean_line
 
 
@@ -31,13 +31,13 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
     `exception` as "ClassName: text"; an `id` is handed on. A line that is no JSON object gets an error that names it;
     the others are answered all the same, and the exit code is 2.
     """
-    errors = load(workspace().root).errors
+    errors = load_configuration(workspace().root).errors
     wrong = 0
     for name in files or (Path("-"),):
         with _opened(name) as source:
             wrong += await asyncio.to_thread(_all, source, str(name), errors, as_json=as_json)
     if wrong:
-        note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
+        print_note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
     return BAD_INPUT if wrong else 0
 
 
@@ -49,7 +49,7 @@ def _opened(name: Path) -> Iterator[BinaryIO]:
     try:
         source = name.open("rb")
     except OSError as exc:
-        raise Refusal(f"cannot read {clean_line(str(name))}: {exc.strerror or exc}") from exc
+        raise BadInput(f"cannot read {clean_line(str(name))}: {exc.strerror or exc}") from exc
     with source:
         yield source
 
@@ -66,13 +66,13 @@ def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: b
             wrong += 1
             found: dict[str, Any] = {"error": str(exc), "line": number, "file": name}
         else:
-            found = explain(record, rules=errors.rules, policy=errors.policy_for)
+            found = trace_classification(record, rules=errors.rules, policy=errors.policy_for)
             if "id" in record:
                 found = {"id": record["id"], **found}
         if as_json:
-            emit(found)
+            print_json(found)
         else:
-            say(_in_words(found, number))
+            print_line(_in_words(found, number))
     return wrong
 
 

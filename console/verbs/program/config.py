@@ -6,12 +6,12 @@ import json
 
 import click
 
-from console.output import emit, note, table
+from console.output import print_json, print_note, print_table
 from console.preferences.loader import workspace_preferences
 from console.verbs.base import verb
 from console.workspace import workspace
 from orbiter.redaction import redact
-from runtime.config.loader import DEFAULT, files_for, load
+from runtime.config.loader import DEFAULT_SOURCE, config_files, load_configuration
 
 
 @verb()
@@ -20,10 +20,10 @@ async def config(*, only_set: bool, as_json: bool) -> int:
     """Show every setting as it is in force, and where it comes from: a file and its line, or the default."""
     root = workspace().root
     workspace_preferences()  # what is wrong with the console's own sections is said here too
-    values = [each for each in load(root).values() if not only_set or each.source != DEFAULT]
+    values = [each for each in load_configuration(root).values() if not only_set or each.source != DEFAULT_SOURCE]
     if as_json:
         for each in values:
-            emit(
+            print_json(
                 {
                     "id": each.key,
                     "value": json.loads(redact(json.dumps(each.value, default=str))),
@@ -31,10 +31,10 @@ async def config(*, only_set: bool, as_json: bool) -> int:
                 }
             )
         return 0
-    table(
+    print_table(
         ("setting", "value", "from"),
         [(each.key, redact(json.dumps(each.value, default=str)), each.source) for each in values],
     )
-    for path in files_for(root):
-        note(f"{path}: {'read' if path.is_file() else 'not there'}")
+    for path in config_files(root):
+        print_note(f"{path}: {'read' if path.is_file() else 'not there'}")
     return 0

@@ -17,12 +17,12 @@ from console.checks import (
 )
 from console.checks.finding import (
     Check,
+    CheckContext,
     Finding,
-    Limited,
-    World,
+    TimedChecks,
 )
 from console.cli import FAILED
-from console.output import emit, say, speaks_unicode
+from console.output import print_json, print_line, supports_unicode
 from console.verbs.base import verb
 from console.workspace import workspace
 from runtime.record.journal import JournalError
@@ -46,7 +46,7 @@ CHECKS: Final[dict[str, Check]] = {
     "keys": settings.provider_keys,
     "ssh": settings.ssh,
 }
-LONG: Final = {"journal": 300.0}
+CHECK_LIMIT_S: Final = {"journal": 300.0}
 """Seconds for those that have work to do; the others only ask."""
 
 
@@ -60,8 +60,8 @@ async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
     orbiter.toml, keys and themes, the keys of providers (that they are there, not that they are valid), ssh.
     Starts no runtime and changes nothing, but for what --backup and --rebuild ask. Exits with 1 if a check fails.
     """
-    tell = emit_finding if as_json else teller()
-    limited = Limited(World(os.environ, workspace()))
+    tell = emit_finding if as_json else finding_printer()
+    limited = TimedChecks(CheckContext(os.environ, workspace()))
     worst = 0
     for finding in _all(limited):
         tell(finding)
@@ -76,26 +76,28 @@ async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
     return worst
 
 
-def _all(limited: Limited) -> Iterator[Finding]:
+def _all(limited: TimedChecks) -> Iterator[Finding]:
     for name, check in CHECKS.items():
-        yield from limited.findings(name, check, LONG.get(name, 20.0))
+        yield from limited.findings(name, check, CHECK_LIMIT_S.get(name, 20.0))
 
 
 def emit_finding(finding: Finding) -> None:
     """As one line of JSON."""
-    emit(finding._asdict())
+    print_json(finding._asdict())
 
 
-def teller() -> Callable[[Finding], None]:
+def finding_printer() -> Callable[[Finding], None]:
     """Prints findings for a reader: sign and word, what was found, and below it what to do."""
-    glyphs = UNICODE if speaks_unicode() else ASCII
+    glyphs = UNICODE if supports_unicode() else ASCII
     signs = {"ok": glyphs.state["succeeded"], "warn": glyphs.warning, "fail": glyphs.state["failed"]}
     styles = {"ok": "", "warn": "yellow", "fail": "red"}
 
     def tell(finding: Finding) -> None:
-        say(f"{signs[finding.state]} {finding.state:5}{finding.id}: {finding.detail}", style=styles[finding.state])
+        print_line(
+            f"{signs[finding.state]} {finding.state:5}{finding.id}: {finding.detail}", style=styles[finding.state]
+        )
         if finding.advice:
-            say(f"       -> {finding.advice}")
+            print_line(f"       -> {finding.advice}")
 
     return tell
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.output import note
+from console.output import print_note
 from orbiter.errors import ConfigurationError
-from runtime.config.loader import Configuration, files_for
+from runtime.config.loader import Configuration, config_files
 from runtime.config.schema import HostSettings
-from runtime.link.transports.ssh import Host, SshTransport
+from runtime.link.transports.ssh import SshHost, SshTransport
 
 
-def transports(
+def host_transports(
     names: Sequence[str], configuration: Configuration, *, viewer: bool = False
 ) -> dict[str, tuple[SshTransport, bool]]:
     """The way to each host, by its name, and whether its runtime is to be started.
@@ -28,9 +28,9 @@ def transports(
     found: dict[str, tuple[SshTransport, bool]] = {}
     for name in dict.fromkeys(names):
         given = _named(name, configuration)
-        host = Host.parse(name if given is None else given.address)
+        host = SshHost.parse(name if given is None else given.address)
         given = given or HostSettings(address=name)
-        way = SshTransport(host, remote=given.command, viewer=viewer or given.viewer, says=note)
+        way = SshTransport(host, remote=given.command, viewer=viewer or given.viewer, says=print_note)
         found[name] = way, given.start
     return found
 
@@ -44,7 +44,7 @@ def _named(name: str, configuration: Configuration) -> HostSettings | None:
     found = configuration.settings.hosts.get(name)
     if found is None:
         return None
-    users, workspaces = files_for(configuration.workspace)
+    users, workspaces = config_files(configuration.workspace)
     for key, place in configuration.sources.items():
         if key[:2] == ("hosts", name) and place.startswith(f"{workspaces}:"):
             raise ConfigurationError(

@@ -6,25 +6,25 @@ from collections.abc import AsyncIterator
 
 import click
 
-from console.output import emit, note, say, speaks_unicode
+from console.output import print_json, print_line, print_note, supports_unicode
 from console.verbs.base import (
-    Refusal,
-    reading,
-    run_named,
+    BadInput,
+    find_run,
+    open_for_reading,
     verb,
 )
 from console.workspace import workspace
 from runtime.daemon.log_file import log_path
-from runtime.judgement.reports.audit import shown
-from runtime.link.verbs.logs import whole_lines
+from runtime.judgement.reports.audit import shown_params
+from runtime.link.verbs.logs import read_whole_lines
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII, UNICODE
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.render.sanitize import clean_line
 from screens.views.lists.log import event_lines
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
 
 
 @verb()
@@ -36,16 +36,16 @@ from screens.views.shared.row_filter import Filter
 @click.option("--file", "of_file", is_flag=True, help="The end of the runtime's own log file, instead.")
 async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of_file: bool, as_json: bool) -> int:
     """Say what happened, in the order in which it was written."""
-    pattern = Filter(grep)
+    pattern = RowFilter(grep)
     if pattern.problem:
-        raise Refusal(f"--grep {grep!r}: {pattern.problem}")
+        raise BadInput(f"--grep {grep!r}: {pattern.problem}")
     if of_file:
         return _file(pattern, limit)
-    async with reading() as journal:
+    async with open_for_reading() as journal:
         if journal is None:
-            note("nothing has been run here yet")
+            print_note("nothing has been run here yet")
             return 0
-        run_id = (await run_named(journal, run)).id if run else None
+        run_id = (await find_run(journal, run)).id if run else None
         titles = {} if run else {each.id: each.title or each.ref for each in await journal.runs(10_000)}
         async for at, event in _events(journal, run_id, limit, follow=follow):
             if event.run_id not in titles and not run and (summary := await journal.summary(event.run_id)):
@@ -56,7 +56,7 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
 
 async def _events(
     journal: Journal, run_id: str | None, limit: int, *, follow: bool
-) -> AsyncIterator[tuple[int, ev.Record]]:
+) -> AsyncIterator[tuple[int, ev.JournalEvent]]:
     """The latest events, and with `follow` what comes after them, for ever; each with its place."""
     at = 0
     for placed in await journal.latest(run_id, limit=limit):
@@ -69,26 +69,26 @@ async def _events(
 
 
 def _tell(
-    at: int, event: ev.Record, titles: dict[str, str] | None, pattern: Filter, *, faults: bool, as_json: bool
+    at: int, event: ev.JournalEvent, titles: dict[str, str] | None, pattern: RowFilter, *, faults: bool, as_json: bool
 ) -> None:
-    looks = Looks(ev.utc_now(), UNICODE if speaks_unicode() else ASCII)
+    looks = RenderContext(ev.utc_now(), UNICODE if supports_unicode() else ASCII)
     if isinstance(event, ev.IncidentAnswered):
-        event = event.model_copy(update={"params": shown(event.params)})
+        event = event.model_copy(update={"params": shown_params(event.params)})
     row = ("", {"at": at, "event": event.model_dump(mode="json")})
     name = None if titles is None else lambda run_id: titles.get(run_id, run_id)
     for line in event_lines([row], looks, name):
-        if (line.level != "info" or not faults) and pattern.means(plain(line.spans)):
+        if (line.level != "info" or not faults) and pattern.means(plain_text(line.spans)):
             if as_json:
-                emit({"id": f"{event.run_id}:{event.seq}", "level": line.level, **event.model_dump(mode="json")})
+                print_json({"id": f"{event.run_id}:{event.seq}", "level": line.level, **event.model_dump(mode="json")})
             else:
-                say(plain(line.spans))
+                print_line(plain_text(line.spans))
 
 
-def _file(pattern: Filter, limit: int) -> int:
+def _file(pattern: RowFilter, limit: int) -> int:
     path = log_path(workspace().state)
-    text, _, end = whole_lines(path, None)
+    text, _, end = read_whole_lines(path, None)
     if not end:
-        note(f"there is no log file {path}: no runtime has worked in the background here")
+        print_note(f"there is no log file {path}: no runtime has worked in the background here")
     for line in [each for each in text.splitlines() if pattern.means(each)][-limit:]:
-        say(clean_line(line, limit=1000))
+        print_line(clean_line(line, limit=1000))
     return 0

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from console.cli import BAD_INPUT, FAILED
 from console.open import open_console
-from console.output import note
+from console.output import print_note
 from console.preferences.loader import workspace_preferences
 from console.preferences.schema import Preferences
 from console.preferences.state_file import kept_theme
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from screens.shell import streams
-from themes.catalog import Shelf, places
-from themes.choice import VARIABLE, ThemeError, UnknownTheme, chosen
+from themes.catalog import ThemeCatalog, theme_places
+from themes.choice import VARIABLE, ThemeError, UnknownTheme, choose_theme
 
 if TYPE_CHECKING:
-    from runtime.judgement.reports.export_file import Capsule
+    from runtime.judgement.reports.export_file import Export
 
 
 def has_screen() -> bool:
@@ -28,7 +28,7 @@ def has_screen() -> bool:
     return streams.stdin().isatty() and streams.stdout().isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
-def open_it(
+def open_for_terminal(
     *,
     hosts: Sequence[str],
     viewer: bool,
@@ -42,29 +42,29 @@ def open_it(
     and yet somebody is there to be asked.
     """
     if hosts and embedded:
-        note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
+        print_note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
         return BAD_INPUT
     if not hosts:
         if viewer or start:
-            note("--viewer and --start are for --host")
+            print_note("--viewer and --start are for --host")
             return BAD_INPUT
         if linear or not has_screen():
             from console.linear.operators import has_person  # what a screen does without, and is there sooner for it
-            from console.verbs.base import outcome
+            from console.verbs.base import run_verb
             from console.verbs.decisions.inbox import inbox
 
             if linear or has_person():
-                return outcome(inbox)
+                return run_verb(inbox)
         return open_here(embedded=embedded, mouse=mouse, theme=theme)
     from console.remote import open_hosts  # what a console on this machine does without, and is there sooner for it
-    from console.verbs.program.hosts import transports
-    from runtime.config.loader import load
-    from runtime.link.transports.ssh import BadHost
+    from console.verbs.program.hosts import host_transports
+    from runtime.config.loader import load_configuration
+    from runtime.link.transports.ssh import InvalidHost
 
     try:
-        ways = transports(hosts, load(workspace().root), viewer=viewer)
-    except (BadHost, ConfigurationError) as exc:
-        note(str(exc))
+        ways = host_transports(hosts, load_configuration(workspace().root), viewer=viewer)
+    except (InvalidHost, ConfigurationError) as exc:
+        print_note(str(exc))
         return BAD_INPUT
     return _opened(
         theme,
@@ -82,16 +82,16 @@ def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str 
     )
 
 
-def open_export(capsule: Capsule, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
+def open_export(capsule: Export, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
     """Open the console on an export: its run, and nothing to act on. The exit code."""
-    from console.open import client, show
-    from runtime.service.export_viewer import Replay
+    from console.open import make_client, run_app
+    from runtime.service.export_viewer import ExportViewer
 
     with ExitStack() as stack:
         return _opened(
             theme,
-            lambda looks, preferred: show(
-                lambda: client(stack.enter_context(Replay(capsule, path)).transport()),
+            lambda looks, preferred: run_app(
+                lambda: make_client(stack.enter_context(ExportViewer(capsule, path)).transport()),
                 run_id=capsule.header.run_id,
                 mouse=mouse,
                 theme=looks,
@@ -107,33 +107,33 @@ def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> in
         preferred = workspace_preferences()
         looks = _theme(theme, preferred)
     except (ThemeError, ConfigurationError) as exc:
-        note(str(exc))
+        print_note(str(exc))
         return BAD_INPUT
     if not has_screen():
-        note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
+        print_note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
         return BAD_INPUT
     try:
         return console(looks, preferred)
     except ThemeError as exc:
-        note(str(exc))
+        print_note(str(exc))
         return BAD_INPUT
     except (OrbiterError, OSError, ValueError) as exc:
-        note(str(exc))
+        print_note(str(exc))
         return FAILED
 
 
 def _theme(asked: str | None, preferred: Preferences) -> str:
     """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
-    own = Shelf(places(os.environ, workspace().state)).own
+    own = ThemeCatalog(theme_places(os.environ, workspace().state)).own
     if asked is not None or os.environ.get(VARIABLE) or os.environ.get("NO_COLOR"):
-        return chosen(os.environ, asked, own)
+        return choose_theme(os.environ, asked, own)
     if preferred.theme:
         try:
-            return chosen(os.environ, preferred.theme, own)
+            return choose_theme(os.environ, preferred.theme, own)
         except UnknownTheme as exc:
             place = f"{preferred.source('console', 'theme')}: console.theme"
             raise UnknownTheme(str(exc).replace("--theme", place, 1)) from exc
     try:
-        return chosen(os.environ, kept_theme(os.environ) or None, own)
+        return choose_theme(os.environ, kept_theme(os.environ) or None, own)
     except UnknownTheme:  # it was the user's own, and is gone
-        return chosen(os.environ, None, own)
+        return choose_theme(os.environ, None, own)

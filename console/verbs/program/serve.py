@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from console.output import copy, emit, note, say
-from console.terminal.output_capture import captured, give_streams_back
-from console.verbs.base import Refusal, verb
+from console.output import print_json, print_line, print_note, print_raw
+from console.output_capture import captured, give_streams_back
+from console.verbs.base import BadInput, verb
 from console.workspace import Workspace, workspace
-from runtime.config.environment import UnusableEnvironment, interpreter, read_env_file
+from runtime.config.environment import InvalidEnvironment, interpreter, read_env_file
 from runtime.daemon import daemon
-from runtime.service.serve import BadSetting, become, conditions
+from runtime.service.serve import InvalidSetting, build_execution_config, exec_program
 from runtime.service.serve import serve as carry_on
 
 
@@ -36,9 +36,9 @@ async def serve(
     file, variables = _variables(place, env_file)
     if unit:
         try:
-            copy(_unit(place, python, file))
+            print_raw(_unit(place, python, file))
         except ValueError as exc:
-            raise Refusal(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
+            raise BadInput(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
         return 0
     given = {} if grace is None else {"grace_s": grace}
     try:
@@ -47,12 +47,14 @@ async def serve(
             environ = dict(os.environ)
             os.environ.update({name: each for name, each in variables.items() if name not in environ})
             with captured():
-                changed = await carry_on(place.state, conditions(place.root, given), lambda: note(what), outlive=False)
+                changed = await carry_on(
+                    place.state, build_execution_config(place.root, given), lambda: print_note(what), outlive=False
+                )
             if changed:
-                note("another program is installed: going on as that one")
+                print_note("another program is installed: going on as that one")
                 give_streams_back()
-                become(sys.orig_argv[1:], environ)
-            note("stopped")
+                exec_program(sys.orig_argv[1:], environ)
+            print_note("stopped")
             return 0
         found = await asyncio.to_thread(
             daemon.ensure_runtime,
@@ -62,12 +64,12 @@ async def serve(
             env_file=file,
             settings=given,
         )
-    except (BadSetting, UnusableEnvironment) as exc:
-        raise Refusal(str(exc)) from exc
+    except (InvalidSetting, InvalidEnvironment) as exc:
+        raise BadInput(str(exc)) from exc
     if as_json:
-        emit({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})
+        print_json({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})
     else:
-        say(f"{'started' if found.started else 'running already'}: {found.program}, pid {found.pid}")
+        print_line(f"{'started' if found.started else 'running already'}: {found.program}, pid {found.pid}")
     return 0
 
 
@@ -82,8 +84,8 @@ def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dic
     try:
         file = place.root / Path(env_file).expanduser()
         return file, read_env_file(file)
-    except (UnusableEnvironment, RuntimeError) as exc:  # RuntimeError: the home directory of ~name is not known
-        raise Refusal(f"--env-file: {exc}") from exc
+    except (InvalidEnvironment, RuntimeError) as exc:  # RuntimeError: the home directory of ~name is not known
+        raise BadInput(f"--env-file: {exc}") from exc
 
 
 def _unit(place: Workspace, python: str, env_file: Path | None) -> str:
@@ -115,7 +117,7 @@ async def stop(*, as_json: bool) -> int:
     place = workspace()
     stopped = await asyncio.to_thread(daemon.stop, place.state)
     if as_json:
-        emit({"state": "stopped" if stopped else "absent"})
+        print_json({"state": "stopped" if stopped else "absent"})
     else:
-        say("stopped" if stopped else f"no runtime works on {place.state}")
+        print_line("stopped" if stopped else f"no runtime works on {place.state}")
     return 0

@@ -6,11 +6,11 @@ import os
 
 import click
 
-from console.output import emit, note, say, table
-from console.verbs.base import Refusal, verb
+from console.output import print_json, print_line, print_note, print_table
+from console.verbs.base import BadInput, verb
 from console.workspace import workspace
-from themes.catalog import Shelf, places
-from themes.choice import BUILT_IN, ThemeError, chosen
+from themes.catalog import ThemeCatalog, theme_places
+from themes.choice import BUILT_IN, ThemeError, choose_theme
 
 
 @verb()
@@ -20,57 +20,57 @@ async def themes(*, name: str | None, as_json: bool) -> int:
 
     Themes of your own are files in ~/.config/orbiter-console/themes, or in .orbiter/themes for one workspace.
     """
-    shelf = Shelf(places(os.environ, workspace().state))
+    shelf = ThemeCatalog(theme_places(os.environ, workspace().state))
     try:
         if name is None:
-            return _listed(shelf, chosen(os.environ, own=shelf.own), as_json=as_json)
-        return _readable(shelf, chosen({}, name, shelf.own), as_json=as_json)
+            return _listed(shelf, choose_theme(os.environ, own=shelf.own), as_json=as_json)
+        return _readable(shelf, choose_theme({}, name, shelf.own), as_json=as_json)
     except ThemeError as exc:
-        raise Refusal(str(exc).replace("--theme: ", "", 1)) from exc
+        raise BadInput(str(exc).replace("--theme: ", "", 1)) from exc
 
 
-def _listed(shelf: Shelf, shown: str, *, as_json: bool) -> int:
+def _listed(shelf: ThemeCatalog, shown: str, *, as_json: bool) -> int:
     """All themes; those of the user whose file cannot be used with the reason."""
-    from themes.loader import load  # with Textual's colours, which other verbs of this module do without
+    from themes.loader import load_theme  # with Textual's colours, which other verbs of this module do without
 
     rows = [{"id": name, "source": "built-in", "for": purpose} for name, purpose in BUILT_IN.items()]
     for name, (path, source) in shelf.own().items():
         rows.append({"id": name, "source": source, "path": str(path)})
         try:
-            load(path)
+            load_theme(path)
         except ThemeError as exc:
             rows[-1]["error"] = str(exc)
     if as_json:
         for row in rows:
-            emit({**row, "chosen": row["id"] == shown})
+            print_json({**row, "chosen": row["id"] == shown})
         return 0
     shape = ("theme", "chosen", "source", "for")
     texts = [row.get("error") or row.get("for") or row["path"] for row in rows]
-    table(
+    print_table(
         shape, [(r["id"], "yes" * (r["id"] == shown), r["source"], text) for r, text in zip(rows, texts, strict=True)]
     )
     if os.environ.get("NO_COLOR"):
-        note("NO_COLOR is set: whatever the theme, it is shown without colours")
+        print_note("NO_COLOR is set: whatever the theme, it is shown without colours")
     return 0
 
 
-def _readable(shelf: Shelf, name: str, *, as_json: bool) -> int:
+def _readable(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
     """One theme, and which of its texts are hard to read on which ground."""
-    from themes.contrast import READABLE, pairs, weak
+    from themes.contrast import READABLE, contrast_pairs, weak_pairs
 
     theme, own = shelf.theme(name), shelf.own().get(name)
-    faint, least = weak(theme), min(pair.ratio for pair in pairs(theme))
+    faint, least = weak_pairs(theme), min(pair.ratio for pair in contrast_pairs(theme))
     if as_json:
         found = [{"ink": ink, "ground": ground, "contrast": round(ratio, 2)} for ink, ground, ratio in faint]
         where = {"source": own.source, "path": str(own.path)} if own is not None else {"source": "built-in"}
         looks = {"dark": theme.dark, "ansi": theme.ansi, "contrast": round(least, 2), "weak": found}
-        emit({"id": name, **where, **looks})
+        print_json({"id": name, **where, **looks})
         return 0
     kind = "the terminal's own colours" if theme.ansi else "colours of its own"
-    say(f"{name}: {BUILT_IN[name] if own is None else own.path}")
-    say(f"for {'dark' if theme.dark else 'light'} grounds, in {kind}; every text at least {least:.1f}:1")
+    print_line(f"{name}: {BUILT_IN[name] if own is None else own.path}")
+    print_line(f"for {'dark' if theme.dark else 'light'} grounds, in {kind}; every text at least {least:.1f}:1")
     for ink, ground, ratio in faint:
-        note(f"hard to read: {ink} on {ground}, {ratio:.1f}:1 where {READABLE}:1 is wanted")
+        print_note(f"hard to read: {ink} on {ground}, {ratio:.1f}:1 where {READABLE}:1 is wanted")
     return 0
 
 
@@ -79,16 +79,16 @@ def _readable(shelf: Shelf, name: str, *, as_json: bool) -> int:
 async def keys(*, preset: str, as_json: bool) -> int:
     """List the console's actions: their ids, the keys that do them, and where. As orbiter.toml has them."""
     from console.preferences.loader import keys_in_force, read_preferences  # all screens come along
-    from screens.render.key_names import in_words
+    from screens.render.key_names import key_in_words
     from screens.shell.key_actions import actions
 
     found = keys_in_force(read_preferences(workspace().root), preset=preset)
-    rows = [(each.id, each.place, tuple(map(in_words, found.keys[each.id])), each.does) for each in actions()]
+    rows = [(each.id, each.place, tuple(map(key_in_words, found.keys[each.id])), each.does) for each in actions()]
     if as_json:
         for name, place, held, does in rows:
-            emit({"id": name, "place": place, "keys": held, "does": does})
+            print_json({"id": name, "place": place, "keys": held, "does": does})
     else:
-        table(
+        print_table(
             ("action", "keys", "where", "does"),
             [(name, " ".join(held), place, does) for name, place, held, does in rows],
         )

@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from console.output import emit, note, say
+from console.output import print_json, print_line, print_note
 from console.verbs.base import (
-    Refusal,
+    BadInput,
+    cli_actor,
+    find_run,
     json_object,
-    operator,
-    run_named,
+    open_for_writing,
     state_of,
     verb,
-    writing,
 )
-from console.verbs.runs.runs import under_way
+from console.verbs.runs.runs import freeze_progress
 from console.workspace import workspace
-from runtime.config.loader import load
-from runtime.operations.run_controls import Controls, What
+from runtime.config.loader import load_configuration
+from runtime.operations.run_controls import BreakpointKind, RunControls
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import Summary
 from runtime.record.workspace_lock import holder
@@ -66,13 +66,13 @@ async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: b
     """
     code = await _each(
         run, swarm, everything, as_json,
-        lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=operator()),
+        lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=cli_actor()),
         lambda journal, run_id: _frozen(journal, run_id, wait=wait),
         "nothing was there to freeze",
     )  # fmt: skip
     if swarm or everything:
         which, lifted = (f"runs of {swarm}", f"--swarm {swarm}") if swarm else ("runs", "--all")
-        note(f"{which} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
+        print_note(f"{which} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
     return code
 
 
@@ -85,10 +85,10 @@ async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
         while not (await asyncio.wait({coming}, timeout=_LOOK_S))[0]:
             if holder(workspace().state) is None:
                 coming.cancel()
-                return under_way(state)
+                return freeze_progress(state)
         for event in coming.result():
             state.apply(event)
-    return under_way(state) if state.freezing else state_word(state.shown)
+    return freeze_progress(state) if state.freezing else state_word(state.shown)
 
 
 @verb()
@@ -97,7 +97,7 @@ async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
     """Let frozen runs go on."""
     return await _each(
         run, swarm, everything, as_json,
-        lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=operator()),
+        lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=cli_actor()),
         _thawed,
         "nothing was frozen",
     )  # fmt: skip
@@ -112,22 +112,22 @@ async def _each(  # noqa: PLR0917 - two callers, above
     swarm: str,
     everything: bool,
     as_json: bool,
-    act: Callable[[Controls, str, str], Awaitable[list[str]]],
+    act: Callable[[RunControls, str, str], Awaitable[list[str]]],
     done: Callable[[Journal, str], Awaitable[str]],
     nothing: str,
 ) -> int:
     if sum((bool(run), bool(swarm), everything)) != 1:
-        raise Refusal("say which runs: a RUN, --swarm REF, or --all")
+        raise BadInput("say which runs: a RUN, --swarm REF, or --all")
     _must_exist(run)
-    async with writing() as journal:
-        run_id = (await run_named(journal, run)).id if run else ""
-        ref = loader.absolute(swarm, workspace().root) if swarm else ""
-        ids = await act(Controls(journal), run_id, ref)
+    async with open_for_writing() as journal:
+        run_id = (await find_run(journal, run)).id if run else ""
+        ref = loader.absolute_ref(swarm, workspace().root) if swarm else ""
+        ids = await act(RunControls(journal), run_id, ref)
         for each in ids:
             told = await done(journal, each)
             await _tell(journal, each, f"run {each}: {told}", as_json=as_json)
     if not ids:
-        note(nothing)
+        print_note(nothing)
     return 0
 
 
@@ -142,16 +142,16 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
     """
     kind, colon, pattern = what.partition(":")
     if kind not in ("tool", "agent") or not colon or not pattern:
-        raise Refusal(f"{what!r} is no place to stop at: write tool:NAME or agent:NAME, as in tool:send_*")
-    chosen: What = "tool" if kind == "tool" else "agent"
+        raise BadInput(f"{what!r} is no place to stop at: write tool:NAME or agent:NAME, as in tool:send_*")
+    chosen: BreakpointKind = "tool" if kind == "tool" else "agent"
     _must_exist(run)
-    async with writing() as journal:
-        run_id = (await run_named(journal, run)).id
-        warning = await Controls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=operator())
+    async with open_for_writing() as journal:
+        run_id = (await find_run(journal, run)).id
+        warning = await RunControls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=cli_actor())
         told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
         await _tell(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
     if warning and not as_json:
-        note(f"warning: {clean_line(warning, limit=500)}")
+        print_note(f"warning: {clean_line(warning, limit=500)}")
     return 0
 
 
@@ -162,11 +162,11 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
 async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
     """Give an agent (its name, or its node's id) a message that it reads at its next turn."""
     if not text:
-        raise Refusal("the message is empty: say what the agent is to read")
+        raise BadInput("the message is empty: say what the agent is to read")
     _must_exist(run)
-    async with writing() as journal:
-        run_id = (await run_named(journal, run)).id
-        injection_id = await Controls(journal).inject(run_id, agent, text, by=operator())
+    async with open_for_writing() as journal:
+        run_id = (await find_run(journal, run)).id
+        injection_id = await RunControls(journal).inject(run_id, agent, text, by=cli_actor())
         told = f"run {run_id}: {agent} reads it at its next turn"
         await _tell(journal, run_id, told, as_json=as_json, injection_id=injection_id)
     return 0
@@ -189,11 +189,11 @@ async def rewind(
     """
     changes = _asked(model, text, arguments)
     _must_exist(run)
-    async with writing() as journal:
-        controls = Controls(journal, load(workspace().root).views)
-        run_id = (await run_named(journal, run)).id
+    async with open_for_writing() as journal:
+        controls = RunControls(journal, load_configuration(workspace().root).views)
+        run_id = (await find_run(journal, run)).id
         node_id = await controls.node_named(run_id, node)
-        dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=operator())
+        dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=cli_actor())
         told = f"run {run_id}: goes on from {node_id}; {len(dropped)} nodes are done again"
         await _tell(journal, run_id, told, as_json=as_json, node=node_id, dropped=sorted(dropped))
     return 0
@@ -207,15 +207,15 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
     """Begin another run with what this one has completed, up to a node if one is named; prints its id."""
     changes = _asked(model, text, arguments)
     _must_exist(run)
-    async with writing() as journal:
-        controls = Controls(journal, load(workspace().root).views)
-        run_id = (await run_named(journal, run)).id
+    async with open_for_writing() as journal:
+        controls = RunControls(journal, load_configuration(workspace().root).views)
+        run_id = (await find_run(journal, run)).id
         node_id = await controls.node_named(run_id, node) if node else ""
-        forked = await controls.fork(run_id, node_id, changes=changes, by=operator())
+        forked = await controls.fork(run_id, node_id, changes=changes, by=cli_actor())
         if as_json:
             await _tell(journal, forked, "", as_json=True, forked_from=run_id, node=node_id)
         else:
-            say(forked)
+            print_line(forked)
             _who_drives()
     return 0
 
@@ -234,7 +234,7 @@ def _asked(model: str, text: str | None, arguments: str | None) -> dict[str, Any
 def _must_exist(run: str) -> None:
     place = workspace()
     if not place.journal.exists():
-        raise Refusal(
+        raise BadInput(
             f"there is no run {run!r} in {place.state}; see: orbiter-console runs"
             if run
             else "nothing was run here yet"
@@ -245,12 +245,12 @@ async def _tell(journal: Journal, run_id: str, told: str, *, as_json: bool, **mo
     if as_json:
         summary = await journal.summary(run_id)
         assert isinstance(summary, Summary)
-        emit({"id": run_id, "state": summary.shown, **more})
+        print_json({"id": run_id, "state": summary.shown, **more})
     else:
-        note(told)
+        print_note(told)
         _who_drives()
 
 
 def _who_drives() -> None:
     if holder(workspace().state) is None:
-        note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")
+        print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")

@@ -13,18 +13,18 @@ from console.demo.operator import DemoOperator
 from console.demo.swarm import TASK, reference
 from console.demo.tools import calls, report_file
 from console.linear.operators import Operator, PersonAtTerminal, has_person
-from console.output import note, say
+from console.output import print_line, print_note
 from console.verbs.base import (
-    Refusal,
-    outcome,
-    reading,
+    BadInput,
+    open_for_reading,
+    run_verb,
     state_of,
     verb,
 )
 from console.verbs.program.open_console import has_screen, open_here
-from console.verbs.runs.run_common import begin, carry, exit_code
+from console.verbs.runs.run_common import begin_run, exit_code, run_and_follow
 from console.workspace import workspace
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 
 TITLE = "demo: survey of this directory"
 
@@ -58,8 +58,10 @@ def demo(
 async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
     decider: type[Operator] = PersonAtTerminal if has_person() and not as_json else DemoOperator
     before = len(calls())
-    state = await carry(_named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider, drill=True)
-    (note if as_json else say)(_conclusion(state, calls()[before:]))
+    state = await run_and_follow(
+        _named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider, drill=True
+    )
+    (print_note if as_json else print_line)(_conclusion(state, calls()[before:]))
     return exit_code(state)
 
 
@@ -69,28 +71,28 @@ def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
     ids: list[str] = []
 
     async def begin_one() -> int:
-        ids.append(await begin(_named(model), TASK, title=TITLE, resume=resume, drill=True))
+        ids.append(await begin_run(_named(model), TASK, title=TITLE, resume=resume, drill=True))
         return 0
 
     async def conclude() -> int:
-        async with reading() as journal:
+        async with open_for_reading() as journal:
             assert journal is not None
             state = await state_of(journal, ids[0])
-        say(_conclusion(state, calls()[before:]))
+        print_line(_conclusion(state, calls()[before:]))
         return exit_code(state)
 
-    if code := outcome(begin_one):
+    if code := run_verb(begin_one):
         return code
-    return open_here(embedded=embedded, run_id=ids[0]) or outcome(conclude)
+    return open_here(embedded=embedded, run_id=ids[0]) or run_verb(conclude)
 
 
 def _named(model: str) -> str:
     if model and ":" not in model:
-        raise Refusal(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
+        raise BadInput(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
     return reference(model)
 
 
-def _conclusion(state: RunState, carried_out: list[dict[str, Any]]) -> str:
+def _conclusion(state: DurableRun, carried_out: list[dict[str, Any]]) -> str:
     counted = Counter(str(call["tool"]) for call in carried_out)
     told = ", ".join(f"{name} {number}" for name, number in sorted(counted.items())) or "none"
     answered = sum(each.answer is not None for each in state.incidents.values())

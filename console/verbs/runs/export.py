@@ -6,18 +6,18 @@ from pathlib import Path
 
 import click
 
-from console.output import copy, note
+from console.output import print_note, print_raw
 from console.verbs.base import (
-    Refusal,
-    operator,
-    reading,
-    run_named,
+    BadInput,
+    cli_actor,
+    find_run,
+    open_for_reading,
     verb,
 )
 from console.verbs.program.open_console import open_export
 from console.workspace import workspace
 from orbiter.text_input import BadText, read_text
-from runtime.config.loader import load, take_env_file
+from runtime.config.loader import load_configuration, load_env_file
 from runtime.execution.secret_vault import redactor
 from runtime.judgement.reports import export_file
 from runtime.record.journal import Journal
@@ -35,59 +35,59 @@ async def export(what: str, *, output: str, force: bool) -> int:
 
     The file opens read-only, elsewhere as well, with: replay FILE, show --file FILE, report --file FILE
     """
-    async with reading() as journal:
+    async with open_for_reading() as journal:
         run_id, incident_id = await _named(journal, what)
         assert journal is not None
         events, workspaces = await journal.read(run_id), await journal.read(WORKSPACE)
-    header = export_file.Header(
+    header = export_file.ExportHeader(
         orbiter_export=export_file.FORMAT,
         run_id=run_id,
         incident_id=incident_id,
         exported_at=utc_now(),
-        exported_by=operator().name,
+        exported_by=cli_actor().name,
     )
-    configuration = load(workspace().root)
-    take_env_file(configuration)  # its secrets are to be known
-    mask = redactor(configuration.conditions().redact)
-    text = "\n".join(export_file.lines(events, header, mask, workspaces)) + "\n"
+    configuration = load_configuration(workspace().root)
+    load_env_file(configuration)  # its secrets are to be known
+    mask = redactor(configuration.execution_config().redact)
+    text = "\n".join(export_file.export_lines(events, header, mask, workspaces)) + "\n"
     if output == "-":
-        copy(text)
+        print_raw(text)
         return 0
     _write(Path(output), text, over=force)
-    note(f"{'incident ' + incident_id if incident_id else 'run ' + run_id}: written to {output}")
+    print_note(f"{'incident ' + incident_id if incident_id else 'run ' + run_id}: written to {output}")
     return 0
 
 
 def _write(path: Path, text: str, *, over: bool) -> None:
     """For its owner alone: what no pattern finds is still in it."""
     if path.exists() and not over and not path.is_dir():
-        raise Refusal(f"{path} is there already: say --force to write over it")
+        raise BadInput(f"{path} is there already: say --force to write over it")
     try:
         path.touch(mode=0o600)
         path.write_text(text, encoding="ascii")
     except OSError as exc:
-        raise Refusal(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
+        raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
 
 
 async def _named(journal: Journal | None, name: str) -> tuple[str, str]:
     found = await journal.incident(name) if journal is not None else None
     if found is not None:
         return found[0], found[1].incident_id
-    return (await run_named(journal, name)).id, ""
+    return (await find_run(journal, name)).id, ""
 
 
-def opened(path: str) -> export_file.Capsule:
+def read_export_file(path: str) -> export_file.Export:
     """An export from its file.
 
     Raises:
         Refusal: the file cannot be read, or is no export.
     """
     try:
-        return export_file.read(read_text(Path(path), most=_EXPORT_BYTES))
+        return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))
     except BadText as exc:
-        raise Refusal(str(exc)) from exc
-    except export_file.BadCapsule as exc:
-        raise Refusal(f"{path}: {exc}") from exc
+        raise BadInput(str(exc)) from exc
+    except export_file.InvalidExport as exc:
+        raise BadInput(f"{path}: {exc}") from exc
 
 
 @click.command()
@@ -98,8 +98,8 @@ def opened(path: str) -> export_file.Capsule:
 def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:
     """Open an export in the console, read-only: its run as it was, and nothing to act on."""
     try:
-        export_file = opened(path)
-    except Refusal as exc:
-        note(str(exc))
+        export_file = read_export_file(path)
+    except BadInput as exc:
+        print_note(str(exc))
         ctx.exit(exc.code)
     ctx.exit(open_export(export_file, path, mouse=mouse, theme=theme))

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import click
 
-from console.output import emit, note, say
-from console.verbs.base import Refusal, verb, writing
+from console.output import print_json, print_line, print_note
+from console.verbs.base import BadInput, open_for_writing, verb
 from console.workspace import workspace
 from runtime.record.sqlite.journal import SqliteJournal
 
@@ -22,39 +22,39 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) -> int:
     """Forget finished runs. One that is not finished is never touched; prints the ids of those forgotten."""
     if older_than is None and max_size is None:
-        raise Refusal("say which runs: --older-than 30d, --max-size 500M, or both")
+        raise BadInput("say which runs: --older-than 30d, --max-size 500M, or both")
     age = _age(older_than) if older_than is not None else None
     size = _size(max_size) if max_size is not None else None
     if not workspace().journal.exists():
-        note("nothing was run here yet")
+        print_note("nothing was run here yet")
         return 0
-    async with writing() as journal:
+    async with open_for_writing() as journal:
         assert isinstance(journal, SqliteJournal)
         gone = await journal.prune(older_than=age, max_bytes=size)
     for run_id in gone:
         if as_json:
-            emit({"id": run_id, "state": "forgotten"})
+            print_json({"id": run_id, "state": "forgotten"})
         else:
-            say(run_id)
-    note(f"{len(gone)} runs forgotten")
+            print_line(run_id)
+    print_note(f"{len(gone)} runs forgotten")
     return 0
 
 
 def _age(text: str) -> timedelta:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([mhdw])", text.strip().lower())
     if found is None:
-        raise Refusal(f"{text!r} is no age: write a number and m, h, d or w, as in 30d")
+        raise BadInput(f"{text!r} is no age: write a number and m, h, d or w, as in 30d")
     try:
         return float(found[1]) * _AGES[found[2]]
     except OverflowError as exc:
-        raise Refusal(f"{text!r} is longer ago than any run") from exc
+        raise BadInput(f"{text!r} is longer ago than any run") from exc
 
 
 def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
-        raise Refusal(f"{text!r} is no size: write bytes, or a number and K, M or G, as in 500M")
+        raise BadInput(f"{text!r} is no size: write bytes, or a number and K, M or G, as in 500M")
     try:
         return int(float(found[1]) * _SIZES[found[2]])
     except OverflowError as exc:
-        raise Refusal(f"{text[:20]!r}… is more than any disk holds: write a size as in 500M") from exc
+        raise BadInput(f"{text[:20]!r}… is more than any disk holds: write a size as in 500M") from exc

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from console.linear.operators import PersonAtTerminal, has_person
-from console.verbs.base import Refusal, text_of_stdin, verb
-from console.verbs.runs.run_common import carry, exit_code
+from console.verbs.base import BadInput, text_of_stdin, verb
+from console.verbs.runs.run_common import exit_code, run_and_follow
 
 MOST_INPUT = 1_000_000
 
@@ -30,9 +30,11 @@ async def run(ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], as
     if task == "-":
         task = text_of_stdin(most=4 * MOST_INPUT)
         if len(task) > MOST_INPUT:
-            raise Refusal(f"the input is longer than {MOST_INPUT} characters: give a path to it instead")
+            raise BadInput(f"the input is longer than {MOST_INPUT} characters: give a path to it instead")
     person = PersonAtTerminal if has_person() and not as_json else None
-    return exit_code(await carry(ref, task, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets)))
+    return exit_code(
+        await run_and_follow(ref, task, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets))
+    )
 
 
 def _limits(budgets: tuple[str, ...]) -> dict[str, float]:
@@ -47,5 +49,5 @@ def _limits(budgets: tuple[str, ...]) -> dict[str, float]:
         try:
             found[name.strip()] = float(number) if "." in number else int(number)
         except ValueError as exc:
-            raise Refusal(f"--budget {each:.60}: write NAME=NUMBER, such as max_steps=20") from exc
+            raise BadInput(f"--budget {each:.60}: write NAME=NUMBER, such as max_steps=20") from exc
     return found

@@ -8,27 +8,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from console.cli import FAILED, WAITING
-from console.embedded import Driving
+from console.embedded import EmbeddedDriver
 from console.linear.operators import Operator
-from console.linear.run_follower import follow, in_json, in_lines
-from console.logs import TOLD_ELSEWHERE, through_the_gate
-from console.output import note
-from console.terminal.output_capture import captured
-from console.verbs.base import Refusal, operator, writing
+from console.linear.run_follower import follow_run, present_json, present_lines
+from console.logs import TOLD_ELSEWHERE, sanitize_logs
+from console.output import print_note
+from console.output_capture import captured
+from console.verbs.base import BadInput, cli_actor, open_for_writing
 from console.workspace import Workspace, workspace
-from runtime.config.loader import Configuration, load, take_env_file
-from runtime.operations.decisions import Desk
+from runtime.config.loader import Configuration, load_configuration, load_env_file
+from runtime.operations.decisions import Decisions
 from runtime.record.journal import Journal
-from runtime.record.state.durable_run import RUN_TERMINAL, RunState, Summary
+from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, Summary
 from runtime.record.workspace_lock import holder
 from runtime.swarms import imports
-from runtime.swarms.discovery import check
+from runtime.swarms.discovery import check_swarm
 
 LONG_S = 60.0
 """How long a run in which everything waits stays in memory while somebody may answer at once."""
 
 
-async def carry(
+async def run_and_follow(
     ref: str,
     task: str,
     *,
@@ -38,7 +38,7 @@ async def carry(
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None = None,
     drill: bool = False,
-) -> RunState:
+) -> DurableRun:
     """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
 
     Raises:
@@ -61,18 +61,18 @@ async def _begun_and_carried(
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None,
     drill: bool,
-) -> RunState:
+) -> DurableRun:
     place = workspace()
-    configured = load(place.root)  # a mistake in the configuration is said before anything begins
-    take_env_file(configured)
+    configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
+    load_env_file(configured)
     ref = await _checked(ref, place, configured)
-    async with writing() as journal:
-        desk = Desk(journal, place.root)
+    async with open_for_writing() as journal:
+        desk = Decisions(journal, place.root)
         run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
         return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
 
 
-async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
+async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
     """Ask for a run of `ref` on `task`, or find its newest unfinished one, for a runtime to drive; its id.
     A `drill`'s failures are invented: they open no breaker.
 
@@ -81,16 +81,16 @@ async def begin(ref: str, task: str, *, title: str = "", resume: bool, drill: bo
     """
     place = workspace()
     with captured():
-        ref = await _checked(ref, place, load(place.root))
-    async with writing() as journal:
-        return await _begun(journal, Desk(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
+        ref = await _checked(ref, place, load_configuration(place.root))
+    async with open_for_writing() as journal:
+        return await _begun(journal, Decisions(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
 
 
 async def _checked(ref: str, place: Workspace, configured: Configuration) -> str:
     """`check`, which imports the file; an import that hangs is said while it hangs."""
     telling = asyncio.create_task(_tell_what_hangs())
     try:
-        return await check(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
+        return await check_swarm(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
     finally:
         telling.cancel()
 
@@ -102,12 +102,12 @@ async def _tell_what_hangs() -> None:
         for each in imports.hanging():
             if each.ref not in told:
                 told.add(each.ref)
-                note(str(each))
+                print_note(str(each))
 
 
 async def _begun(
     journal: Journal,
-    desk: Desk,
+    desk: Decisions,
     ref: str,
     task: str,
     *,
@@ -118,32 +118,34 @@ async def _begun(
 ) -> str:
     found = await _unfinished(journal, ref, task) if resume else None
     if resume and found is None:
-        note("nothing of this is unfinished: a new run begins")
+        print_note("nothing of this is unfinished: a new run begins")
     if found is not None and found.state == "running":
         driver = holder(workspace().state)
         whose = f"is driven by {driver.program or 'another process'}, pid {driver.pid}" if driver is not None else ""
-        note(f"run {found.id} {whose or 'had a driver that is gone: it goes on here, at once'}")
+        print_note(f"run {found.id} {whose or 'had a driver that is gone: it goes on here, at once'}")
     if found is not None:
         return found.id
     options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
     if drill:
         options["breakers"] = False
-    return await desk.start(ref, task, title=title, options=options, by=operator())
+    return await desk.start(ref, task, title=title, options=options, by=cli_actor())
 
 
 async def _carried(
     place: Workspace,
     journal: Journal,
-    desk: Desk,
+    desk: Decisions,
     run_id: str,
     *,
     as_json: bool,
     decider: Callable[[], Operator] | None,
-) -> RunState:
-    through_the_gate().muted = TOLD_ELSEWHERE
-    async with Driving(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
+) -> DurableRun:
+    sanitize_logs().muted = TOLD_ELSEWHERE
+    async with EmbeddedDriver(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
         following = asyncio.create_task(
-            follow(journal, desk, run_id, in_json() if as_json else in_lines(), decider() if decider else None)
+            follow_run(
+                journal, desk, run_id, present_json() if as_json else present_lines(), decider() if decider else None
+            )
         )
         signals: list[signal.Signals] = []
 
@@ -160,10 +162,10 @@ async def _carried(
                 await failed  # raises why nothing is driven any more
             if signals:
                 text = f"stopped by {signals[0].name}; what is recorded stays, and the same with --resume goes on"
-                raise Refusal(text, code=128 + signals[0])
+                raise BadInput(text, code=128 + signals[0])
             return await following
         except BrokenPipeError:
-            note("whoever read the output has gone; what is recorded stays, and the same with --resume goes on")
+            print_note("whoever read the output has gone; what is recorded stays, and the same with --resume goes on")
             raise
         finally:
             following.cancel()
@@ -178,14 +180,14 @@ async def _unfinished(journal: Journal, ref: str, task: str) -> Summary | None:
     return next((found for found in await journal.runs(limit=1_000) if fits(found)), None)
 
 
-def exit_code(state: RunState) -> int:
+def exit_code(state: DurableRun) -> int:
     """0 done, 1 failed, 3 waiting for a person."""
     if state.phase in ("completed", "degraded"):
         return 0
     if state.phase == "frozen":
-        note(f"run {state.id} is frozen: orbiter-console thaw {state.id}")
+        print_note(f"run {state.id} is frozen: orbiter-console thaw {state.id}")
         return WAITING
     if not state.terminal:
-        note(f"run {state.id} waits: orbiter-console incidents, orbiter-console answer INCIDENT OPTION")
+        print_note(f"run {state.id} waits: orbiter-console incidents, orbiter-console answer INCIDENT OPTION")
         return WAITING
     return FAILED

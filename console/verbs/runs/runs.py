@@ -6,27 +6,27 @@ from typing import Any, get_args
 
 import click
 
-from console.output import emit, note, say, speaks_unicode, table
+from console.output import print_json, print_line, print_note, print_table, supports_unicode
 from console.verbs.base import (
-    Refusal,
-    operator,
-    reading,
-    run_named,
+    BadInput,
+    cli_actor,
+    find_run,
+    open_for_reading,
+    open_for_writing,
     state_of,
     verb,
-    writing,
 )
-from console.verbs.runs.export import opened
+from console.verbs.runs.export import read_export_file
 from console.workspace import workspace
 from runtime.daemon import daemon
-from runtime.judgement.reports.audit import shown
+from runtime.judgement.reports.audit import shown_params
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import (
     RUN_TERMINAL,
+    DurableRun,
     Incident,
     Node,
     RunPhase,
-    RunState,
     Summary,
 )
 from runtime.record.state.events import AbortRequested, utc_now
@@ -54,18 +54,18 @@ _ALL = 1_000_000
 )
 async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     """List the runs of this workspace, newest first."""
-    async with reading() as journal:
+    async with open_for_reading() as journal:
         found = await _in(journal, states, limit) if journal is not None else []
     if as_json:
         for summary in found:
-            emit(summary.told())
+            print_json(summary.told())
     elif found:
-        table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
+        print_table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
     else:
-        note("no runs")
+        print_note("no runs")
     for held in _held_up():
         what = f"run {held['run_id']} cannot be carried on now: " if held["run_id"] else ""
-        note(f"{what}{clean_line(str(held['reason']), limit=300)}")
+        print_note(f"{what}{clean_line(str(held['reason']), limit=300)}")
     return 0
 
 
@@ -104,22 +104,22 @@ def _row(each: Summary) -> tuple[str, ...]:
 async def show(run: str, *, path: str, as_json: bool) -> int:
     """Show one run: its tree, and its incidents."""
     if bool(run) == bool(path):
-        raise Refusal("say which run, or --file FILE for one that was exported")
+        raise BadInput("say which run, or --file FILE for one that was exported")
     if path:
-        state = opened(path).state()
+        state = read_export_file(path).state()
     else:
-        async with reading() as journal:
-            summary = await run_named(journal, run)
+        async with open_for_reading() as journal:
+            summary = await find_run(journal, run)
             assert journal is not None
             state = await state_of(journal, summary.id)
     if as_json:
-        emit(as_object(state))
+        print_json(run_object(state))
     else:
         _print(state)
     return 0
 
 
-def as_object(state: RunState) -> dict[str, Any]:
+def run_object(state: DurableRun) -> dict[str, Any]:
     """A run with its nodes and incidents, as JSON: ids are `id`, states are `state`."""
     return {
         **state.summary().told(),
@@ -168,14 +168,14 @@ def incident_object(run_id: str, incident: Incident) -> dict[str, Any]:
         **body,
         "answer": {
             **answer.model_dump(mode="json", include={"option", "reach", "reason", "by", "ts"}),
-            "params": shown(answer.params),
+            "params": shown_params(answer.params),
         }
         if answer is not None
         else None,
     }
 
 
-def under_way(state: RunState) -> str:
+def freeze_progress(state: DurableRun) -> str:
     """How far the freeze of a run is: which steps have still to come to their end."""
     steps = state.in_flight
     names = [f"{node.agent}: {'its model' if node.kind == 'llm' else node.name}" for node in steps[:4]]
@@ -183,32 +183,34 @@ def under_way(state: RunState) -> str:
     return f"freezing, {len(steps)} {'step' if len(steps) == 1 else 'steps'} under way ({listed})"
 
 
-def _print(state: RunState) -> None:
-    unicode = speaks_unicode()
+def _print(state: DurableRun) -> None:
+    unicode = supports_unicode()
     glyphs = UNICODE if unicode else ASCII
     now = utc_now()
-    phase = under_way(state) if state.freezing else state_word(state.shown)
-    say(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
-    say(f"task: {clean_line(state.input, limit=400)}")
+    phase = freeze_progress(state) if state.freezing else state_word(state.shown)
+    print_line(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
+    print_line(f"task: {clean_line(state.input, limit=400)}")
     if state.phase == "frozen" and state.frozen is not None and state.frozen.reason:
         who = clean_line(state.frozen.by.name or state.frozen.by.channel, limit=60)
-        say(f"frozen by {who}: {clean_line(state.frozen.reason, limit=300)}")
+        print_line(f"frozen by {who}: {clean_line(state.frozen.reason, limit=300)}")
     for back in state.rewound:
         who, when = clean_line(back.by.name or back.by.channel, limit=60), back.ts.astimezone()
         why = f": {clean_line(back.reason, limit=200)}" if back.reason else ""
-        say(f"turned back to {back.node_id} by {who} at {when:%H:%M:%S}, {back.dropped} nodes dropped{why}")
+        print_line(f"turned back to {back.node_id} by {who} at {when:%H:%M:%S}, {back.dropped} nodes dropped{why}")
     for depth, node in state.walk():
         facts = [state_word(node.phase), elapsed(node.opened_at, node.closed_at, now)]
         facts.append(f"{node.attempts} attempts" if node.attempts > 1 else "")
         facts.append(tokens(node.input_tokens, node.output_tokens))
         told = ", ".join(fact for fact in facts if fact)
         sign = glyphs.state.get(node.phase, " ")
-        say(f"{'  ' * (depth + 1)}{sign} {clean_line(node.name, limit=80)} ({node.kind}): {told}")
+        print_line(f"{'  ' * (depth + 1)}{sign} {clean_line(node.name, limit=80)} ({node.kind}): {told}")
     for incident in state.open_incidents:
         options = ", ".join(option.id for option in incident.opened.options)
-        say(f"waits: {incident.opened.incident_id}: {clean_line(incident.opened.message, limit=300)} [{options}]")
+        print_line(
+            f"waits: {incident.opened.incident_id}: {clean_line(incident.opened.message, limit=300)} [{options}]"
+        )
     if state.output or state.error:
-        say(f"\n{state.output or state.error}")
+        print_line(f"\n{state.output or state.error}")
 
 
 @verb()
@@ -216,14 +218,14 @@ def _print(state: RunState) -> None:
 @click.option("--reason", default="", help="Why; kept with the run.")
 async def abort(run: str, *, reason: str, as_json: bool) -> int:
     """End a run now. What is under way is cancelled; what is recorded stays."""
-    async with writing() as journal:
-        summary = await run_named(journal, run)
+    async with open_for_writing() as journal:
+        summary = await find_run(journal, run)
         if summary.state in RUN_TERMINAL:
-            raise Refusal(f"run {summary.id} is over already: {state_word(summary.state)}")
-        await journal.post(summary.id, AbortRequested(reason=reason, by=operator()))
+            raise BadInput(f"run {summary.id} is over already: {state_word(summary.state)}")
+        await journal.post(summary.id, AbortRequested(reason=reason, by=cli_actor()))
         summary = await journal.summary(summary.id) or summary
     if as_json:
-        emit({"id": summary.id, "state": summary.shown})
+        print_json({"id": summary.id, "state": summary.shown})
     else:
-        note(f"run {summary.id}: asked to end")
+        print_note(f"run {summary.id}: asked to end")
     return 0

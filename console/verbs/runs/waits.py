@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
-from console.output import emit, say, speaks_unicode
+from console.output import print_json, print_line, supports_unicode
 from console.verbs.base import (
-    reading,
-    run_named,
+    find_run,
+    open_for_reading,
     state_of,
     verb,
 )
-from runtime.judgement.reports.wait_graph import blocked
-from runtime.operations.run_controls import Controls
+from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.operations.run_controls import RunControls
 from runtime.record.state.events import utc_now
 from screens.render.glyphs import ASCII, UNICODE
-from screens.render.layout import plain
+from screens.render.layout import plain_text
 from screens.views.run.waits import waits_lines
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 @verb()
@@ -25,16 +25,16 @@ from screens.views.shared.render_context import Looks
 @click.argument("node", default="")
 async def waits(run: str, node: str, *, as_json: bool) -> int:
     """Say what a run waits for, or a node of it (its id, or a unique end of it), and how much goes on after that."""
-    async with reading() as journal:
-        summary = await run_named(journal, run)
+    async with open_for_reading() as journal:
+        summary = await find_run(journal, run)
         assert journal is not None
-        node_id = await Controls(journal).node_named(summary.id, node) if node else ""
+        node_id = await RunControls(journal).node_named(summary.id, node) if node else ""
         state = await state_of(journal, summary.id)
-    found = blocked(state, node_id)
+    found = wait_chain(state, node_id)
     if as_json:
-        emit({"id": summary.id, "state": state.shown, **found.model_dump(mode="json")})
+        print_json({"id": summary.id, "state": state.shown, **found.model_dump(mode="json")})
         return 0
-    looks = Looks(utc_now(), UNICODE if speaks_unicode() else ASCII)
+    looks = RenderContext(utc_now(), UNICODE if supports_unicode() else ASCII)
     for line in waits_lines(found, looks):
-        say(plain(line))
+        print_line(plain_text(line))
     return 0

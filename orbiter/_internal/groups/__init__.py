@@ -1,1 +1,4 @@
-"""TODO package."""
+"""Several agents as one: swarms, groups, teams and flows, and how their members run.
+
+Imports `orbiter`, `orbiter._internal` and `orbiter._internal.loop`.
+"""

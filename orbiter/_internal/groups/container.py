@@ -7,7 +7,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.groups.members import RunSettings
-from orbiter._internal.groups.partial_results import kept
+from orbiter._internal.groups.partial_results import partial_result_of
 from orbiter._internal.loop.tool_step import as_text
 from orbiter.steps import DIRECT, Scope, ScopeKind, Skipped
 from orbiter.types import Message, RunResult
@@ -52,7 +52,7 @@ class Container(ABC):
                         result = await self._carry_out(input, scope, settings, messages)
                     except Exception as exc:
                         answer = await scope.fault(exc)
-                        partial = kept(exc, self.name) if answer.option == "accept" else None
+                        partial = partial_result_of(exc, self.name) if answer.option == "accept" else None
                         if partial is not None:
                             result = partial
                         elif answer.option == "input":

@@ -9,7 +9,7 @@ from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topologic
 from orbiter.errors import SwarmError
 
 
-def by_name(agents: Iterable[Any]) -> dict[str, Any]:
+def agents_by_name(agents: Iterable[Any]) -> dict[str, Any]:
     """The agents by name.
 
     Raises:
@@ -31,7 +31,7 @@ def by_name(agents: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def ordered(flow: str, agents: Collection[str], mode: str) -> tuple[list[str], list[tuple[str, ...]]]:
+def order_flow(flow: str, agents: Collection[str], mode: str) -> tuple[list[str], list[tuple[str, ...]]]:
     """The order of a flow and its stages, checked against the agents.
 
     Raises:

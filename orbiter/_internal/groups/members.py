@@ -9,7 +9,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
-from orbiter._internal.loop.run_results import changed, total
+from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_calls import Peers
 from orbiter._internal.loop.tool_step import as_text
 from orbiter.agent import Agent
@@ -19,13 +19,13 @@ from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessa
 logger = logging.getLogger("orbiter")
 
 _NOTHING: Mapping[str, Any] = {}
-StandIns = Mapping[str, tuple[Any, ...]]
+FallbackAgents = Mapping[str, tuple[Any, ...]]
 """Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
-NOBODY: StandIns = {}
+NO_FALLBACKS: FallbackAgents = {}
 
 
 @dataclass(slots=True)
-class Totals:
+class RunTotals:
     """What all members of one swarm run came to together."""
 
     used: list[Usage] = field(default_factory=list)
@@ -47,11 +47,11 @@ class Totals:
     @property
     def usage(self) -> Usage:
         """The sum."""
-        return total(self.used)
+        return sum_usage(self.used)
 
     def on(self, result: RunResult) -> RunResult:
         """The last member's result with the swarm's totals in their own fields."""
-        return changed(
+        return copy_result(
             result,
             {
                 "total_usage": self.usage,
@@ -91,11 +91,11 @@ def run_member(
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: Peers | None = None,
-    stand_ins: StandIns = NOBODY,
+    stand_ins: FallbackAgents = NO_FALLBACKS,
 ) -> Coroutine[Any, Any, RunResult]:
     """Run one member where its container placed it. To be awaited at once."""
     if stand_ins and member.name in stand_ins:
-        return run_in_turn(
+        return run_with_fallbacks(
             [member, *stand_ins[member.name]],
             input,
             scope,
@@ -119,10 +119,10 @@ def run_member(
         )
     else:
         running = run_container(member, input, settings, messages)
-    return running if scope is DIRECT else _placed(scope, place, running)
+    return running if scope is DIRECT else _run_at_place(scope, place, running)
 
 
-async def run_in_turn(
+async def run_with_fallbacks(
     members: Sequence[Any],
     input: str,
     scope: Scope,
@@ -152,7 +152,7 @@ async def run_in_turn(
                         peers=peers,
                     )
                 except Exception as exc:
-                    if number == len(members) - 1 or not _next_in_turn(exc, mine):
+                    if number == len(members) - 1 or not _falls_back(exc, mine):
                         raise
                     warning = f"'{names[number]}' failed, '{names[number + 1]}' stands in: {exc}"
                     logger.warning("%s", warning)
@@ -163,14 +163,14 @@ async def run_in_turn(
     raise AssertionError("a chain has at least one member")
 
 
-def _next_in_turn(exc: Exception, scope: Scope) -> bool:
+def _falls_back(exc: Exception, scope: Scope) -> bool:
     """Whether a failure goes to the next in turn: not what a person ended, nor what is for somebody else."""
     if isinstance(exc, HandedBack):
         return exc.remedy == "stand_in" and exc.scope == scope.node_id
     return not isinstance(exc, Aborted)
 
 
-async def _placed(scope: Scope, place: Place, running: Coroutine[Any, Any, RunResult]) -> RunResult:
+async def _run_at_place(scope: Scope, place: Place, running: Coroutine[Any, Any, RunResult]) -> RunResult:
     with steps.at(scope, place):
         return await running
 

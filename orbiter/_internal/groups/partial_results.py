@@ -5,12 +5,12 @@ from __future__ import annotations
 from orbiter.types import RunResult
 
 
-def keep(exc: BaseException, result: RunResult) -> None:
+def attach_partial_result(exc: BaseException, result: RunResult) -> None:
     """Remember what is there, under the name of the container whose result it would be (`result.agent`)."""
     exc.partial = result  # type: ignore[attr-defined]
 
 
-def kept(exc: BaseException, name: str) -> RunResult | None:
+def partial_result_of(exc: BaseException, name: str) -> RunResult | None:
     """What the container `name` had finished, as degraded; None if nothing. Found in wrapped errors, too."""
     link: BaseException | None = exc
     while link is not None:

@@ -22,7 +22,7 @@ BUDGETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rescue:
+class RecoveryPolicy:
     """See `of`. `models` maps a model string to those that stand in for it, `agents` an agent's name to agents."""
 
     planner: str = ""
@@ -40,7 +40,7 @@ class Rescue:
         router: str | None = None,
         fallbacks: Mapping[str, Any] | None = None,
         budget: Mapping[str, float] | None = None,
-    ) -> Rescue:
+    ) -> RecoveryPolicy:
         """What was declared, checked against the swarm's members.
 
         Raises:
@@ -49,7 +49,7 @@ class Rescue:
         """
         for role, name in (("planner", planner), ("router", router)):
             if name is not None and name not in members:
-                raise _stranger(role, name, members)
+                raise _unknown_member_error(role, name, members)
         models: dict[str, tuple[str, ...]] = {}
         agents: dict[str, tuple[Any, ...]] = {}
         for primary, chain in (fallbacks or {}).items():
@@ -58,7 +58,7 @@ class Rescue:
             elif primary in members:
                 agents[primary] = _agents(primary, chain)
             else:
-                raise _stranger("fallbacks", primary, members)
+                raise _unknown_member_error("fallbacks", primary, members)
         return cls(planner or "", router or "", models, agents, _budget(budget or {}))
 
     def info(self, mode: str, first: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _budget(given: Mapping[str, Any]) -> dict[str, float]:
     return dict(given)
 
 
-def _stranger(role: str, name: str, members: Collection[str]) -> SwarmError:
+def _unknown_member_error(role: str, name: str, members: Collection[str]) -> SwarmError:
     near = get_close_matches(name, list(members), n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     return SwarmError(

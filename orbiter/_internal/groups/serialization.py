@@ -52,7 +52,7 @@ def tool_path(tool: Any, owner: str) -> str:
             raise _unnamed(tool, owner, "it was made with arguments of its own")
         return path
     path = dotted_path(tool.__wrapped__, owner)
-    found = imported(path, owner)
+    found = import_dotted(path, owner)
     made = found if isinstance(found, FunctionTool) else FunctionTool(found)
     if made is not tool and (made.name, made.to_schema(), made.traits) != (tool.name, tool.to_schema(), tool.traits):
         raise _unnamed(tool, owner, f"'{path}' is another tool")
@@ -75,7 +75,7 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-def imported(path: str, owner: str) -> Any:
+def import_dotted(path: str, owner: str) -> Any:
     """What a dotted path names.
 
     Raises:
@@ -124,10 +124,10 @@ def agent_from_dict(kind: type[A], data: Mapping[str, Any]) -> A:
     unknown = set(fields) - known
     if unknown:
         raise SerialisationError(f"{owner}: unknown keys {sorted(unknown)}; known are {sorted(known)}")
-    fields["tools"] = [_tool(imported(path, owner)) for path in fields.get("tools") or ()]
+    fields["tools"] = [_tool(import_dotted(path, owner)) for path in fields.get("tools") or ()]
     fields["handoffs"] = [agent_from_dict(kind, each) for each in fields.get("handoffs") or ()]
     if fields.get("output_type") is not None:
-        fields["output_type"] = imported(fields["output_type"], owner)
+        fields["output_type"] = import_dotted(fields["output_type"], owner)
     return kind(**fields)
 
 
@@ -154,10 +154,10 @@ def swarm_to_dict(swarm: Swarm) -> dict[str, Any]:
             )
         agents.append(agent_to_dict(agent))
     described = {"agents": agents, "flow": swarm.flow, "mode": swarm.mode, "max_handoffs": swarm.max_handoffs}
-    return {**described, **_rescue_to_dict(swarm)}
+    return {**described, **_recovery_to_dict(swarm)}
 
 
-def _rescue_to_dict(swarm: Swarm) -> dict[str, Any]:
+def _recovery_to_dict(swarm: Swarm) -> dict[str, Any]:
     """What is said of failures in it, where anything is."""
     rescue = swarm.rescue
     stand_ins = {name: [agent_to_dict(each) for each in chain] for name, chain in rescue.agents.items()}

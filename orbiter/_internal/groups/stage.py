@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orbiter._internal.concurrency import stop
+from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.groups.members import (
-    NOBODY,
+    NO_FALLBACKS,
+    FallbackAgents,
     RunSettings,
-    StandIns,
-    Totals,
+    RunTotals,
     run_member,
 )
 from orbiter._internal.loop.tool_calls import Peers
@@ -26,7 +26,7 @@ ALL_REQUIRED = JoinPolicy()
 
 
 @dataclass(slots=True)
-class Joined:
+class StageResult:
     """What came of members side by side, by name in the order of declaration; `failed` has the errors themselves."""
 
     results: dict[str, RunResult] = field(default_factory=dict)
@@ -44,9 +44,9 @@ async def run_stage(
     messages: list[Message] | None = None,
     join: JoinPolicy = ALL_REQUIRED,
     peers: Peers | None = None,
-    came: Joined | None = None,
-    stand_ins: StandIns = NOBODY,
-) -> Joined:
+    came: StageResult | None = None,
+    stand_ins: FallbackAgents = NO_FALLBACKS,
+) -> StageResult:
     """Run the members at the same time, each on the same input, until the join policy is met.
 
     `came` is filled in and returned; a caller that brings it can see what was finished when this raises.
@@ -54,14 +54,14 @@ async def run_stage(
     Raises:
         JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
     """
-    joined = came if came is not None else Joined()
+    joined = came if came is not None else StageResult()
     racing = join.kind in ("first_success", "quorum")
     order = [member.name for member in members]
     known = scope.recorded("verdict", _after(places)) if racing else None
     if isinstance(known, dict):
         # Decided in an earlier life of the run. Who lost then, and might be faster now, is not begun again.
         joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
-        members, places = _chosen(members, places, known["succeeded"])
+        members, places = _required_members(members, places, known["succeeded"])
     tasks = {
         asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, stand_ins)): member.name
         for member, place in zip(members, places, strict=True)
@@ -77,7 +77,7 @@ async def run_stage(
             if verdict == "violated" or (verdict == "met" and racing and known is None):
                 break
     finally:
-        await stop(list(tasks))
+        await cancel_and_wait(list(tasks))
     joined.results = {name: done[name] for name in order if name in done}
     verdict = join.verdict(order, done.keys(), joined.failed.keys())
     if verdict == "violated":
@@ -99,7 +99,7 @@ def _after(places: Sequence[Place]) -> Place:
     return Place(places[0].seq + 1)
 
 
-def _chosen(
+def _required_members(
     members: Sequence[Any], places: Sequence[Place], names: Sequence[str]
 ) -> tuple[Sequence[Any], Sequence[Place]]:
     kept = [(member, place) for member, place in zip(members, places, strict=True) if member.name in names]
@@ -116,7 +116,7 @@ def _settle(task: asyncio.Task[RunResult], name: str, done: dict[str, RunResult]
         raise error
 
 
-def _raise(join: JoinPolicy, order: list[str], joined: Joined) -> None:
+def _raise(join: JoinPolicy, order: list[str], joined: StageResult) -> None:
     failed = {name: joined.failed[name] for name in order if name in joined.failed}
     first = next(iter(failed.values()))
     if join.kind == "all_required":
@@ -136,14 +136,14 @@ async def _member(  # noqa: PLR0917 - a coroutine to make a task of
     settings: RunSettings,
     messages: list[Message] | None,
     peers: Peers | None,
-    stand_ins: StandIns,
+    stand_ins: FallbackAgents,
 ) -> RunResult:
     return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, stand_ins=stand_ins)
 
 
-def merged(name: str, output: str, joined: Joined) -> RunResult:
+def merge_stage(name: str, output: str, joined: StageResult) -> RunResult:
     """Several results as one: the given output, the members' conversations in turn, sums of usage and steps."""
-    totals = Totals()
+    totals = RunTotals()
     messages: list[Message] = []
     for member, result in joined.results.items():
         totals.add(member, result)

@@ -7,10 +7,10 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.groups.members import (
-    NOBODY,
+    NO_FALLBACKS,
+    FallbackAgents,
     RunSettings,
-    StandIns,
-    Totals,
+    RunTotals,
     run_member,
 )
 from orbiter.errors import SwarmError
@@ -33,10 +33,10 @@ class _DelegateTool(Tool):
         provider: Any = None,
         max_retries: int = 3,
         loop_threshold: int = 3,
-        totals: Totals | None = None,
+        totals: RunTotals | None = None,
         failed: dict[str, str] | None = None,
         taken: Collection[str] = (),
-        stand_ins: StandIns = NOBODY,
+        stand_ins: FallbackAgents = NO_FALLBACKS,
     ) -> None:
         self.worker = worker
         self.name = f"delegate_to_{worker.name}"
@@ -74,7 +74,7 @@ class _DelegateTool(Tool):
         return result.output
 
 
-def judge(join: JoinPolicy, workers: list[str], totals: Totals, failed: dict[str, str], place: str) -> None:
+def check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed: dict[str, str], place: str) -> None:
     """Hold what the lead delegated against the team's join policy. The default leaves it to the lead, who was told.
 
     Raises:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from orbiter import steps
 from orbiter._internal.loop.corrections import Corrections
 from orbiter._internal.loop.model_calls import ModelCalls
-from orbiter._internal.loop.tool_calls import Peers, ToolCalls, where
+from orbiter._internal.loop.tool_calls import Peers, ToolCalls, hook_location
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
-from orbiter._internal.loop.value_step import hook_once, record_value
+from orbiter._internal.loop.value_step import record_value, run_hook_once
 from orbiter._internal.message_builder import build_messages
 from orbiter._internal.schema.structured_output import format_instructions
 from orbiter.errors import AgentError
@@ -27,8 +27,8 @@ from orbiter.steps import DIRECT, HandedBack, Place, Scope, Skipped
 from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.loop_detection import Repeats
-    from orbiter._internal.loop.model_step import ModelCall, Reply
+    from orbiter._internal.loop.loop_detection import LoopDetector
+    from orbiter._internal.loop.model_step import ModelCall, ModelReply
     from orbiter._internal.state import RunNode
     from orbiter.agent import Agent
 
@@ -84,7 +84,7 @@ class AgentRun:
         history: list[Message] | None,
         provider: Any,
         max_retries: int,
-        repeats: Repeats | None = None,
+        repeats: LoopDetector | None = None,
         delegates: Mapping[str, Any] = _NO_TOOLS,
         peers: Peers | None = None,
         node: RunNode | None = None,
@@ -102,7 +102,7 @@ class AgentRun:
         self.tools = ToolCalls(agent, delegates, peers)
         self.models = ModelCalls(agent, self.tries, self.warnings)
         self.scope: Scope = DIRECT
-        self.reply: Reply | None = None
+        self.reply: ModelReply | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -188,7 +188,7 @@ class AgentRun:
         if not hooks.has_hooks(HookPoint.ERROR):
             return
         try:
-            around = {} if self.scope is DIRECT else where(self.scope, self.turn)
+            around = {} if self.scope is DIRECT else hook_location(self.scope, self.turn)
             await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc, **around)
         except Exception as second:
             logger.warning("An ERROR hook of agent '%s' failed", self.agent.name, exc_info=second)
@@ -259,8 +259,8 @@ class AgentRun:
         if self.scope is DIRECT:
             await fire()
         else:
-            fire = partial(fire, **where(self.scope, seq))
-            await hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
+            fire = partial(fire, **hook_location(self.scope, seq))
+            await run_hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class AgentRun:
                 self.node.children[-1].fail(str(exc))
             raise
 
-    def take(self, reply: Reply) -> AgentOutput:
+    def take(self, reply: ModelReply) -> AgentOutput:
         """Book a reply."""
         self.reply = reply
         self.turn += 1

@@ -13,11 +13,11 @@ from orbiter._internal.loop.tool_step import (
     TOOL_CODEC,
     ToolInvocation,
     as_text,
-    error_of,
-    invoke,
-    result_of,
+    invoke_tool,
+    tool_error_of,
+    tool_result_of,
 )
-from orbiter._internal.loop.value_step import hook_once
+from orbiter._internal.loop.value_step import run_hook_once
 from orbiter.steps import HandedBack, Place, Scope, Skipped
 from orbiter.types import ToolResult, content_text
 
@@ -50,7 +50,9 @@ async def _hook(
     if scope is steps.DIRECT:
         await fire()
     else:
-        await hook_once(scope, name, Place(seq), fire, {"tool": invocation.tool_name}, agent=_agent_name(invocation))
+        await run_hook_once(
+            scope, name, Place(seq), fire, {"tool": invocation.tool_name}, agent=_agent_name(invocation)
+        )
 
 
 def _agent_name(invocation: ToolInvocation) -> str:
@@ -60,13 +62,13 @@ def _agent_name(invocation: ToolInvocation) -> str:
 async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
     try:
         with steps.at(scope, Place(0)):
-            return await invoke(invocation)
+            return await invoke_tool(invocation)
     except Skipped as skipped:
-        return result_of(invocation, skipped.value)
+        return tool_result_of(invocation, skipped.value)
     except HandedBack as back:
         if back.remedy not in ("replan", "reroute"):
             raise
-        return error_of(invocation, back.reason)  # whoever delegated plans, or routes, anew
+        return tool_error_of(invocation, back.reason)  # whoever delegated plans, or routes, anew
     except Exception as exc:
         absorbed = TOOL_CODEC.absorb(invocation, exc)
         if absorbed is None:

@@ -9,7 +9,7 @@ from orbiter._internal.output_parser import OutputParseError, parse_structured_o
 from orbiter.types import AgentOutput, Message, UserMessage
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.loop_detection import Repeats
+    from orbiter._internal.loop.loop_detection import LoopDetector
     from orbiter.agent import Agent
     from orbiter.steps import Scope
 
@@ -25,7 +25,7 @@ class Corrections:
 
     __slots__ = ("agent", "repeats", "spoiled", "tries")
 
-    def __init__(self, agent: Agent, tries: int, repeats: Repeats | None) -> None:
+    def __init__(self, agent: Agent, tries: int, repeats: LoopDetector | None) -> None:
         self.agent = agent
         self.tries = tries
         self.repeats = repeats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orbiter._internal.error_causes import joined, sole
+from orbiter._internal.error_causes import join_with_cause, unwrap_single_group
 from orbiter.errors import CallRunnerError
 
 _CONTEXT_CODES = frozenset({"context_length", "context_length_exceeded", "request_too_large", "payload_too_large"})
@@ -50,14 +50,14 @@ def is_authentication_error(exc: BaseException) -> bool:
     return _AUTH_TEXT.search(str(getattr(exc, "message", exc))) is not None
 
 
-def is_hopeless(exc: Exception) -> bool:
+def is_not_retryable(exc: Exception) -> bool:
     """Plain `run` raises these at once, all others it tries again."""
     return is_context_length_error(exc) or is_authentication_error(exc)
 
 
-def wrapped(name: str, exc: Exception) -> Exception:
+def wrap_run_error(name: str, exc: Exception) -> Exception:
     """`exc` as a `CallRunnerError` that is also of its own class; one that is so already stays as it is."""
-    cause = sole(exc)
+    cause = unwrap_single_group(exc)
     if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
         return exc if not isinstance(cause, Exception) else cause
-    return joined(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)
+    return join_with_cause(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)

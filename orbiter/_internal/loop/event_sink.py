@@ -10,7 +10,7 @@ from orbiter.errors import ConfigurationError
 from orbiter.types import StreamEvent
 
 EVENT_TYPES = frozenset({"text", "tool_call", "step", "tool_result", "reasoning", "error", "status", "usage"})
-PLAIN = frozenset({"text", "tool_call", "error"})
+DEFAULT_EVENT_TYPES = frozenset({"text", "tool_call", "error"})
 """What a stream shows unless more is asked for: the answer as it is written."""
 
 
@@ -21,7 +21,7 @@ def wanted_types(detailed: bool, event_types: Collection[str] | None) -> frozens
         ConfigurationError: An event type is unknown.
     """
     if event_types is None:
-        return EVENT_TYPES if detailed else PLAIN
+        return EVENT_TYPES if detailed else DEFAULT_EVENT_TYPES
     unknown = sorted(set(event_types) - EVENT_TYPES)
     if unknown:
         raise ConfigurationError(
@@ -31,7 +31,7 @@ def wanted_types(detailed: bool, event_types: Collection[str] | None) -> frozens
 
 
 @dataclass(slots=True, frozen=True)
-class Sink:
+class EventSink:
     """Takes the events of the agents that run below it.
 
     `inner`: these agents work for another one, inside a tool. A stream that shows only the answer leaves them out.
@@ -43,12 +43,12 @@ class Sink:
     max_steps: int | None = None
     inner: bool = False
 
-    def for_tools(self) -> Sink | None:
+    def for_tools(self) -> EventSink | None:
         """What runs that a tool starts report to."""
         if not self.detailed:
             return None
         return self if self.inner else replace(self, inner=True, max_steps=None)
 
 
-sink: ContextVar[Sink | None] = ContextVar("orbiter_sink", default=None)
+current_sink: ContextVar[EventSink | None] = ContextVar("orbiter_sink", default=None)
 """Set only in tasks of a streamed run."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from types import TracebackType
 
-from orbiter._internal.loop.event_sink import Sink, sink
+from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.run_results import StreamNotFinishedError
 from orbiter._internal.loop.stream_run import failure_events
 from orbiter.types import RunResult, StreamEvent
@@ -74,7 +74,7 @@ class ContainerStream:
         self._name = name
         self._wanted = wanted
         self._queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
-        self._sink = Sink(self._queue.put_nowait, wanted, detailed, max_steps)
+        self._sink = EventSink(self._queue.put_nowait, wanted, detailed, max_steps)
         self._work = work
         self._result: RunResult | None = None
 
@@ -102,7 +102,7 @@ class ContainerStream:
 
     async def _carry_out(self) -> RunResult:
         # In the task's own context: the generator's belongs to its caller.
-        sink.set(self._sink)
+        current_sink.set(self._sink)
         try:
             return await self._work()
         finally:

@@ -10,7 +10,7 @@ from orbiter._internal.loop.tool_step import ToolInvocation
 from orbiter.errors import LoopDetectedError
 
 
-def signature(calls: Iterable[tuple[str, Any]]) -> str:
+def call_signature(calls: Iterable[tuple[str, Any]]) -> str:
     """Names and arguments of a reply's calls as one string, whatever the order of calls or of keys."""
     parts = [
         json.dumps([name, arguments], sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -19,7 +19,7 @@ def signature(calls: Iterable[tuple[str, Any]]) -> str:
     return "|".join(sorted(parts))
 
 
-class Repeats:
+class LoopDetector:
     """How often the latest tool calls were made in a row (`own`: in this run alone); a loop at `threshold`."""
 
     __slots__ = ("_calls", "_signature", "_start", "count", "own", "threshold")
@@ -41,7 +41,7 @@ class Repeats:
     def signature(self) -> str | None:
         """The latest calls, canonical; None before the first."""
         if self._signature is None and self._calls is not None:
-            self._signature = signature(self._calls)
+            self._signature = call_signature(self._calls)
         return self._signature
 
     def add(self, invocations: Sequence[ToolInvocation]) -> LoopDetectedError | None:
@@ -74,7 +74,7 @@ class Repeats:
                 return calls == before
             if len(calls) != len(before):
                 return False
-        return self.signature is not None and self.signature == signature(calls)
+        return self.signature is not None and self.signature == call_signature(calls)
 
     def rewind(self) -> None:
         """Back to what was known at the beginning: the same replies will be counted again."""

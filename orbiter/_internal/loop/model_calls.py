@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
-from orbiter._internal.loop.error_wrapping import is_context_length_error, is_hopeless
+from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
 from orbiter._internal.loop.model_step import (
     LLM_CODEC,
     ModelCall,
-    Reply,
-    complete,
-    stream,
+    ModelReply,
+    call_model,
+    stream_model,
 )
-from orbiter._internal.loop.tool_calls import where
-from orbiter._internal.run_warnings import only_under_a_runtime
+from orbiter._internal.loop.tool_calls import hook_location
+from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import AgentError, OrbiterError
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Scope, Step
@@ -67,7 +67,7 @@ class ModelCalls:
             agent.name,
         )
 
-    async def ask(self, scope: Scope, turn: int, call: ModelCall) -> Reply:
+    async def ask(self, scope: Scope, turn: int, call: ModelCall) -> ModelReply:
         """One LLM step.
 
         Raises:
@@ -77,21 +77,21 @@ class ModelCalls:
         agent = self.agent
         hooks = agent.hook_manager
         if scope is not steps.DIRECT:
-            self.where = where(scope, turn)
+            self.where = hook_location(scope, turn)
         step = Step(
             "llm",
             agent.model,
             agent.name,
             Place(turn),
             call,
-            complete,
+            call_model,
             LLM_CODEC,
             agent.traits,
             self.before if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
             self.after if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
-            stream if getattr(type(call.provider), "streams", False) is True else None,
+            stream_model if getattr(type(call.provider), "streams", False) is True else None,
             self.tries,
-            is_hopeless,
+            is_not_retryable,
         )
         try:
             return await scope.step(step)
@@ -106,7 +106,7 @@ class ModelCalls:
                 return await self._stand_in(step, failure, exc)
             raise failure from exc
 
-    async def _stand_in(self, step: Step[ModelCall, Reply], failure: AgentError, cause: Exception) -> Reply:
+    async def _stand_in(self, step: Step[ModelCall, ModelReply], failure: AgentError, cause: Exception) -> ModelReply:
         """Ask the fallback models in turn; the first answer counts. PRE hooks have run already."""
         step.before = None
         for model in self.agent.fallbacks:
@@ -140,7 +140,7 @@ class ModelCalls:
         name = self.agent.name
         traits = self.agent.traits
         if not self.where and (traits.classify_error is not None or traits.retry_policy is not None):
-            only_under_a_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
+            warn_needs_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
         if is_context_length_error(exc):
             self.failure = AgentError(f"Context length exceeded on agent '{name}': {exc}")
         else:
@@ -157,7 +157,7 @@ class ModelCalls:
             self.hook_error = exc
             raise
 
-    async def after(self, call: ModelCall, reply: Reply) -> None:
+    async def after(self, call: ModelCall, reply: ModelReply) -> None:
         """POST_LLM_CALL hooks get what the provider returned."""
         response = reply.output if reply.raw is None else reply.raw
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from orbiter._internal.output_parser import parse_response
 from orbiter.errors import AgentError
 from orbiter.steps import Codec, Emit
-from orbiter.text_encoding import all_encodable, encodable
+from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ModelCall:
 
 
 @dataclass(slots=True)
-class Reply:
+class ModelReply:
     """A model's reply: what the agent works with, and what the provider said besides. `raw` is for hooks."""
 
     output: AgentOutput
@@ -73,7 +73,7 @@ class ModelName:
         return rest if colon else head
 
 
-async def complete(call: ModelCall) -> Reply:
+async def call_model(call: ModelCall) -> ModelReply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
     response = await call.provider.complete(
@@ -86,7 +86,7 @@ async def complete(call: ModelCall) -> Reply:
     return reply_of(response)
 
 
-async def stream(call: ModelCall, emit: Emit) -> Reply:
+async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
     """Ask the provider once and hand out the pieces on the way; the assembled reply is the result."""
     from orbiter.models.reply_assembly import StreamAssembly
 
@@ -102,25 +102,25 @@ async def stream(call: ModelCall, emit: Emit) -> Reply:
         assembly.add(chunk)
         reasoning = getattr(chunk, "reasoning_content", "")
         if reasoning:
-            emit("reasoning", encodable(reasoning))
+            emit("reasoning", drop_surrogates(reasoning))
         if chunk.delta:
-            emit("text", encodable(chunk.delta))
+            emit("text", drop_surrogates(chunk.delta))
     return reply_of(assembly.response())
 
 
-def reply_of(response: Any) -> Reply:
+def reply_of(response: Any) -> ModelReply:
     """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
     output = parse_response(
         content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
     )
     data = getattr(response, "provider_data", None)
-    return Reply(
+    return ModelReply(
         output,
         response,
         _text(response, "model"),
         _text(response, "finish_reason"),
         _text(response, "reasoning_content"),
-        all_encodable(data) if isinstance(data, dict) else None,
+        drop_surrogates_in(data) if isinstance(data, dict) else None,
     )
 
 
@@ -128,10 +128,10 @@ def _text(response: Any, name: str) -> str:
     value = getattr(response, name, "")
     if not value or not isinstance(value, str):
         return ""
-    return value if value.isascii() else encodable(value)
+    return value if value.isascii() else drop_surrogates(value)
 
 
-class ModelCodec(Codec[ModelCall, Reply]):
+class ModelCodec(Codec[ModelCall, ModelReply]):
     """Requests are recorded by model, tools and a digest of what is new; replies in full."""
 
     def describe(self, arguments: ModelCall) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class ModelCodec(Codec[ModelCall, Reply]):
             described["messages"] = new
         return described
 
-    def dump(self, result: Reply) -> Any:
+    def dump(self, result: ModelReply) -> Any:
         output = result.output
         dumped: dict[str, Any] = {
             "text": output.text,
@@ -173,9 +173,9 @@ class ModelCodec(Codec[ModelCall, Reply]):
             dumped["provider_data"] = result.provider_data
         return dumped
 
-    def load(self, value: Any) -> Reply:
+    def load(self, value: Any) -> ModelReply:
         output = {name: value[name] for name in ("text", "tool_calls", "usage") if name in value}
-        return Reply(
+        return ModelReply(
             AgentOutput.model_validate(output),
             None,
             value.get("model", ""),
@@ -199,11 +199,11 @@ class ModelCodec(Codec[ModelCall, Reply]):
             return replace(arguments, model=changes["model"], provider=_provider_for(arguments, changes["model"]))
         return arguments
 
-    def by_hand(self, arguments: ModelCall, value: Any) -> Reply:
+    def by_hand(self, arguments: ModelCall, value: Any) -> ModelReply:
         """An operator's text in place of the model's reply."""
-        return Reply(AgentOutput(text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+        return ModelReply(AgentOutput(text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
 
-    def usage(self, result: Reply) -> Usage | None:
+    def usage(self, result: ModelReply) -> Usage | None:
         return result.output.usage
 
 

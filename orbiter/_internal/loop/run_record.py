@@ -5,24 +5,24 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
-from orbiter._internal.error_causes import sole
+from orbiter._internal.error_causes import unwrap_single_group
 from orbiter.errors import LoopDetectedError
 from orbiter.types import AssistantMessage, RunResult
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.loop_detection import Repeats
+    from orbiter._internal.loop.loop_detection import LoopDetector
     from orbiter._internal.state import RunState
 
 _SIGNATURE = "tool_signature"
 _COUNT = "tool_repeats"
 
 
-class Record:
+class RunRecorder:
     """Opens a node for a run, and closes it. `repeats` goes on from where the state's last runs stand."""
 
     __slots__ = ("node", "repeats", "state")
 
-    def __init__(self, state: RunState, agent_name: str, repeats: Repeats) -> None:
+    def __init__(self, state: RunState, agent_name: str, repeats: LoopDetector) -> None:
         last: str | None = None
         count = 0
         for earlier in state.nodes:
@@ -52,7 +52,7 @@ class Record:
     def fail(self, exc: Exception) -> None:
         """The run failed. A time-out is one, a loop is called by seed 001's words."""
         self._note_calls()
-        cause = sole(exc)
+        cause = unwrap_single_group(exc)
         if isinstance(cause, builtins.TimeoutError):
             self.node.timeout(str(cause))
             self.state.timeout(str(cause))

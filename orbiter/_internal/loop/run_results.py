@@ -47,7 +47,7 @@ def result_of(
     return _made(_BLANK, fields)
 
 
-def changed(result: RunResult, fields: dict[str, Any]) -> RunResult:
+def copy_result(result: RunResult, fields: dict[str, Any]) -> RunResult:
     """The same with other values in some fields, as `model_copy` has it."""
     if type(result) is not RunResult:  # somebody's own, with who knows what besides its fields
         return result.model_copy(update=fields)
@@ -68,7 +68,7 @@ def _made(base: dict[str, Any], fields: dict[str, Any], named: AbstractSet[str] 
     return made
 
 
-def total(parts: Sequence[Usage]) -> Usage:
+def sum_usage(parts: Sequence[Usage]) -> Usage:
     """The sum of what several calls used."""
     if len(parts) == 1:
         return parts[0]

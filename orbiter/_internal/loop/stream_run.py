@@ -9,13 +9,13 @@ from time import perf_counter, time
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.concurrency import stop
+from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.loop.agent_run import AgentRun
-from orbiter._internal.loop.error_wrapping import is_context_length_error, is_hopeless, wrapped
-from orbiter._internal.loop.event_sink import Sink, sink
+from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable, wrap_run_error
+from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.model_step import ModelCall, reply_of
-from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, total
-from orbiter._internal.loop.streamed_reply import ReplyParts
+from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, sum_usage
+from orbiter._internal.loop.streamed_reply import StreamedReply
 from orbiter._internal.loop.tool_step import ToolInvocation
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
@@ -50,7 +50,7 @@ class StreamedRun(AgentRun):
         self,
         *args: Any,
         wanted: frozenset[str],
-        target: Sink | None = None,
+        target: EventSink | None = None,
         max_steps: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -71,7 +71,7 @@ class StreamedRun(AgentRun):
         """
         if self.output is None:
             raise StreamNotFinishedError("The stream has no result: it did not come to its end")
-        return result_of(self.agent.name, self.output, self.messages, total(self.usage), self)
+        return result_of(self.agent.name, self.output, self.messages, sum_usage(self.usage), self)
 
     async def _body(self, input: str) -> AgentOutput:
         assert self.target is not None
@@ -122,7 +122,7 @@ class StreamedRun(AgentRun):
                     call = self.question()
                     if self.models.has_hooks(HookPoint.PRE_LLM_CALL):
                         await self.models.before(call)
-                    parts, chunks = ReplyParts(), None
+                    parts, chunks = StreamedReply(), None
                     try:
                         while True:
                             try:
@@ -134,7 +134,7 @@ class StreamedRun(AgentRun):
                             except Exception as exc:
                                 await _close(chunks)
                                 call = await self._next_try(exc, call, parts.said)
-                                parts, chunks = ReplyParts(), None
+                                parts, chunks = StreamedReply(), None
                                 continue
                             if chunk.reasoning_content and "reasoning" in wanted:
                                 yield ReasoningEvent(text=chunk.reasoning_content, agent_name=name)
@@ -177,7 +177,7 @@ class StreamedRun(AgentRun):
                                 if "tool_result" in wanted:
                                     yield came
                         finally:
-                            await stop(tasks)
+                            await cancel_and_wait(tasks)
                     results = [self.results[at] for at in range(len(invocations))]
                     final = self.after_tools(output, invocations, results, instead)
                 else:
@@ -199,7 +199,7 @@ class StreamedRun(AgentRun):
         except Exception as exc:
             if self.target is not None:
                 raise
-            error = wrapped(name, exc)
+            error = wrap_run_error(name, exc)
             await self.report_error(exc)
             for event in failure_events(error, name, number, wanted):
                 yield event
@@ -223,7 +223,7 @@ class StreamedRun(AgentRun):
 
     async def _next_try(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
         """Wait before the next attempt, or ask the next model, or raise: what was said cannot be unsaid."""
-        if not said and call.attempts < self.tries and not is_hopeless(exc):
+        if not said and call.attempts < self.tries and not is_not_retryable(exc):
             await steps.back_off(call.attempts)
             return call
         failure = self.models.failed(exc, call.attempts)
@@ -242,13 +242,13 @@ class StreamedRun(AgentRun):
 
     async def _timed(self, index: int, invocation: ToolInvocation) -> ToolResultEvent:
         """One tool call, in a task of its own: its result goes to its place among the results."""
-        token = sink.set(self.target.for_tools()) if self.target is not None else None
+        token = current_sink.set(self.target.for_tools()) if self.target is not None else None
         began = perf_counter()
         try:
             result = await self.tools.call(self.scope, Place(self.turn - 1, index), invocation)
         finally:
             if token is not None:
-                sink.reset(token)
+                current_sink.reset(token)
         self.results[index] = result
         return ToolResultEvent(
             tool_name=invocation.tool_name,

@@ -9,7 +9,7 @@ from orbiter.models.types import ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import Usage
 
 
-class ReplyParts:
+class StreamedReply:
     """Adds chunks up. `said`: something came that cannot be taken back, so the call cannot be tried again."""
 
     __slots__ = ("_assembly", "_plain", "said")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from orbiter._internal.concurrency import side_by_side
+from orbiter._internal.concurrency import gather_fail_fast
 from orbiter._internal.loop.composite_tool import call_composite
 from orbiter._internal.loop.tool_step import (
     REFUSED_TRAITS,
     TOOL_CODEC,
     ToolInvocation,
-    invoke,
+    invoke_tool,
     traits_of,
 )
-from orbiter._internal.output_parser import OutputParseError, parse_tool_call, too_deep
-from orbiter._internal.run_warnings import only_under_a_runtime
+from orbiter._internal.output_parser import OutputParseError, is_too_deep, parse_tool_call
+from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.hooks import HookPoint
 from orbiter.steps import DIRECT, Place, Scope, Step, Traits
 from orbiter.types import ToolCall, ToolResult
@@ -56,7 +56,7 @@ class ToolCalls:
             arguments = from_json(call.arguments)
         except ValueError:
             arguments = None
-        if type(arguments) is not dict or too_deep(call.arguments, arguments):
+        if type(arguments) is not dict or is_too_deep(call.arguments, arguments):
             # Slower, and with the words of seed 000 for what is wrong.
             try:
                 arguments = parse_tool_call(call).arguments
@@ -81,7 +81,7 @@ class ToolCalls:
         """Make the calls of one reply, side by side if there are several."""
         if len(invocations) == 1:
             return [await self.call(scope, Place(turn, 0), invocations[0])]
-        return await side_by_side([self.call(scope, Place(turn, at), each) for at, each in enumerate(invocations)])
+        return await gather_fail_fast([self.call(scope, Place(turn, at), each) for at, each in enumerate(invocations)])
 
     def call(self, scope: Scope, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
         """One call: a step, or a node of its own if the tool only runs agents."""
@@ -90,7 +90,7 @@ class ToolCalls:
         before = after = None
         if not invocation.malformed:
             if scope is not DIRECT:
-                self.where = where(scope, place.seq)
+                self.where = hook_location(scope, place.seq)
             if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
                 before = self._before
             if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
@@ -99,7 +99,7 @@ class ToolCalls:
             return call_composite(scope, place, invocation, before, after)
         traits = self._traits(tool) if invocation.problem is None else REFUSED_TRAITS
         if scope is DIRECT and (traits.permissions or traits.timeout is not None or traits.retry_policy is not None):
-            only_under_a_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
+            warn_needs_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
         return scope.step(
             Step(
                 "tool",
@@ -107,7 +107,7 @@ class ToolCalls:
                 self.agent.name,
                 place,
                 invocation,
-                invoke,
+                invoke_tool,
                 TOOL_CODEC,
                 traits,
                 before,
@@ -145,7 +145,7 @@ class ToolCalls:
         )
 
 
-def where(scope: Scope, turn: int) -> dict[str, Any]:
+def hook_location(scope: Scope, turn: int) -> dict[str, Any]:
     """What a hook may want to know of the place at which it fires, under a runtime."""
     return {"run_id": scope.run_id, "node_id": scope.node_id, "step": turn}
 

@@ -15,7 +15,7 @@ from typing import Any
 from orbiter import steps
 from orbiter.errors import ToolCallError, ToolExecutionError
 from orbiter.steps import NO_TRAITS, Codec, Traits
-from orbiter.text_encoding import encodable
+from orbiter.text_encoding import drop_surrogates
 from orbiter.tool import Tool, ToolContext, _context, result_content
 from orbiter.types import ToolResult, content_text
 
@@ -66,37 +66,37 @@ def as_text(value: Any) -> str:
     return content_text(result_content(value))
 
 
-def result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
+def tool_result_of(invocation: ToolInvocation, value: Any) -> ToolResult:
     """What a tool returned as the message that the model gets."""
     content = result_content(value)
     if isinstance(content, str):
-        content = encodable(content)
+        content = drop_surrogates(content)
     return ToolResult(tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=content)
 
 
-def error_of(invocation: ToolInvocation, error: str, hint: str = "") -> ToolResult:
+def tool_error_of(invocation: ToolInvocation, error: str, hint: str = "") -> ToolResult:
     """What went wrong, and what to do about it, as the message that the model gets."""
     return ToolResult(
-        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=hint, error=encodable(error)
+        tool_call_id=invocation.tool_call_id, tool_name=invocation.tool_name, content=hint, error=drop_surrogates(error)
     )
 
 
-async def invoke(invocation: ToolInvocation) -> ToolResult:
+async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
     """Validate the arguments and run the tool once; a tool that is not ours is simply executed.
 
     What the tool raises passes; `TOOL_CODEC.absorb` makes a result of it.
     """
     if invocation.problem is not None:
-        return error_of(invocation, invocation.problem, invocation.hint)
+        return tool_error_of(invocation, invocation.problem, invocation.hint)
     tool = invocation.tool
     if not isinstance(tool, Tool):
-        return result_of(invocation, await _uncancelled(invocation, tool.execute(**invocation.arguments)))
+        return tool_result_of(invocation, await _uncancelled(invocation, tool.execute(**invocation.arguments)))
     token = _context.set(invocation.context)
     try:
         value = await _uncancelled(invocation, tool.invoke(invocation.arguments))
     finally:
         _context.reset(token)
-    return result_of(invocation, value)
+    return tool_result_of(invocation, value)
 
 
 async def _uncancelled(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
@@ -161,10 +161,10 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
         policy = traits_of(arguments.tool).failure or _policy_of(arguments.agent)
         if policy == "fail" and not isinstance(exc, ToolCallError):
             return None
-        return error_of(arguments, str(exc) or type(exc).__name__)
+        return tool_error_of(arguments, str(exc) or type(exc).__name__)
 
     def by_hand(self, arguments: ToolInvocation, value: Any) -> ToolResult:
-        return result_of(arguments, value)
+        return tool_result_of(arguments, value)
 
 
 TOOL_CODEC = ToolCodec()

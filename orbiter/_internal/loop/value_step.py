@@ -43,7 +43,7 @@ async def record_value(
     return await scope.step(Step("value", name, agent, place, arguments, make, VALUE_CODEC))
 
 
-async def hook_once(
+async def run_hook_once(
     scope: Scope,
     name: str,
     place: Place,

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""JSON schemas: made from types, checked against values, and asked of a model.
+
+Imports `orbiter`, `pydantic` and `typing_extensions`.
+"""

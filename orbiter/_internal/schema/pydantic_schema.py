@@ -10,14 +10,14 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 
 import typing_extensions
 
-__all__ = ["simplified", "with_current_typed_dicts"]
+__all__ = ["simplify_schema", "with_current_typed_dicts"]
 
 _NAMED = frozenset({"properties", "$defs", "patternProperties"})
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 _POINTER = "#/$defs/"
 
 
-def simplified(schema: dict[str, Any]) -> dict[str, Any]:
+def simplify_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A pydantic schema in the form that callers know and every provider reads.
 
     No titles; `Optional[X]` as X; bare list and dict without empty words; definitions put where they are used, so that

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""`anthropic:`, the Messages API.
+
+Imports `orbiter`, `orbiter.models`, `anthropic` and `pydantic`.
+"""

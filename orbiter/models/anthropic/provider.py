@@ -21,11 +21,11 @@ from orbiter.models.anthropic.wire import (
     tools_to_wire,
 )
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from orbiter.models.provider import ModelProvider
 from orbiter.models.response_format import reply_schema, schema_in_words
-from orbiter.models.sdk_call import Exchange, fitting
-from orbiter.models.timeouts import Deadlines
+from orbiter.models.sdk_call import SdkCall, supported_keywords
+from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
@@ -51,7 +51,7 @@ class AnthropicProvider(ModelProvider):
     def __init__(self, config: ModelConfig, *, endpoint: Endpoint = ENDPOINTS["anthropic"], **options: Any) -> None:
         super().__init__(config)
         self._endpoint = endpoint
-        self._deadlines = Deadlines.of(config, options)
+        self._deadlines = ModelTimeouts.of(config, options)
         self._options = options
 
     def check(self) -> None:
@@ -89,8 +89,8 @@ class AnthropicProvider(ModelProvider):
                 raise exchange.call.truncated(request_id=getattr(reply, "_request_id", "") or "")
             return response_from_wire(reply, self._endpoint.name)
 
-        async with sdk_clients.client(self._setting(), self._build) as client:
-            fields = fitting(client.messages.create, request)
+        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+            fields = supported_keywords(client.messages.create, request)
             reply: ModelResponse = await exchange.whole(lambda: client.messages.create(**fields), read)
             return names.reply(reply)
 
@@ -115,8 +115,8 @@ class AnthropicProvider(ModelProvider):
             settings=settings,
         )
         reader = AnthropicReader(self._endpoint.name)
-        async with sdk_clients.client(self._setting(), self._build) as client:
-            fields = fitting(client.messages.create, request)
+        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+            fields = supported_keywords(client.messages.create, request)
             pieces = self._exchange().stream(lambda: client.messages.create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
@@ -124,7 +124,7 @@ class AnthropicProvider(ModelProvider):
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""
-        await sdk_clients.retire(self._setting())
+        await sdk_clients.retire_client(self._setting())
 
     def _request(
         self,
@@ -163,10 +163,10 @@ class AnthropicProvider(ModelProvider):
             request["system"] = system
         return request
 
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> SdkCall:
         key = self._endpoint.key(self.config.api_key)
-        call = Call(self._endpoint.name, self.config.model_name, (key,) if key else ())
-        return Exchange(call, self._deadlines, anthropic)
+        call = CallContext(self._endpoint.name, self.config.model_name, (key,) if key else ())
+        return SdkCall(call, self._deadlines, anthropic)
 
     def _setting(self) -> tuple[Any, ...]:
         given = self.config

@@ -14,7 +14,7 @@ from typing import Any
 from orbiter.models.message_parts import (
     blocks_of,
     fitting_id,
-    own_data,
+    provider_data_of,
     result_text,
     split_runs,
     tool_functions,
@@ -93,11 +93,11 @@ def tools_to_wire(tools: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def thoughts_are_missing(messages: Iterable[Message], provider: str) -> bool:
     """Whether a tool loop is under way whose signed thoughts we lack: then thinking must be off for this call."""
     last = next((each for each in reversed(list(messages)) if not isinstance(each, ToolResult)), None)
-    return isinstance(last, AssistantMessage) and bool(last.tool_calls) and not own_data(last, provider)
+    return isinstance(last, AssistantMessage) and bool(last.tool_calls) and not provider_data_of(last, provider)
 
 
 def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]:
-    content: list[dict[str, Any]] = list(own_data(message, provider).get("thinking", ()))
+    content: list[dict[str, Any]] = list(provider_data_of(message, provider).get("thinking", ()))
     # Trailing white space in a last assistant turn is refused, and white space alone is no text.
     text = content_text(message.content).rstrip()
     if text:

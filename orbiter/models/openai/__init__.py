@@ -1,1 +1,4 @@
-"""TODO package."""
+"""`openai:` and each endpoint that speaks its Chat Completions or Responses API.
+
+Imports `orbiter`, `orbiter.models`, `openai` and `pydantic`.
+"""

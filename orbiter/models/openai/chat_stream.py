@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from orbiter.models.openai.chat_wire import (
-    WantedBack,
+    RoundTripData,
+    error_in_body,
     finish_from_wire,
     reasoning_of,
-    refused_inside,
     usage_from_wire,
 )
 from orbiter.models.types import FinishReason, StreamChunk, ToolCallDelta
@@ -19,24 +19,24 @@ from orbiter.types import Usage
 
 
 @dataclass(slots=True)
-class ChatReader:
+class ChatStreamReader:
     """Reads the stream's chunks; gives calls numbers and ids of its own where a server botches them."""
 
-    call: Call
+    call: CallContext
     finished: bool = False
     _slots: dict[Any, int] = field(default_factory=dict)
     """Our number of the call that is open under a server's index."""
     _ids: list[str] = field(default_factory=list)
     _made: set[int] = field(default_factory=set)
     """Calls whose id is of our making."""
-    _back: WantedBack | None = None
+    _back: RoundTripData | None = None
     _refused: bool = False
 
     def read(self, event: Any) -> StreamChunk | None:
         """The chunk in an event."""
         error = getattr(event, "error", None)
         if error:
-            raise refused_inside(error, self.call)
+            raise error_in_body(error, self.call)
         usage = usage_from_wire(event.usage) if getattr(event, "usage", None) else Usage()
         choice = event.choices[0] if event.choices else None
         if choice is None:
@@ -44,7 +44,7 @@ class ChatReader:
         delta = choice.delta
         refusal = getattr(delta, "refusal", None)
         self._refused = self._refused or bool(refusal)
-        back = self._back = self._back or WantedBack(self.call.provider)
+        back = self._back = self._back or RoundTripData(self.call.provider)
         if delta is not None:
             back.note(delta)
         return StreamChunk(
@@ -64,7 +64,7 @@ class ChatReader:
             return None
         if reason == "error":
             error = getattr(choice, "error", None) or {"message": "The model stopped with an error"}
-            raise refused_inside(error, self.call)
+            raise error_in_body(error, self.call)
         self.finished = True
         return "content_filter" if self._refused else finish_from_wire(reason, calls=bool(self._ids))
 

@@ -14,12 +14,12 @@ from uuid import uuid4
 from orbiter.models.message_parts import (
     blocks_of,
     fitting_id,
-    own_data,
+    provider_data_of,
     result_text,
     split_runs,
     unsupported,
 )
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from orbiter.models.types import FinishReason, ModelResponse
 from orbiter.types import (
     AssistantMessage,
@@ -79,7 +79,7 @@ def _call_id(call_id: str, provider: str) -> str:
 
 
 def _assistant(message: AssistantMessage, provider: str) -> dict[str, Any]:
-    own = own_data(message, provider)
+    own = provider_data_of(message, provider)
     text = content_text(message.content)
     wire: dict[str, Any] = {"role": "assistant", "content": text or None, **own.get("message", {})}
     if message.tool_calls:
@@ -165,7 +165,7 @@ def finish_from_wire(reason: str, *, calls: bool) -> FinishReason:
 
 
 @dataclass(slots=True)
-class WantedBack:
+class RoundTripData:
     """What a provider wants to have back with the conversation: thoughts that it refuses to go on without.
 
     DeepSeek wants `reasoning_content` of a reply that calls tools, OpenRouter `reasoning_details`, Google the
@@ -203,7 +203,7 @@ class WantedBack:
         return {"provider": self.provider, "message": message, "calls": self.extras}
 
 
-def response_from_wire(reply: Any, call: Call) -> ModelResponse:
+def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
     """A whole completion.
 
     Raises:
@@ -211,14 +211,14 @@ def response_from_wire(reply: Any, call: Call) -> ModelResponse:
     """
     error = getattr(reply, "error", None)
     if error:
-        raise refused_inside(error, call)
+        raise error_in_body(error, call)
     choice = reply.choices[0]
     message = choice.message
     if not choice.finish_reason:
         raise call.truncated(request_id=getattr(reply, "_request_id", "") or "", got=len(message.content or ""))
     if choice.finish_reason == "error":
-        raise refused_inside(getattr(choice, "error", None) or {"message": "The model stopped with an error"}, call)
-    back = WantedBack(call.provider)
+        raise error_in_body(getattr(choice, "error", None) or {"message": "The model stopped with an error"}, call)
+    back = RoundTripData(call.provider)
     back.note(message)
     calls: list[ToolCall] = []
     for each in message.tool_calls or ():
@@ -238,7 +238,7 @@ def response_from_wire(reply: Any, call: Call) -> ModelResponse:
     )
 
 
-def refused_inside(error: Any, call: Call) -> Exception:
+def error_in_body(error: Any, call: CallContext) -> Exception:
     """An error body that came with status 200: its numeric code, if it has one, is the status that was meant."""
     from json import dumps
 

@@ -14,14 +14,14 @@ from orbiter.config import ModelConfig
 from orbiter.models import sdk_clients
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
 from orbiter.models.message_parts import with_items
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from orbiter.models.openai import responses
-from orbiter.models.openai.chat_stream import ChatReader
+from orbiter.models.openai.chat_stream import ChatStreamReader
 from orbiter.models.openai.chat_wire import response_from_wire, to_wire
 from orbiter.models.provider import ModelProvider
 from orbiter.models.response_format import reply_schema, schema_in_words
-from orbiter.models.sdk_call import Exchange, Reader, fitting
-from orbiter.models.timeouts import Deadlines
+from orbiter.models.sdk_call import SdkCall, StreamReader, supported_keywords
+from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
@@ -56,7 +56,7 @@ class OpenAIProvider(ModelProvider):
         if api not in {"", "chat", "responses"}:
             raise ValueError(f"api must be 'chat' or 'responses', not '{api}'")
         self._endpoint = endpoint
-        self._deadlines = Deadlines.of(config, options)
+        self._deadlines = ModelTimeouts.of(config, options)
         self._options = options
         # Others' models may bear such names, but their endpoints speak Chat Completions.
         own = endpoint.name in {"openai", "azure"}
@@ -94,9 +94,9 @@ class OpenAIProvider(ModelProvider):
         )
         exchange = self._exchange()
         read = responses.response_from_wire if self._responses else response_from_wire
-        async with sdk_clients.client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._setting(), self._build) as client:
             create = client.responses.create if self._responses else client.chat.completions.create
-            fields = fitting(create, request)
+            fields = supported_keywords(create, request)
             reply: ModelResponse = await exchange.whole(lambda: create(**fields), lambda raw: read(raw, exchange.call))
             return names.reply(reply)
 
@@ -121,14 +121,14 @@ class OpenAIProvider(ModelProvider):
             settings=settings,
         )
         exchange = self._exchange()
-        reader: Reader = ChatReader(exchange.call)
+        reader: StreamReader = ChatStreamReader(exchange.call)
         if self._responses:
             reader = responses.ResponsesReader(exchange.call)
         elif self._endpoint.stream_usage:
             request.setdefault("stream_options", {"include_usage": True})
-        async with sdk_clients.client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._setting(), self._build) as client:
             create = client.responses.create if self._responses else client.chat.completions.create
-            fields = fitting(create, request)
+            fields = supported_keywords(create, request)
             pieces = exchange.stream(lambda: create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
@@ -136,7 +136,7 @@ class OpenAIProvider(ModelProvider):
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""
-        await sdk_clients.retire(self._setting())
+        await sdk_clients.retire_client(self._setting())
 
     def _request(
         self,
@@ -157,7 +157,7 @@ class OpenAIProvider(ModelProvider):
         if temperature is not None:
             common["temperature"] = temperature
         if self._responses:
-            return responses.request(
+            return responses.build_request(
                 messages, common, tools=tools, max_tokens=max_tokens, output_type=output_type, call=self._call()
             )
         request = {**common, "messages": to_wire(messages, provider=self._endpoint.name, model=name)}
@@ -178,12 +178,12 @@ class OpenAIProvider(ModelProvider):
         form = {"name": output_type.__name__[:64], "schema": schema, "strict": strict}
         request["response_format"] = {"type": "json_schema", "json_schema": form}
 
-    def _call(self) -> Call:
+    def _call(self) -> CallContext:
         key = self._endpoint.key(self.config.api_key)
-        return Call(self._endpoint.name, self.config.model_name, (key,) if key else ())
+        return CallContext(self._endpoint.name, self.config.model_name, (key,) if key else ())
 
-    def _exchange(self) -> Exchange:
-        return Exchange(self._call(), self._deadlines, openai)
+    def _exchange(self) -> SdkCall:
+        return SdkCall(self._call(), self._deadlines, openai)
 
     def _setting(self) -> tuple[Any, ...]:
         given = self.config

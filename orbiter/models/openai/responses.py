@@ -17,13 +17,13 @@ from pydantic import BaseModel
 from orbiter.models.message_parts import (
     blocks_of,
     fitting_id,
-    own_data,
+    provider_data_of,
     result_text,
     tool_functions,
     unsupported,
     with_items,
 )
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from orbiter.models.response_format import reply_schema
 from orbiter.models.types import FinishReason, ModelError, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import (
@@ -45,14 +45,14 @@ _ID = re.compile(r".{1,64}")
 _REASONS = re.compile(r"o\d|gpt-[5-9]|codex|computer-use")
 
 
-def request(
+def build_request(
     messages: Iterable[Message],
     common: dict[str, Any],
     *,
     tools: list[dict[str, Any]] | None,
     max_tokens: int | None,
     output_type: type[BaseModel] | None,
-    call: Call,
+    call: CallContext,
 ) -> dict[str, Any]:
     """The request's fields.
 
@@ -86,14 +86,14 @@ def request(
     return found
 
 
-def to_wire(messages: Iterable[Message], call: Call) -> list[dict[str, Any]]:
+def to_wire(messages: Iterable[Message], call: CallContext) -> list[dict[str, Any]]:
     """The conversation as input items, system messages apart."""
     items: list[dict[str, Any]] = []
     for message in messages:
         if isinstance(message, SystemMessage):
             continue
         if isinstance(message, AssistantMessage):
-            items += own_data(message, call.provider).get("reasoning", ())
+            items += provider_data_of(message, call.provider).get("reasoning", ())
             text = content_text(message.content)
             if text:
                 items.append({"role": "assistant", "content": text})
@@ -119,7 +119,7 @@ def to_wire(messages: Iterable[Message], call: Call) -> list[dict[str, Any]]:
     return items
 
 
-def _part(block: ContentBlock, call: Call) -> dict[str, Any]:
+def _part(block: ContentBlock, call: CallContext) -> dict[str, Any]:
     if isinstance(block, TextBlock):
         return {"type": "input_text", "text": block.text}
     if isinstance(block, ImageURLBlock):
@@ -147,7 +147,7 @@ def usage_from_wire(usage: Any) -> Usage:
     )
 
 
-def response_from_wire(reply: Any, call: Call) -> ModelResponse:
+def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
     """A whole response.
 
     Raises:
@@ -176,7 +176,7 @@ def response_from_wire(reply: Any, call: Call) -> ModelResponse:
     )
 
 
-def _wanted_back(reply: Any, call: Call) -> dict[str, Any] | None:
+def _wanted_back(reply: Any, call: CallContext) -> dict[str, Any] | None:
     """The reasoning items, which the API wants before the calls that they led to."""
     items = [
         {
@@ -191,7 +191,7 @@ def _wanted_back(reply: Any, call: Call) -> dict[str, Any] | None:
     return {"provider": call.provider, "reasoning": items} if items else None
 
 
-def _finish(reply: Any, call: Call) -> FinishReason:
+def _finish(reply: Any, call: CallContext) -> FinishReason:
     if reply.status == "completed":
         kinds = {item.type for item in reply.output}
         if "function_call" in kinds:
@@ -208,7 +208,7 @@ def _finish(reply: Any, call: Call) -> FinishReason:
     raise call.truncated(got=0)
 
 
-def _failed(error: Any, call: Call) -> ModelError:
+def _failed(error: Any, call: CallContext) -> ModelError:
     body = {"message": getattr(error, "message", None) or "The response failed", "code": getattr(error, "code", None)}
     return call.refused(200, {}, json.dumps({"error": body}), where="stream")
 
@@ -217,7 +217,7 @@ def _failed(error: Any, call: Call) -> ModelError:
 class ResponsesReader:
     """Reads the stream's events."""
 
-    call: Call
+    call: CallContext
     finished: bool = False
     _calls: dict[int, int] = field(default_factory=dict)
 

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""`scripted:`, a model whose replies are written in a file or in code: for tests, demos and drills.
+
+Imports `orbiter`, `orbiter.models` and `yaml`.
+"""

@@ -19,16 +19,16 @@ from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.models.scripted.replies import (
     Call,
     Fault,
-    Position,
     Reply,
     Script,
-    Speaker,
+    ScriptFunction,
+    ScriptPosition,
     Turn,
     calls_of,
     pieces,
     usage_of,
 )
-from orbiter.models.timeouts import Deadlines
+from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.types import ModelError, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import Message
 
@@ -38,17 +38,19 @@ _registered: dict[str, Script] = {}
 
 
 @overload
-def script(name: str) -> Callable[[Speaker], Speaker]: ...
+def script(name: str) -> Callable[[ScriptFunction], ScriptFunction]: ...
 @overload
-def script(name: str, what: Script | list[Turn] | Speaker) -> Script: ...
-def script(name: str, what: Script | list[Turn] | Speaker | None = None) -> Script | Callable[[Speaker], Speaker]:
+def script(name: str, what: Script | list[Turn] | ScriptFunction) -> Script: ...
+def script(
+    name: str, what: Script | list[Turn] | ScriptFunction | None = None
+) -> Script | Callable[[ScriptFunction], ScriptFunction]:
     """Register a script, so that ``scripted:<name>`` finds it: as a decorator of a callable, or directly.
 
     A name that is taken is given anew: a file of examples may be loaded twice.
     """
     if what is None:
 
-        def registered(speaker: Speaker) -> Speaker:
+        def registered(speaker: ScriptFunction) -> ScriptFunction:
             script(name, speaker)
             return speaker
 
@@ -98,19 +100,19 @@ class ScriptedProvider(ModelProvider):
     streams: ClassVar[bool] = True
     structured: ClassVar[bool] = True
 
-    def __init__(self, config: ModelConfig | Script | list[Turn] | Speaker, **options: Any) -> None:
+    def __init__(self, config: ModelConfig | Script | list[Turn] | ScriptFunction, **options: Any) -> None:
         own: Script | None = None
         if not isinstance(config, ModelConfig):
             own = config if isinstance(config, Script) else Script(config, name="inline")
             config = ModelConfig(provider="scripted", model_name=own.name or "inline")
         super().__init__(config)
         self._script = own
-        self._deadlines = Deadlines.of(config, options)
+        self._deadlines = ModelTimeouts.of(config, options)
         if options:
             raise TypeError(
                 f"The scripted provider has no option {', '.join(sorted(options))}; it takes deadlines only"
             )
-        self._call = model_errors.Call(config.provider, config.model_name)
+        self._call = model_errors.CallContext(config.provider, config.model_name)
 
     def check(self) -> None:
         """Find the script.
@@ -167,7 +169,7 @@ class ScriptedProvider(ModelProvider):
         )
 
     @staticmethod
-    def _chunks(reply: Reply, position: Position) -> list[StreamChunk]:
+    def _chunks(reply: Reply, position: ScriptPosition) -> list[StreamChunk]:
         found = [StreamChunk(reasoning_content=piece) for piece in pieces(reply.reasoning)]
         found += [StreamChunk(delta=piece) for piece in pieces(reply.text)]
         for index, (call_id, name, arguments) in enumerate(calls_of(reply, position)):

@@ -98,15 +98,15 @@ class Fault:
         return json.dumps({"error": error}, ensure_ascii=False)
 
 
-Said = Reply | Fault | str
-Turn = Said | Sequence[Said]
+ScriptedTurn = Reply | Fault | str
+Turn = ScriptedTurn | Sequence[ScriptedTurn]
 """What is said at one position: a reply (a string is one), a fault, or one of them for each attempt in turn."""
-Speaker = Callable[[list[Message], list[dict[str, Any]]], "Turn | Awaitable[Turn]"]
+ScriptFunction = Callable[[list[Message], list[dict[str, Any]]], "Turn | Awaitable[Turn]"]
 """A script in Python: takes the conversation and the schemas of the tools, returns what to say at this position."""
 
 
 @dataclass(slots=True, frozen=True)
-class Position:
+class ScriptPosition:
     """Where in a conversation a model is asked to speak."""
 
     index: int
@@ -115,7 +115,7 @@ class Position:
     """Of all that was said, hexadecimal: the same conversation has the same one in every process."""
 
 
-def position_of(messages: Iterable[Message], *, since: Literal["start", "question"] = "start") -> Position:
+def position_of(messages: Iterable[Message], *, since: Literal["start", "question"] = "start") -> ScriptPosition:
     """The position in a conversation. With ``since="question"`` only what follows the last user message counts."""
     digest = sha256()
     index = 0
@@ -125,7 +125,7 @@ def position_of(messages: Iterable[Message], *, since: Literal["start", "questio
             index += 1
         elif isinstance(message, UserMessage) and since == "question":
             index = 0
-    return Position(index, digest.hexdigest())
+    return ScriptPosition(index, digest.hexdigest())
 
 
 class Script:
@@ -142,7 +142,7 @@ class Script:
 
     def __init__(
         self,
-        turns: Sequence[Turn] | Speaker,
+        turns: Sequence[Turn] | ScriptFunction,
         *,
         name: str = "",
         since: Literal["start", "question"] = "start",
@@ -162,7 +162,7 @@ class Script:
         with self._lock:
             self._attempts.clear()
 
-    async def say(self, messages: list[Message], tools: list[dict[str, Any]]) -> tuple[Position, Reply | Fault]:
+    async def say(self, messages: list[Message], tools: list[dict[str, Any]]) -> tuple[ScriptPosition, Reply | Fault]:
         """What comes now, at this attempt.
 
         Raises:
@@ -190,7 +190,7 @@ class Script:
                 self._attempts.pop(key, None)
         return position, _filled(Reply(now) if isinstance(now, str) else now, messages)
 
-    async def _turn(self, position: Position, messages: list[Message], tools: list[dict[str, Any]]) -> Turn:
+    async def _turn(self, position: ScriptPosition, messages: list[Message], tools: list[dict[str, Any]]) -> Turn:
         if callable(self._turns):
             found = self._turns(list(messages), list(tools))
             return await found if isawaitable(found) else found
@@ -212,7 +212,7 @@ class Script:
         )
 
 
-def calls_of(reply: Reply, position: Position) -> list[tuple[str, str, str]]:
+def calls_of(reply: Reply, position: ScriptPosition) -> list[tuple[str, str, str]]:
     """Id, name and arguments (JSON text) of each call. Ids are the same whenever the conversation is."""
     return [
         (

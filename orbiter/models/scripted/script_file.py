@@ -16,8 +16,8 @@ from orbiter.models.scripted.replies import (
     Fault,
     FaultKind,
     Reply,
-    Said,
     Script,
+    ScriptedTurn,
     Turn,
 )
 from orbiter.models.types import FinishReason, ModelError
@@ -201,7 +201,7 @@ class _Reader:
             raise self._error(attempts, "attempts must not be empty")
         return said
 
-    def _said(self, node: yaml.Node) -> Said:
+    def _said(self, node: yaml.Node) -> ScriptedTurn:
         if isinstance(node, yaml.ScalarNode):
             return Reply(str(self._value(node, (str, int, float), "a reply's text")))
         found = self._mapping(node, _ENTRY, "a turn")

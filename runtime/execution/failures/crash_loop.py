@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from orbiter.errors import ExecutionError
-from runtime.execution.incidents import Trouble
-from runtime.execution.run_session import Life
-from runtime.execution.step_context import Carried
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.run_session import RunSession
+from runtime.execution.step_context import StepContext
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -36,7 +36,7 @@ _LOOK_S = 0.02
 class EndedItsProcess(ExecutionError):
     """A run whose process ended again and again at the same place, outside its steps."""
 
-    def __init__(self, state: RunState) -> None:
+    def __init__(self, state: DurableRun) -> None:
         file = state.ref.rpartition(":")[0]
         place = "at its import" if state.died_at_import else "outside its steps (in a hook, say)"
         super().__init__(
@@ -84,7 +84,7 @@ def is_suspect(deaths: int) -> bool:
     return deaths == DEATHS - 1
 
 
-def ended_its_process(c: Carried) -> Trouble | None:
+def ended_its_process(c: StepContext) -> IncidentDraft | None:
     """What to ask before a step begins that was under way each time when `DEATHS` processes ended."""
     node = c.node
     if node is None or node.deaths < DEATHS:
@@ -99,27 +99,27 @@ def ended_its_process(c: Carried) -> Trouble | None:
         suggestions=("Retry only after correcting what ended the process: it may end the runtime once more.",),
         rule_id=RULE,
     )
-    return Trouble(
-        fault=fault, where=c.step.kind, message=message, action=c.action({}), result_type=c.step.traits.result_type
+    return IncidentDraft(
+        fault=fault, where=c.step.kind, message=message, action=c.action_text({}), result_type=c.step.traits.result_type
     )
 
 
 @asynccontextmanager
-async def step_alone(c: Carried) -> AsyncIterator[None]:
+async def step_alone(c: StepContext) -> AsyncIterator[None]:
     """Let a step that is a suspect begin when no other one is tried."""
-    trials = c.life.conditions.trials
+    trials = c.session.config.trials
     if trials is None or c.node is None or not is_suspect(c.node.deaths):
         yield
         return
     text = f"its process ended {DEATHS - 1} times while {c.step.name} was under way: it is tried alone"
-    await c.life.record(ev.Warned(node_id=c.node_id, parent_id=c.parent_id, text=text))
-    async with trials.alone(c.life.state.id, c.node_id):
+    await c.session.record(ev.Warned(node_id=c.node_id, parent_id=c.parent_id, text=text))
+    async with trials.alone(c.session.state.id, c.node_id):
         yield
 
 
-async def run_alone(life: Life, trial: AsyncExitStack, stopping: asyncio.Event | None) -> bool:
+async def run_alone(life: RunSession, trial: AsyncExitStack, stopping: asyncio.Event | None) -> bool:
     """Wait until no other suspect is tried, and try this run until `trial` is closed. False: a stop came first."""
-    trials = life.conditions.trials
+    trials = life.config.trials
     if trials is None:
         return True
     entering = asyncio.ensure_future(trial.enter_async_context(trials.alone(life.state.id)))
@@ -133,7 +133,7 @@ async def run_alone(life: Life, trial: AsyncExitStack, stopping: asyncio.Event |
         await asyncio.gather(entering, stop, return_exceptions=True)
 
 
-async def until_progress(life: Life, trial: AsyncExitStack) -> None:
+async def until_progress(life: RunSession, trial: AsyncExitStack) -> None:
     """Close a trial of a run once something of it is recorded: from there on a step is to blame."""
     while not life.state.moved:  # noqa: ASYNC110 - what a fold finds wakes nobody, and few runs are ever suspects
         await asyncio.sleep(_LOOK_S)

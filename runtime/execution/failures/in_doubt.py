@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import socket
 
-from runtime.execution.incidents import Trouble
-from runtime.execution.step_context import Carried
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.step_context import StepContext
 from runtime.record.lease_owner import has_died
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -21,13 +21,15 @@ _DIED = "had begun when its process ended"
 _MESSAGE = "{} {}: nobody knows whether it took effect"
 
 
-def doubt(c: Carried) -> Trouble | None:
+def doubt(c: StepContext) -> IncidentDraft | None:
     """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
     node = c.node
     if node is None:
         return None
-    if node.incidents and c.life.state.incidents[node.incidents[-1]].open:
-        return Trouble(fault=c.life.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message="")
+    if node.incidents and c.session.state.incidents[node.incidents[-1]].open:
+        return IncidentDraft(
+            fault=c.session.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message=""
+        )
     if c.repeatable or not node.attempts or node.round == 0:
         return None
     what = _what_happened(c, node)
@@ -42,21 +44,21 @@ def doubt(c: Carried) -> Trouble | None:
         user_message=message,
         rule_id="in-doubt",
     )
-    return Trouble(
+    return IncidentDraft(
         fault=fault,
         where="tool",
         message=message,
         alike=_MESSAGE.format(c.step.name, _DIED),  # the same question, however it came to that
-        action=c.action({}),
+        action=c.action_text({}),
         in_doubt=True,
         result_type=c.step.traits.result_type,
     )
 
 
-def _what_happened(c: Carried, node: Node) -> str:
+def _what_happened(c: StepContext, node: Node) -> str:
     """Why the effect of the last attempt is not known, in words; empty where it is."""
     if node.in_flight is not None:
-        return _cut_off(c, node.in_flight) if node.in_flight != c.life.lease.epoch else ""
+        return _cut_off(c, node.in_flight) if node.in_flight != c.session.lease.epoch else ""
     if node.fault is None or node.retry is not None or node.fault.repeatable:
         return ""
     if node.fault.rule_id == "cancelled":
@@ -65,9 +67,9 @@ def _what_happened(c: Carried, node: Node) -> str:
     return f"came to no clear end ({said})" if said else "came to no clear end"
 
 
-def _cut_off(c: Carried, epoch: int) -> str:
+def _cut_off(c: StepContext, epoch: int) -> str:
     """How the life ended in which an attempt began that has no end."""
-    state, lease = c.life.state, c.life.lease
+    state, lease = c.session.state, c.session.lease
     if epoch in state.let_go:
         return f"had begun when {state.let_go[epoch]}, and was cut off"
     owner = state.owners.get(epoch, "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.execution.gates import permission
-from runtime.execution.incidents import Trouble
-from runtime.execution.step_context import Carried
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.step_context import StepContext
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -18,8 +18,8 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 
-def trouble(
-    c: Carried,
+def draft_incident(
+    c: StepContext,
     fault: Classification,
     exc: Exception | None,
     changes: dict[str, Any],
@@ -27,14 +27,14 @@ def trouble(
     need: str = "",
     wait_s: float | None = None,
     ended: ev.StepEnded | None = None,
-) -> Trouble:
+) -> IncidentDraft:
     if fault.impact is Impact.ABSORBED:
         # What a person is asked about was not absorbed, whatever is usual for its kind.
         fault = fault.model_copy(update={"impact": Impact.NODE})
-    action = c.action(changes)
+    action = c.action_text(changes)
     if need:
         action["permission"] = need
-    return Trouble(
+    return IncidentDraft(
         fault=fault,
         where=c.step.kind,
         message=(str(exc) or type(exc).__name__) if exc is not None else fault.user_message,
@@ -48,11 +48,11 @@ def trouble(
     )
 
 
-def unfit(c: Carried, answer: ev.IncidentAnswered, wrong: str) -> Trouble:
+def draft_unfit_result(c: StepContext, answer: ev.IncidentAnswered, wrong: str) -> IncidentDraft:
     """A result given by hand is none of the step's: what was asked before is asked again, with what is wrong."""
-    opened = c.life.state.incidents[answer.incident_id].opened
+    opened = c.session.state.incidents[answer.incident_id].opened
     before = opened.fault.technical or opened.fault.user_message
-    return Trouble(
+    return IncidentDraft(
         fault=opened.fault,
         where=c.step.kind,
         message=f"the result that {answer.by.name or 'somebody'} gave does not fit: {wrong}; before: {before}",
@@ -88,7 +88,7 @@ def permission_fault(error: permission.PermissionNeeded) -> Classification:
     )
 
 
-def differs(changed: str) -> Trouble:
+def replay_difference_fault(changed: str) -> IncidentDraft:
     message = f"this step is not the one that is recorded here ({changed})"
     fault = Classification(
         origin=Origin.RUNNER,
@@ -100,4 +100,4 @@ def differs(changed: str) -> Trouble:
         suggestions=("Put back the code that this run began with, restart the runtime, then retry; or abort.",),
         rule_id="recall-difference",
     )
-    return Trouble(fault=fault, where="run", message=message, action={"difference": changed})
+    return IncidentDraft(fault=fault, where="run", message=message, action={"difference": changed})

@@ -14,13 +14,13 @@ from datetime import datetime
 from typing import Literal
 
 from runtime.execution import incidents
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import EndedItsProcess
-from runtime.execution.incidents import Trouble
-from runtime.execution.run_session import Element, Life
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.run_session import Activity, RunSession
 from runtime.record.journal import Journal, Lease, Unrecordable
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Incident, RunState, fold
+from runtime.record.state.durable_run import DurableRun, Incident, fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -35,8 +35,8 @@ _ENDS = ('"type":"run.finished"', '"type":"run.rewind_requested"')
 _ASKED = ('"type":"run.abort_requested"', '"type":"incident.answered"')
 
 
-async def strand(
-    journal: Journal, lease: Lease, conditions: Conditions, clock: Callable[[], datetime], exc: Exception
+async def quarantine_run(
+    journal: Journal, lease: Lease, conditions: ExecutionConfig, clock: Callable[[], datetime], exc: Exception
 ) -> Literal["stranded", "finished"]:
     """Park the run under its lease, with an incident that names `exc`; or end it, if somebody asked for that and its
     events cannot even be read.
@@ -45,7 +45,7 @@ async def strand(
         JournalError: this cannot be written either.
     """
     try:
-        state, old = fold(await journal.read(lease.run_id)), None
+        state, old = fold_events(await journal.read(lease.run_id)), None
     except Unrecordable:
         old = await journal.summary(lease.run_id)
         if (ended := await _ended_by(journal, lease.run_id)) is not None:
@@ -53,8 +53,10 @@ async def strand(
             await journal.append(lease, [ended], summary=summary)
             return "finished"
         # What a person is told of it is what was last known.
-        state = RunState(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else RunState(lease.run_id)
-    opened = incidents.describe(Life(journal, lease, state, conditions, clock), "", _trouble(exc))
+        state = (
+            DurableRun(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else DurableRun(lease.run_id)
+        )
+    opened = incidents.incident_event(RunSession(journal, lease, state, conditions, clock), "", _trouble(exc))
     parked = ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline, incidents=(opened.incident_id,))
     told = [opened, parked]
     if old is None:
@@ -68,7 +70,7 @@ async def strand(
     return "stranded"
 
 
-def _trouble(exc: Exception) -> Trouble:
+def _trouble(exc: Exception) -> IncidentDraft:
     why = str(exc) if isinstance(exc, Unrecordable | EndedItsProcess) else f"{type(exc).__name__}: {exc}"
     message = f"the run cannot be carried on: {why}"
     fault = Classification(
@@ -87,7 +89,7 @@ def _trouble(exc: Exception) -> Trouble:
         ),
         rule_id=RULE,
     )
-    return Trouble(fault=fault, where="run", message=message, error=exc, in_place=False)
+    return IncidentDraft(fault=fault, where="run", message=message, error=exc, in_place=False)
 
 
 async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
@@ -103,15 +105,15 @@ async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
     return None
 
 
-def open_at(state: RunState) -> Incident | None:
+def open_quarantine(state: DurableRun) -> Incident | None:
     """The incident that says that the run is stranded, while nobody has answered it."""
     return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE), None)
 
 
-async def freed(life: Life, element: Element) -> None:
+async def wait_until_released(life: RunSession, element: Activity) -> None:
     """Return once the run is not stranded. To be called where nothing of it has begun."""
-    while (found := open_at(life.state)) is not None:
-        answer = await life.answer_to(found.opened.incident_id, element)
+    while (found := open_quarantine(life.state)) is not None:
+        answer = await life.wait_for_answer(found.opened.incident_id, element)
         if answer.option == "abort":
             life.end("abort")
             raise asyncio.CancelledError

@@ -12,44 +12,44 @@ from contextlib import suppress
 from orbiter.steps import Aborted, Skipped
 from runtime.execution import incidents
 from runtime.execution.failures import quarantine
-from runtime.execution.incidents import STANDSTILL, Trouble
-from runtime.execution.resolution import ended_by
-from runtime.execution.run_session import Element, Life
+from runtime.execution.incidents import STANDSTILL, IncidentDraft
+from runtime.execution.resolution import ending_reason
+from runtime.execution.run_session import Activity, RunSession
 from runtime.judgement.recovery.stall_detection import handoff_cycle, no_progress
 from runtime.record.journal import JournalError
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Incident, RunState
+from runtime.record.state.durable_run import DurableRun, Incident
 
 log = logging.getLogger("runtime.faults")
 
-CIRCLE = "stall.handoff-cycle"
+HANDOFF_CIRCLE = "stall.handoff-cycle"
 _OF_THE_RUN = (STANDSTILL, quarantine.RULE)
 _LOOK_S = 0.25
 
 
-async def uncircled(life: Life, element: Element, node_id: str) -> None:
+async def check_handoff_circle(life: RunSession, element: Activity, node_id: str) -> None:
     """Return when the agent of a node that has just opened may run: at once, unless agents hand on in a circle.
 
     Raises:
         Skipped: an operator lets it be skipped.
         Aborted: an operator ended this branch.
     """
-    asked = [found for found in _incidents_at(life, node_id) if found.opened.fault.rule_id == CIRCLE]
+    asked = [found for found in _incidents_at(life, node_id) if found.opened.fault.rule_id == HANDOFF_CIRCLE]
     if asked and asked[-1].answer is not None:
-        return _act(life, asked[-1].answer)
-    fault = handoff_cycle(_since_last_asked(life, node_id), life.conditions.handoff_rounds)
+        return _apply_answer(life, asked[-1].answer)
+    fault = handoff_cycle(_since_last_asked(life, node_id), life.config.handoff_rounds)
     if fault is None:
         return None
-    if not life.conditions.enable_error_routing:
+    if not life.config.enable_error_routing:
         # Soft: with nobody to ask it goes on, to the swarm's limit of handoffs.
-        life.note(ev.Warned(node_id=node_id, text=fault.user_message))
+        life.record_soon(ev.Warned(node_id=node_id, text=fault.user_message))
         return None
     log.warning("%s", fault.user_message)
-    trouble = Trouble(fault=fault, where="agent", message=fault.user_message, in_place=False)
-    return _act(life, await incidents.park(life, element, node_id, trouble))
+    trouble = IncidentDraft(fault=fault, where="agent", message=fault.user_message, in_place=False)
+    return _apply_answer(life, await incidents.await_answer(life, element, node_id, trouble))
 
 
-def _since_last_asked(life: Life, node_id: str) -> list[str]:
+def _since_last_asked(life: RunSession, node_id: str) -> list[str]:
     """Who worked in the handoff swarm of a node, oldest first, since somebody last let it go on."""
     state = life.state
     swarm = state.nodes.get(state.nodes[node_id].parent_id)
@@ -57,27 +57,29 @@ def _since_last_asked(life: Life, node_id: str) -> list[str]:
         return []
     names: list[str] = []
     for child in swarm.children:
-        if child != node_id and any(found.opened.fault.rule_id == CIRCLE for found in _incidents_at(life, child)):
+        if child != node_id and any(
+            found.opened.fault.rule_id == HANDOFF_CIRCLE for found in _incidents_at(life, child)
+        ):
             names.clear()
         names.append(state.nodes[child].name)
     return names
 
 
-def _incidents_at(life: Life, node_id: str) -> list[Incident]:
+def _incidents_at(life: RunSession, node_id: str) -> list[Incident]:
     return [life.state.incidents[found] for found in life.state.nodes[node_id].incidents]
 
 
-def _act(life: Life, answer: ev.IncidentAnswered) -> None:
+def _apply_answer(life: RunSession, answer: ev.IncidentAnswered) -> None:
     if answer.option in ("skip", "acknowledge"):
         raise Skipped(answer.params.get("value", ""))
     if answer.option == "abort":
         if answer.reach == "run":
             life.end("abort")
             raise asyncio.CancelledError
-        raise Aborted(ended_by(answer, life.state.incidents[answer.incident_id].opened))
+        raise Aborted(ending_reason(answer, life.state.incidents[answer.incident_id].opened))
 
 
-def ended_at_run(state: RunState) -> bool:
+def ended_at_run(state: DurableRun) -> bool:
     """Whether an incident of the run as a whole, for which no step waits, was answered with the end of the run, which
     was not turned back since.
     """
@@ -88,30 +90,30 @@ def ended_at_run(state: RunState) -> bool:
     return any(each is not None and each.option == "abort" and each.seq > turned for each in answers)
 
 
-async def watch_progress(life: Life) -> None:
+async def watch_progress(life: RunSession) -> None:
     """Tell somebody when a step has been at work for too long without a word. The step goes on meanwhile; when it says
     something again, the incident closes by itself.
     """
-    after_s = life.conditions.stall_s
-    if after_s is None or not life.conditions.enable_error_routing:
+    after_s = life.config.stall_s
+    if after_s is None or not life.config.enable_error_routing:
         return
     told = next((found for found in life.state.open_incidents if found.opened.fault.rule_id == STANDSTILL), None)
     while True:
         await asyncio.sleep(min(_LOOK_S, after_s / 4))
         if told is None:
-            told = await _tell(life, after_s)
+            told = await _report_stall(life, after_s)
         elif told.answer is not None:
             if told.answer.option == "abort":
                 life.end("abort")
                 return
-            life.moved()  # let it go on: the time begins anew
+            life.touch()  # let it go on: the time begins anew
             told = None
-        elif life.quiet_s() < after_s and life.progress != life.told_at:
-            await _close(life, told)
+        elif life.quiet_s() < after_s and life.progress != life.stall_reported_at:
+            await _close_stall(life, told)
             told = None
 
 
-async def _tell(life: Life, after_s: float) -> Incident | None:
+async def _report_stall(life: RunSession, after_s: float) -> Incident | None:
     """Open the incident if nothing has happened for too long though a step is at work."""
     if life.state.active_since is None:
         return None
@@ -121,13 +123,13 @@ async def _tell(life: Life, after_s: float) -> Incident | None:
         return None
     log.warning("run %s: %s", life.state.id, fault.user_message)
     busy = [life.state.nodes[node_id].name for node_id in life.state.busy]
-    trouble = Trouble(fault=fault, where="run", message=fault.user_message, action={"at_work": busy[:20]})
-    opened = await incidents.tell(life, "", trouble)
-    life.told_at = life.progress
+    trouble = IncidentDraft(fault=fault, where="run", message=fault.user_message, action={"at_work": busy[:20]})
+    opened = await incidents.open_incident(life, "", trouble)
+    life.stall_reported_at = life.progress
     return life.state.incidents[opened.incident_id]
 
 
-async def _close(life: Life, told: Incident) -> None:
+async def _close_stall(life: RunSession, told: Incident) -> None:
     closed = ev.IncidentClosed(incident_id=told.opened.incident_id, reason="it goes on again")
     with suppress(JournalError):  # answered at this very moment
         await life.journal.post(life.state.id, closed)

@@ -1,1 +1,5 @@
-"""TODO package."""
+"""What is checked before each attempt: freeze, breakpoint, permission, budget, breaker.
+
+Imports `orbiter`, `runtime.execution`, `runtime.execution.failures`, `runtime.judgement.*`, `runtime.record` and
+`runtime.record.state`.
+"""

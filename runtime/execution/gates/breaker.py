@@ -17,7 +17,7 @@ from runtime.judgement.recovery.breaker import (
     Breaker,
     BreakerPolicy,
     BreakerState,
-    Verdict,
+    BreakerVerdict,
 )
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
@@ -26,7 +26,7 @@ from runtime.record.state.fault_taxonomy import Classification
 log = logging.getLogger("runtime.faults")
 
 
-class Last(NamedTuple):
+class LastFailure(NamedTuple):
     """What lately became of a breaker: the failures counted by then, the last one's words and time, the last change's.
     Times in epoch seconds.
     """
@@ -37,22 +37,24 @@ class Last(NamedTuple):
     changed_at: float | None = None
 
 
-def fold_lately(events: Iterable[ev.Record], onto: dict[str, Last] | None = None) -> dict[str, Last]:
+def fold_last_failures(
+    events: Iterable[ev.JournalEvent], onto: dict[str, LastFailure] | None = None
+) -> dict[str, LastFailure]:
     """What lately became of breakers, by key. A count that rises is a failure, and the reason that stands there its."""
     found = {} if onto is None else onto
     for event in events:
         if isinstance(event, ev.BreakerChanged):
-            at, before = event.ts.timestamp(), found.get(event.key, Last())
+            at, before = event.ts.timestamp(), found.get(event.key, LastFailure())
             failed = event.failures > before.failures
             found[event.key] = (
-                Last(event.failures, event.reason, at, at)
+                LastFailure(event.failures, event.reason, at, at)
                 if failed
                 else before._replace(failures=event.failures, changed_at=at)
             )
     return found
 
 
-def fold_breakers(events: Iterable[ev.Record], onto: dict[str, Breaker] | None = None) -> dict[str, Breaker]:
+def fold_breakers(events: Iterable[ev.JournalEvent], onto: dict[str, Breaker] | None = None) -> dict[str, Breaker]:
     """Breakers by key, after the events of the workspace's stream."""
     found = {} if onto is None else onto
     for event in events:
@@ -62,19 +64,19 @@ def fold_breakers(events: Iterable[ev.Record], onto: dict[str, Breaker] | None =
     return found
 
 
-class Breakers:
+class BreakerRegistry:
     """The breakers of one journal, as this process's drives ask them."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._seq = 0
         self._known: dict[str, Breaker] = {}
-        self.lately: dict[str, Last] = {}
+        self.lately: dict[str, LastFailure] = {}
         """What lately became of each, as far as it was read."""
         # Asking and taking the probe are one: of two runs that come at the same moment one probes.
         self._turn = asyncio.Lock()
 
-    async def admit(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> tuple[Breaker, Verdict]:
+    async def admit(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> tuple[Breaker, BreakerVerdict]:
         """Whether `caller` may call now; if so, and the breaker is half-open, it holds the probe from now on."""
         breaker = await self._read(key)
         verdict = breaker.ask(policy, now, caller)
@@ -84,37 +86,39 @@ class Breakers:
             breaker = await self._read(key)
             verdict = breaker.ask(policy, now, caller)
             if verdict.probe:
-                await self._write(breaker, breaker.admitted(policy, now, caller), "probe")
+                await self._write(breaker, breaker.admit(policy, now, caller), "probe")
             return breaker, verdict
 
-    async def look(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> Verdict:
+    async def refresh(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing."""
         async with self._turn:
             return (await self._read(key)).ask(policy, now, caller)
 
-    async def succeeded(self, key: str, caller: str) -> None:
+    async def record_success(self, key: str, caller: str) -> None:
         """A call succeeded."""
         known = self._known.get(key)
         if known is None or (known.failures == 0 and known.opened_at is None):
             return  # the usual case: nothing is counted, so there is nothing to forget
         async with self._turn:
             breaker = await self._read(key)
-            await self._write(breaker, breaker.succeeded(caller), "a call succeeded")
+            await self._write(breaker, breaker.record_success(caller), "a call succeeded")
 
-    async def failed(self, key: str, fault: Classification, policy: BreakerPolicy, now: float, caller: str) -> None:
+    async def record_failure(
+        self, key: str, fault: Classification, policy: BreakerPolicy, now: float, caller: str
+    ) -> None:
         """A call failed; only what speaks for an outage is counted."""
         async with self._turn:
             breaker = await self._read(key)
-            after = breaker.failed(fault, policy, now, caller)
+            after = breaker.record_failure(fault, policy, now, caller)
             await self._write(breaker, after, fault.user_message)
             if after.opened_at is not None and breaker.opened_at is None:
                 log.warning("Circuit breaker tripped after %d failures: %s", after.failures, key)
 
-    async def released(self, key: str, caller: str) -> None:
+    async def release_probe(self, key: str, caller: str) -> None:
         """A call was cancelled: the probe it may have held is free."""
         async with self._turn:
             breaker = await self._read(key)
-            await self._write(breaker, breaker.released(caller), "cancelled")
+            await self._write(breaker, breaker.release_probe(caller), "cancelled")
 
     async def known(self) -> list[Breaker]:
         """All breakers that have ever counted anything."""
@@ -134,7 +138,7 @@ class Breakers:
             if event.seq > self._seq:  # else somebody who asked meanwhile has taken it into account
                 self._seq = event.seq
                 fold_breakers((event,), self._known)
-                fold_lately((event,), self.lately)
+                fold_last_failures((event,), self.lately)
         return self._known.get(key) or Breaker(key=key)
 
     async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
@@ -145,22 +149,22 @@ class Breakers:
         self._known[after.key] = after
 
 
-_BY_JOURNAL: WeakKeyDictionary[Journal, Breakers] = WeakKeyDictionary()
+_BY_JOURNAL: WeakKeyDictionary[Journal, BreakerRegistry] = WeakKeyDictionary()
 
 
-def breakers_of(journal: Journal) -> Breakers:
+def breakers_of(journal: Journal) -> BreakerRegistry:
     """The breakers of a journal: the same for all drives on it. Nothing is kept here but a fold of its events."""
     found = _BY_JOURNAL.get(journal)
     if found is None:
-        found = _BY_JOURNAL[journal] = Breakers(journal)
+        found = _BY_JOURNAL[journal] = BreakerRegistry(journal)
     return found
 
 
-def described(
+def breaker_rows(
     known: Iterable[Breaker],
     policy: BreakerPolicy,
     now: float,
-    lately: Mapping[str, Last] | None = None,
+    lately: Mapping[str, LastFailure] | None = None,
     *,
     every: bool = False,
 ) -> list[dict[str, Any]]:
@@ -176,7 +180,7 @@ def described(
         again_s = None
         if state is BreakerState.OPEN and breaker.opened_at is not None:
             again_s = round(breaker.opened_at + policy.cooldown_s - now, 1)
-        last = (lately or {}).get(breaker.key, Last())
+        last = (lately or {}).get(breaker.key, LastFailure())
         found.append(
             {
                 "id": breaker.key,

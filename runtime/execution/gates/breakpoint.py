@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from runtime.execution.run_session import Life
+from runtime.execution.run_session import RunSession
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -17,12 +17,12 @@ from runtime.record.state.fault_taxonomy import (
 RULE = "breakpoint"
 
 
-def stops_at(life: Life, what: Literal["tool", "agent"], name: str) -> bool:
+def has_breakpoint(life: RunSession, what: Literal["tool", "agent"], name: str) -> bool:
     """Whether a breakpoint of the run names this tool or agent."""
     return any(kind == what and fnmatchcase(name, pattern) for kind, pattern in life.state.breakpoints)
 
 
-def was_stopped(life: Life, node_id: str) -> bool:
+def was_released(life: RunSession, node_id: str) -> bool:
     """Whether somebody let this node go on after a breakpoint already."""
     node = life.state.nodes.get(node_id)
     found = (life.state.incidents[incident_id] for incident_id in (node.incidents if node is not None else ()))

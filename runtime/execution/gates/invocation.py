@@ -10,38 +10,38 @@ import asyncio
 from orbiter.steps import Aborted, Skipped
 from runtime.execution import incidents
 from runtime.execution.failures.incident_drafts import permission_fault
-from runtime.execution.gates.permission import PermissionNeeded, uncovered
-from runtime.execution.incidents import Trouble
-from runtime.execution.run_session import Element, Life
+from runtime.execution.gates.permission import PermissionNeeded, first_uncovered
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.run_session import Activity, RunSession
 from runtime.judgement.permissions.permission import Need
 from runtime.judgement.permissions.policy import INVOKE
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
-from runtime.record.state.rewind import place
+from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.rewind import place_of
 
 
 class InvocationDenied(Aborted):
     """One agent may not invoke another: decided already, so nobody is asked again. The text is for who wanted it."""
 
 
-async def permit(life: Life, element: Element, node_id: str) -> None:
+async def permit_invocation(life: RunSession, element: Activity, node_id: str) -> None:
     """Return when the agent of a node that has just opened may run.
 
     Raises:
         InvocationDenied: the configuration or an operator said no.
         Skipped: an operator lets it be skipped.
     """
-    invoker = invoked_by(life.state, node_id)
+    invoker = invoker_of(life.state, node_id)
     if not invoker:
         return
     need = Need(INVOKE, life.state.nodes[node_id].name)
-    while (stopped := await uncovered(life, node_id, invoker, (need,))) is not None:
+    while (stopped := await first_uncovered(life, node_id, invoker, (need,))) is not None:
         if stopped.denied:
             raise InvocationDenied(f"Denied by the configuration: agent '{invoker}' may not invoke '{need.object}'")
         answer = _last_answer(life, node_id)
         if answer is None or answer.option == "grant":
             # A grant that was given and does not cover it any more has been taken back: it is asked about anew.
-            answer = await _asked(life, element, node_id, invoker, need)
+            answer = await _ask_operator(life, element, node_id, invoker, need)
         if answer.option == "grant":
             continue
         said = str(answer.params.get("message") or answer.reason)
@@ -54,7 +54,7 @@ async def permit(life: Life, element: Element, node_id: str) -> None:
         raise InvocationDenied(f"Denied by the operator: '{need.object}' may not be invoked{words}")
 
 
-def invoked_by(state: RunState, node_id: str) -> str:
+def invoker_of(state: DurableRun, node_id: str) -> str:
     """The agent that invoked the one at this node; empty where the swarm's own flow did."""
     lineage = state.lineage(node_id)
     if len(lineage) < 2:
@@ -63,20 +63,22 @@ def invoked_by(state: RunState, node_id: str) -> str:
     if parent.kind == "tool":
         return next((each.name for each in reversed(lineage[:-1]) if each.kind == "agent"), "")
     if parent.kind == "swarm" and parent.info.get("mode") == "handoff":
-        before = [each for each in parent.children if place(each)[0] == place(node.id)[0] - 1]
+        before = [each for each in parent.children if place_of(each)[0] == place_of(node.id)[0] - 1]
         return state.nodes[before[-1]].name if before else ""
     return ""
 
 
-async def _asked(life: Life, element: Element, node_id: str, invoker: str, need: Need) -> ev.IncidentAnswered:
+async def _ask_operator(
+    life: RunSession, element: Activity, node_id: str, invoker: str, need: Need
+) -> ev.IncidentAnswered:
     error = PermissionNeeded(need, invoker)
     fault = permission_fault(error)
     action = {"agent": invoker, "invokes": need.object, "permission": str(need)}
-    trouble = Trouble(fault=fault, where="agent", message=str(error), error=error, action=action, need=str(need))
-    return await incidents.park(life, element, node_id, trouble)
+    trouble = IncidentDraft(fault=fault, where="agent", message=str(error), error=error, action=action, need=str(need))
+    return await incidents.await_answer(life, element, node_id, trouble)
 
 
-def _last_answer(life: Life, node_id: str) -> ev.IncidentAnswered | None:
+def _last_answer(life: RunSession, node_id: str) -> ev.IncidentAnswered | None:
     """The latest answer about this node's being invoked, if the last question has one."""
     for incident_id in reversed(life.state.nodes[node_id].incidents):
         incident = life.state.incidents[incident_id]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orbiter.errors import ToolCallError
-from runtime.execution.run_session import Life
-from runtime.execution.step_context import Carried, Given
+from runtime.execution.run_session import RunSession
+from runtime.execution.step_context import Completed, StepContext
 from runtime.judgement.permissions.permission import (
     Need,
     canonical_arguments,
@@ -41,73 +41,77 @@ class PermissionDenied(ToolCallError):
 
 
 @dataclass(slots=True, frozen=True)
-class Stopped:
+class MissingPermission:
     """The first need that is not covered. `denied`: by configuration, so nobody is asked."""
 
     need: Need
     denied: bool = False
 
 
-def permissions_of(c: Carried) -> tuple[str, ...]:
+def declared_permissions(c: StepContext) -> tuple[str, ...]:
     """What the tool's author declared; nothing for other steps."""
     return c.step.traits.permissions if c.step.kind == "tool" else ()
 
 
-async def stopped_by(c: Carried, changes: Mapping[str, Any]) -> Stopped | None:
+async def missing_permission(c: StepContext, changes: Mapping[str, Any]) -> MissingPermission | None:
     """What is in the way of a step; None if nothing.
 
     Raises:
         PermissionSyntaxError: the tool's declaration cannot be read or filled in.
     """
-    declared = permissions_of(c)
+    declared = declared_permissions(c)
     if not declared:
         return None
     arguments = c.tool_arguments(changes)
-    conditions = c.life.conditions
+    conditions = c.session.config
     verbs = conditions.permissions.verbs
-    needs = needs_of(declared, arguments, root=conditions.workspace, defaults=_defaults(c), verbs=verbs)
-    return await uncovered(c.life, c.node_id, c.step.agent, needs)
+    needs = needs_of(declared, arguments, root=conditions.workspace, defaults=_argument_defaults(c), verbs=verbs)
+    return await first_uncovered(c.session, c.node_id, c.step.agent, needs)
 
 
-async def uncovered(life: Life, node_id: str, agent: str, needs: Iterable[Need]) -> Stopped | None:
+async def first_uncovered(
+    life: RunSession, node_id: str, agent: str, needs: Iterable[Need]
+) -> MissingPermission | None:
     """The first need of a node that neither configuration, a standing grant, nor an answer to this very node covers."""
-    granted = set(_granted_here(life, node_id))
-    policy, attended = life.conditions.permissions, life.conditions.enable_error_routing
+    granted = set(_granted_once(life, node_id))
+    policy, attended = life.config.permissions, life.config.enable_error_routing
     grants: list[ev.GrantAdded] | None = None
     uses: list[ev.GrantUsed] = []
     work = Work()
     for need in needs:
         verdict = policy.verdict(need, agent, work=work)
         if verdict == "deny":
-            return Stopped(need, denied=True)
+            return MissingPermission(need, denied=True)
         if verdict == "allow" or str(need) in granted:
             continue
         if grants is None:
             now = life.clock()
             grants = [each for each in await life.journal.grants() if each.until is None or each.until > now]
-        used = _covering(life, grants, need, agent, work)
+        used = _covering_grant(life, grants, need, agent, work)
         if used is None:
-            return Stopped(need, denied=not attended)
+            return MissingPermission(need, denied=not attended)
         uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
     # Only what is let pass has used anything: a step that another need holds back comes here again.
     for use in uses:
-        life.note(use)
+        life.record_soon(use)
     return None
 
 
-def as_used(c: Carried, changes: Mapping[str, Any]) -> dict[str, Any] | None:
+def checked_arguments(c: StepContext, changes: Mapping[str, Any]) -> dict[str, Any] | None:
     """The arguments in the form in which they were checked; None where that is how they stand."""
-    declared = permissions_of(c)
+    declared = declared_permissions(c)
     if not declared:
         return None
     arguments = dict(c.tool_arguments(changes))
-    conditions = c.life.conditions
+    conditions = c.session.config
     verbs = conditions.permissions.verbs
-    made = canonical_arguments(declared, arguments, root=conditions.workspace, defaults=_defaults(c), verbs=verbs)
+    made = canonical_arguments(
+        declared, arguments, root=conditions.workspace, defaults=_argument_defaults(c), verbs=verbs
+    )
     return made if made != arguments else None
 
 
-async def refused(c: Carried, need: Need, why: str = "") -> Given:
+async def refuse_call(c: StepContext, need: Need, why: str = "") -> Completed:
     """Tell the model, as the result of its call, that what it wants is denied: by configuration, or as `why` says."""
     said = why or f"Denied by the configuration: {need} is not permitted"
     fault = Classification(
@@ -121,8 +125,8 @@ async def refused(c: Carried, need: Need, why: str = "") -> Given:
         metadata={"permission": str(need)},
     )
     result = c.step.codec.absorb(c.step.arguments, PermissionDenied(said))
-    c.make_known()
-    await c.life.record(
+    c.record_node()
+    await c.session.record(
         ev.StepEnded(
             node_id=c.node_id,
             parent_id=c.parent_id,
@@ -135,11 +139,11 @@ async def refused(c: Carried, need: Need, why: str = "") -> Given:
     )
     if c.step.after is not None:
         await c.step.after(c.step.arguments, result)
-        c.life.note(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
-    return Given(result)
+        c.session.record_soon(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
+    return Completed(result)
 
 
-def _defaults(c: Carried) -> dict[str, Any]:
+def _argument_defaults(c: StepContext) -> dict[str, Any]:
     """What the tool's schema says of arguments that a call may leave out."""
     properties = (c.step.traits.schema or {}).get("properties")
     if not isinstance(properties, Mapping):
@@ -148,15 +152,17 @@ def _defaults(c: Carried) -> dict[str, Any]:
     return {name: each["default"] for name, each in described.items() if "default" in each}
 
 
-def _covering(life: Life, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: Work) -> ev.GrantAdded | None:
-    verbs = life.conditions.permissions.verbs
+def _covering_grant(
+    life: RunSession, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: Work
+) -> ev.GrantAdded | None:
+    verbs = life.config.permissions.verbs
     for grant in grants:
         if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref, verbs=verbs, work=work):
             return grant
     return None
 
 
-def _granted_here(life: Life, node_id: str) -> Iterable[str]:
+def _granted_once(life: RunSession, node_id: str) -> Iterable[str]:
     """What answers to this node's own incidents allowed once: exactly the need that was shown, for this node only.
 
     A standing grant is no part of this: it is looked up like any other, so that revoking it stops this node, too.

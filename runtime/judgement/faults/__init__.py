@@ -1,1 +1,5 @@
-"""TODO package."""
+"""From a failure to its facts: evidence, rules, classification, fingerprint.
+
+Imports `orbiter`, `orbiter._internal.user_code`, `orbiter.models`, `orbiter.redaction`,
+`runtime.judgement.faults.rules` and `runtime.record.state`.
+"""

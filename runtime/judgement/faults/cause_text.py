@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.record.state.fault_taxonomy import Cause, Persistence
 
-PERSISTENCE: dict[Cause, Persistence] = {
+PERSISTENCE_TEXT: dict[Cause, Persistence] = {
     Cause.RATE_LIMITED: Persistence.TRANSIENT,
     Cause.QUOTA_EXHAUSTED: Persistence.NEEDS_CHANGE,
     Cause.AUTH_FAILED: Persistence.NEEDS_CHANGE,
@@ -38,7 +38,7 @@ PERSISTENCE: dict[Cause, Persistence] = {
 }
 """Whether a cause passes by itself, unless a rule knows better."""
 
-SENTENCE: dict[Cause, str] = {
+CAUSE_TEXT: dict[Cause, str] = {
     Cause.RATE_LIMITED: "The rate limit is reached",
     Cause.QUOTA_EXHAUSTED: "The quota or balance of the account is used up",
     Cause.AUTH_FAILED: "The credentials were not accepted",
@@ -71,7 +71,7 @@ SENTENCE: dict[Cause, str] = {
     Cause.UNKNOWN: "An error that no rule knows",
 }
 
-ADVICE: dict[Cause, tuple[str, ...]] = {
+CAUSE_ADVICE: dict[Cause, tuple[str, ...]] = {
     Cause.RATE_LIMITED: ("Wait and retry", "Switch to another model"),
     Cause.QUOTA_EXHAUSTED: ("Add credits or raise the limit at the provider, then retry", "Switch to another model"),
     Cause.AUTH_FAILED: ("Correct the API key or log in again, then retry",),

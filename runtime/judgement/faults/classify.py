@@ -75,12 +75,12 @@ def classify(
     Returns:
         The classification. Secrets in its texts are masked.
     """
-    asked = _Asked(origin, effect, where, tuple(str(p) for p in node_path), now, rules)
+    asked = _Request(origin, effect, where, tuple(str(p) for p in node_path), now, rules)
     try:
         found = from_exception(exc, provider)
     except Exception as problem:
-        return _unplaced(text_of(exc), problem, asked)
-    return _judged(found, asked)
+        return _unknown_fault(text_of(exc), problem, asked)
+    return _classify(found, asked)
 
 
 def classify_record(
@@ -94,15 +94,15 @@ def classify_record(
         now: Epoch seconds at the failure; None: this moment.
         rules: An operator's rules, tried before the built-in ones.
     """
-    asked = _Asked(now=now, rules=rules)
+    asked = _Request(now=now, rules=rules)
     try:
         found = from_record(record)
     except Exception as problem:
-        return _unplaced(type(record).__name__, problem, asked)
-    return _judged(found, asked)
+        return _unknown_fault(type(record).__name__, problem, asked)
+    return _classify(found, asked)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """What the caller knows."""
 
     origin: Origin | None = None
@@ -113,20 +113,20 @@ class _Asked(NamedTuple):
     rules: Sequence[Rule] = ()
 
 
-def _judged(found: Evidence, asked: _Asked) -> Classification:
+def _classify(found: Evidence, asked: _Request) -> Classification:
     try:
         return _classification(found, asked)
     except Exception as problem:
-        return _unplaced(found.message, problem, asked)
+        return _unknown_fault(found.message, problem, asked)
 
 
-def _classification(found: Evidence, asked: _Asked) -> Classification:
+def _classification(found: Evidence, asked: _Request) -> Classification:
     now = time.time() if asked.now is None else asked.now
     where = asked.where
     stated = asked.origin or found.origin
-    rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guessed_origin(found, None, where))
+    rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guess_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
-    persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE[cause]
+    persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE_TEXT[cause]
     hint = _hint(found, cause, persistence, now)
     rule_id = rule.id if rule else "unknown"
     suggestions = rule.suggestions if rule else ()
@@ -141,7 +141,7 @@ def _classification(found: Evidence, asked: _Asked) -> Classification:
         persistence, rule_id = Persistence.NEEDS_CHANGE, f"{rule_id}+x-should-retry"
     elif told is True and rule_id in ("unknown", "status.4xx"):
         cause, persistence, rule_id = Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT, f"{rule_id}+x-should-retry"
-    place = (rule.set_origin if rule else None) or stated or _guessed_origin(found, cause, where)
+    place = (rule.set_origin if rule else None) or stated or _guess_origin(found, cause, where)
     return Classification(
         origin=place,
         cause=cause,
@@ -155,7 +155,7 @@ def _classification(found: Evidence, asked: _Asked) -> Classification:
         hint_source=hint.source if hint else "",
         provider=found.provider,
         http_status=found.status,
-        code=masked(found.code),
+        code=mask_secrets(found.code),
         exception=found.names[0] if found.names else "",
         node_path=asked.path or found.node_path,
         limit=rule.limit if rule else None,
@@ -167,12 +167,12 @@ def _classification(found: Evidence, asked: _Asked) -> Classification:
     )
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """`text` without secrets, also without keys that a provider quotes back in part."""
     return _QUOTED_KEY.sub(lambda found: found[1] + MARK, redact(text))
 
 
-def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.Hint | None:
+def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:
     if persistence is not Persistence.TRANSIENT and cause not in _WAITABLE:
         return None
     resets: retry_after.Resets = "none"
@@ -181,16 +181,16 @@ def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -
     elif cause is Cause.QUOTA_EXHAUSTED:
         resets = "used_up"
     words = f"{found.text} {' '.join(found.codes[:3])}"
-    hint = retry_after.find(found.headers, found.body, words, now=now, resets=resets)
+    hint = retry_after.find_retry_hint(found.headers, found.body, words, now=now, resets=resets)
     if hint is None and found.retry_after is not None:
-        seconds = retry_after.moment(str(found.retry_after), now)
-        hint = retry_after.Hint(seconds, "retry_after") if seconds is not None else None
+        seconds = retry_after.parse_moment(str(found.retry_after), now)
+        hint = retry_after.RetryHint(seconds, "retry_after") if seconds is not None else None
     if hint and cause is Cause.QUOTA_EXHAUSTED and hint.seconds < _SHORTEST_QUOTA_S:
         return None
     return hint
 
 
-def _guessed_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
+def _guess_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
     if found.from_api or cause in _MODEL_CAUSES or {found.where, where} & _CALL_STRETCHES:
         return Origin.MODEL
     if found.logged and cause in (Cause.NETWORK, Cause.TIMEOUT):
@@ -225,9 +225,9 @@ def _impact(origin: Origin, cause: Cause) -> Impact:
 
 
 def _user_message(found: Evidence, cause: Cause) -> str:
-    sentence = cause_text.SENTENCE[cause]
+    sentence = cause_text.CAUSE_TEXT[cause]
     first = next((line.strip() for line in found.message.splitlines() if line.strip()), "")
-    said = masked(first)
+    said = mask_secrets(first)
     if not said or said.lstrip().startswith(("<", "{")):
         return f"{sentence}." if not found.provider else f"{sentence} ({found.provider})."
     return f"{sentence}: {said[:300]}"
@@ -241,19 +241,19 @@ def _technical(found: Evidence) -> str:
         f"during {found.where}" if found.where else "",
     ]
     facts = ", ".join(p for p in parts if p)
-    words = masked(found.message or found.text)
+    words = mask_secrets(found.message or found.text)
     return f"{facts}: {words}" if facts and words else facts or words
 
 
 def _suggestions(found: Evidence, cause: Cause, ruled: tuple[str, ...]) -> tuple[str, ...]:
-    own = (masked(found.suggestion),) if found.suggestion else ()
-    return tuple(dict.fromkeys([*own, *ruled, *cause_text.ADVICE.get(cause, ())]))
+    own = (mask_secrets(found.suggestion),) if found.suggestion else ()
+    return tuple(dict.fromkeys([*own, *ruled, *cause_text.CAUSE_ADVICE.get(cause, ())]))
 
 
-def _unplaced(text: str, problem: Exception, asked: _Asked) -> Classification:
+def _unknown_fault(text: str, problem: Exception, asked: _Request) -> Classification:
     """Classifying failed. The original failure is what matters; that of the classifier stands beside it."""
     try:
-        words, aside = masked(text[:MAX_TEXT]), masked(f"{type(problem).__name__}: {text_of(problem)}")
+        words, aside = mask_secrets(text[:MAX_TEXT]), mask_secrets(f"{type(problem).__name__}: {text_of(problem)}")
     except Exception:
         words, aside = "", type(problem).__name__
     return Classification(
@@ -262,7 +262,7 @@ def _unplaced(text: str, problem: Exception, asked: _Asked) -> Classification:
         persistence=Persistence.UNKNOWN,
         effect=asked.effect or Effect.UNKNOWN,
         node_path=asked.path,
-        user_message=cause_text.SENTENCE[Cause.UNKNOWN] + ".",
+        user_message=cause_text.CAUSE_TEXT[Cause.UNKNOWN] + ".",
         technical=f"{words}\n(the classifier failed: {aside})",
         rule_id="classifier-failed",
     )

@@ -76,12 +76,12 @@ class Evidence:
     logged: bool = False
 
 
-def plain(code: object) -> str:
+def plain_code(code: object) -> str:
     """A provider's code without spelling: ``ThrottlingException`` and ``throttling_exception`` are the same word."""
     return re.sub(r"[\W_]+", "", as_text(code)[:200]).casefold()
 
 
-def assembled(record: Mapping[str, Any]) -> Evidence:
+def assemble(record: Mapping[str, Any]) -> Evidence:
     message = as_text(record["message"])[: 4 * MAX_TEXT]
     bare = _MODEL_PREFIX.sub("", message)
     spelled = _document(bare)
@@ -101,18 +101,18 @@ def assembled(record: Mapping[str, Any]) -> Evidence:
             if name in _CODE_KEYS:
                 codes.append(str(value))
             if name in _STATUS_KEYS:
-                status = _told(status, value)
+                status = _reported_status(status, value)
         elif name == "detail" and isinstance(value, list):
             words += [as_text(item) for item in value if isinstance(item, str)]
     if isinstance(record["body"], str) and body is None:
         words.append(record["body"][:MAX_TEXT])
     text = _plain_text(" \n".join(words))
     for code in codes[:2]:
-        status = _told(status, code)
+        status = _reported_status(status, code)
     if status is None:
         said = _STATUS_IN_TEXT.search(text)
         status = int(said["a"] or said["b"]) if said else None
-    known = tuple(dict.fromkeys(filter(None, (plain(c) for c in codes))))
+    known = tuple(dict.fromkeys(filter(None, (plain_code(c) for c in codes))))
     return Evidence(
         message=message[:MAX_TEXT],
         provider=as_text(record["provider"])[:100],
@@ -128,7 +128,7 @@ def assembled(record: Mapping[str, Any]) -> Evidence:
     )
 
 
-def _told(status: int | None, said: Any) -> int | None:
+def _reported_status(status: int | None, said: Any) -> int | None:
     """The status with what a body says of it: a stream that began well (2xx) tells of its failure by number inside."""
     inner = status_of(said)
     if status is None:

@@ -13,11 +13,11 @@ from runtime.judgement.faults.evidence import (
     MAX_TEXT,
     Evidence,
     as_text,
-    assembled,
+    assemble,
     attribute,
     first,
     headers_of,
-    plain,
+    plain_code,
     status_of,
 )
 from runtime.record.state.fault_taxonomy import Effect, Origin
@@ -49,7 +49,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
     seen: set[int] = set()
     while id(exc) not in seen and len(seen) < _MAX_CHAIN:
         seen.add(id(exc))
-        inner, spent, tool = _unwrapped(exc)
+        inner, spent, tool = _unwrap(exc)
         exhausted = exhausted or spent
         origin = origin or (Origin.TOOL if tool else None)
         if inner is None:
@@ -59,7 +59,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
         if {"ModelError", "APIConnectionError"} & set(_class_names(exc)):
             origin = origin or Origin.MODEL
         exc = inner
-    found = _of_one(exc, provider)
+    found = _evidence_of(exc, provider)
     if found.origin is None and "ModelError" in found.names:
         origin = origin or Origin.MODEL
     return replace(
@@ -67,7 +67,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
     )
 
 
-def _unwrapped(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
+def _unwrap(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     """The exception inside, whether attempts were spent on it, whether it is a tool's. None: nothing (more) inside."""
     message = text_of(exc)
     names = _class_names(exc)
@@ -85,7 +85,7 @@ def _unwrapped(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
         cause = exc.__context__
     unwraps = bool(wrapping or tool or thin or spent)
     # A thin connection error whose cause is no I/O error at all says more than its cause.
-    if thin and cause is not None and not _speaks(cause):
+    if thin and cause is not None and not _has_own_evidence(cause):
         unwraps = False
     return (cause if unwraps else None), spent, tool
 
@@ -94,13 +94,13 @@ def _facts(exc: BaseException) -> bool:
     return any(attribute(exc, name) for name in ("status", "status_code", "type", "code"))
 
 
-def _speaks(exc: BaseException) -> bool:
+def _has_own_evidence(exc: BaseException) -> bool:
     return isinstance(exc, OSError | ValueError | AssertionError) or bool(
         {"HTTPError", "TransportError", "StreamError", "APIError", "ClientError"} & set(_class_names(exc))
     )
 
 
-def _of_one(exc: BaseException, provider: str) -> Evidence:
+def _evidence_of(exc: BaseException, provider: str) -> Evidence:
     response = attribute(exc, "response")
     context = attribute(exc, "context")
     context = context if isinstance(context, Mapping) else {}
@@ -108,7 +108,7 @@ def _of_one(exc: BaseException, provider: str) -> Evidence:
     body = first(attribute(exc, "body"), attribute(exc, "details"), _body_of(response))
     headers = headers_of(first(attribute(exc, "headers"), attribute(response, "headers"), _botocore(response)))
     declared = [attribute(exc, name) for name in ("type", "code", "error_code", "status", "classification")]
-    if plain(declared[2]) == plain(type(exc).__name__):
+    if plain_code(declared[2]) == plain_code(type(exc).__name__):
         declared[2] = None  # orbiter's error_code defaults to the class's name
     status = status_of(
         attribute(exc, "status_code"), attribute(exc, "status"), attribute(exc, "http_status"),
@@ -116,7 +116,7 @@ def _of_one(exc: BaseException, provider: str) -> Evidence:
         attribute(exc, "code") if attribute(exc, "headers") is not None else None,
     )  # fmt: skip
     record = {
-        "message": _spoken(exc, message),
+        "message": _message_of(exc, message),
         "provider": first(attribute(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
         "status": status,
         "codes": [c for c in declared if isinstance(c, str | int) and not isinstance(c, bool)],
@@ -126,7 +126,7 @@ def _of_one(exc: BaseException, provider: str) -> Evidence:
         "body": body,
     }
     hint = first(attribute(exc, "retry_after"), context.get("retry_after"))
-    found = assembled(record)
+    found = assemble(record)
     path = first(attribute(exc, "node_path"), context.get("node_path"))
     return replace(
         found,
@@ -142,7 +142,7 @@ def _named_by_type(kind: Any) -> tuple[str, ...]:
     return _ancestry(kind) if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind) else ()
 
 
-def _spoken(exc: BaseException, message: str) -> str:
+def _message_of(exc: BaseException, message: str) -> str:
     own = attribute(exc, "message")
     if isinstance(own, str) and own and own not in message:
         return f"{own}\n{message}" if message else own
@@ -209,7 +209,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind):
         names.append(kind)
     where = as_text(record.get("where")).strip().lower()
-    found = assembled(
+    found = assemble(
         {
             "message": wrapped,
             "provider": as_text(record.get("provider")) or next((_vendor_of(n) for n in names if "." in n), ""),

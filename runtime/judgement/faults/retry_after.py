@@ -13,8 +13,8 @@ Forms and where they come from:
 
 A span is taken exactly; a point in time is rounded up to the next whole second, and one that is past means 0: come
 back whenever you like (as does ``retry-after: 0``; who waits then takes a backoff of his own, as both SDKs do). What
-is negative, no number, or further away than `LONGEST_S` (a span) or `FARTHEST_S` (a date) says nothing and is ignored,
-as is a reset that is past. Nothing here reads a clock.
+is negative, no number, or further away than `MAX_HINT_S` (a span) or `MAX_DATE_DISTANCE_S` (a date) says nothing and
+is ignored, as is a reset that is past. Nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple
 
-LONGEST_S = 366 * 86400.0
+MAX_HINT_S = 366 * 86400.0
 """A year. A longer span is a mistake, such as milliseconds given for seconds."""
 
-FARTHEST_S = 100 * 366 * 86400.0
+MAX_DATE_DISTANCE_S = 100 * 366 * 86400.0
 """A century. A date spelled out is believed up to here: parking too long can be undone, repeating early cannot."""
 
 _EPOCH_S = 1e9  # 2001: smaller numbers are spans
@@ -95,14 +95,14 @@ _TOKENS_WORDS = re.compile(r"\b(?:tokens?|TPM|TPD|ITPM|OTPM)\b", re.IGNORECASE)
 Resets = Literal["none", "used_up", "any"]
 
 
-class Hint(NamedTuple):
+class RetryHint(NamedTuple):
     """Seconds to wait, and where that was read."""
 
     seconds: float
     source: str
 
 
-def span(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
     """A duration with units in seconds: "6m0s", "120ms", "1 hour 5 minutes", "9m38.016s"; None if it is none."""
     if not _WHOLE_SPAN.fullmatch(text):
         return None
@@ -113,7 +113,7 @@ def span(text: str) -> float | None:
     return _sane(total)
 
 
-def moment(value: str, now: float) -> float | None:
+def parse_moment(value: str, now: float) -> float | None:
     """Seconds from `now` (epoch) for a header's value in any form; None if it is none or out of bounds, 0 if it"
     " is past.
     """
@@ -125,7 +125,7 @@ def moment(value: str, now: float) -> float | None:
         if number >= _EPOCH_MAX:
             return None
         return _until(number / 1000 if number >= _EPOCH_MS else number, now)
-    spoken = span(value)
+    spoken = parse_duration(value)
     return spoken if spoken is not None else _until(_timestamp(value), now)
 
 
@@ -136,7 +136,9 @@ def should_retry(headers: Mapping[str, str]) -> bool | None:
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
 
 
-def find(headers: Mapping[str, str], body: Any, text: str, *, now: float, resets: Resets = "none") -> Hint | None:
+def find_retry_hint(
+    headers: Mapping[str, str], body: Any, text: str, *, now: float, resets: Resets = "none"
+) -> RetryHint | None:
     """The server's hint, most direct form first.
 
     Args:
@@ -155,29 +157,29 @@ def find(headers: Mapping[str, str], body: Any, text: str, *, now: float, resets
     )
 
 
-def _from_headers(headers: Mapping[str, str], at: float) -> Hint | None:
+def _from_headers(headers: Mapping[str, str], at: float) -> RetryHint | None:
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         millis = _NUMBER.fullmatch(headers.get(name, ""))
         seconds = _sane(float(millis[1]) / 1000) if millis else None
         if seconds is not None:
-            return Hint(seconds, f"{name} header")
+            return RetryHint(seconds, f"{name} header")
     for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after", "x-ratelimit-reset-after"):
         # Sent twice, by the service and by a proxy: the HTTP library joins both.
         numbers = _NUMBERS.fullmatch(headers.get(name, ""))
         values = headers[name].split(",") if numbers else [headers.get(name, "")]
-        seconds = max((s for s in (moment(v, at) for v in values) if s is not None), default=None)
+        seconds = max((s for s in (parse_moment(v, at) for v in values) if s is not None), default=None)
         if seconds is not None:
-            return Hint(seconds, f"{name} header")
+            return RetryHint(seconds, f"{name} header")
     return None
 
 
-def _from_body(body: Any, at: float, *, resets: Resets) -> Hint | None:
+def _from_body(body: Any, at: float, *, resets: Resets) -> RetryHint | None:
     for key, value in _pairs(body):
         name = re.sub(r"[^a-z]", "", key.lower())
         if name in _BODY_SPANS:
             seconds = _body_span(value, _BODY_SPANS[name], at)
         elif name in _BODY_TIMES and isinstance(value, str | int | float):
-            seconds = moment(str(value), at)
+            seconds = parse_moment(str(value), at)
         elif name == "headers" and isinstance(value, dict):
             nested = {str(k).lower(): str(v) for k, v in value.items()}
             inner = _from_headers(nested, at) or _from_resets(nested, "", at, resets)
@@ -185,7 +187,7 @@ def _from_body(body: Any, at: float, *, resets: Resets) -> Hint | None:
         else:
             continue
         if seconds is not None:
-            return Hint(seconds, f"{key} in body")
+            return RetryHint(seconds, f"{key} in body")
     return None
 
 
@@ -193,9 +195,9 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return _sane(value * unit) if unit != 1.0 else moment(str(value), at)
+        return _sane(value * unit) if unit != 1.0 else parse_moment(str(value), at)
     if isinstance(value, str):
-        return moment(value, at)
+        return parse_moment(value, at)
     if isinstance(value, dict):  # protobuf's Duration, spelled out
         parts = [value.get("seconds", 0), value.get("nanos", 0)]
         numbers = [float(p) for p in parts if _NUMBER.fullmatch(str(p))]
@@ -203,50 +205,50 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
     return None
 
 
-def _from_text(text: str, now: float) -> Hint | None:
+def _from_text(text: str, now: float) -> RetryHint | None:
     field = _TEXT_FIELD.search(f"{text} ")
     if field:
-        seconds = moment(field[2], now)
+        seconds = parse_moment(field[2], now)
         if seconds is not None:
-            return Hint(seconds, f"{field[1]} in body")
+            return RetryHint(seconds, f"{field[1]} in body")
     proto = _TEXT_PROTO.search(text)
     if proto and (proto["s"] or proto["n"]):
         seconds = _sane(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
         if seconds is not None:
-            return Hint(seconds, "retry_delay in message")
+            return RetryHint(seconds, "retry_delay in message")
     said = _TEXT_SPAN.search(text)
     if said:
-        seconds = span(said[1])
+        seconds = parse_duration(said[1])
         if seconds is not None:
-            return Hint(seconds, "message")
+            return RetryHint(seconds, "message")
     dated = _TEXT_DATE.search(text)
     if dated:
         zone = (dated[3] or "").upper()
         clock = dated[2] or "00:00"
         seconds = _until(_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now)
         if seconds is not None:
-            return Hint(seconds, "message")
+            return RetryHint(seconds, "message")
     bare = _TEXT_BARE.search(text)
     if bare:
         seconds = _sane(float(bare[1]))
         if seconds is not None:
-            return Hint(seconds, "message")
+            return RetryHint(seconds, "message")
     return None
 
 
-def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Resets) -> Hint | None:
+def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Resets) -> RetryHint | None:
     """The reset header that matters: of what is used up the latest; else the one the words name; else the nearest."""
     if resets == "none":
         return None
-    open_: list[Hint] = []
-    used_up = [Hint(float(s), "ratelimit header") for s in _RATELIMIT.findall(headers.get("ratelimit", ""))]
+    open_: list[RetryHint] = []
+    used_up = [RetryHint(float(s), "ratelimit header") for s in _RATELIMIT.findall(headers.get("ratelimit", ""))]
     for name, value in headers.items():
         if not _RESET.search(name):
             continue
-        seconds = moment(value, at)
+        seconds = parse_moment(value, at)
         if not seconds:
             continue
-        hint = Hint(seconds, f"{name} header")
+        hint = RetryHint(seconds, f"{name} header")
         left = _NUMBER.fullmatch(headers.get(name.replace("reset", "remaining"), ""))
         (used_up if left and float(left[1]) == 0 else open_).append(hint)
     if used_up or resets == "used_up":
@@ -304,11 +306,11 @@ def _iso(text: str) -> datetime:
 def _until(timestamp: float | None, now: float) -> float | None:
     if timestamp is None or not math.isfinite(timestamp - now):
         return None
-    return max(0.0, float(math.ceil(timestamp - now))) if timestamp - now <= FARTHEST_S else None
+    return max(0.0, float(math.ceil(timestamp - now))) if timestamp - now <= MAX_DATE_DISTANCE_S else None
 
 
 def _sane(seconds: float) -> float | None:
-    return round(seconds, 9) if math.isfinite(seconds) and 0 <= seconds <= LONGEST_S else None
+    return round(seconds, 9) if math.isfinite(seconds) and 0 <= seconds <= MAX_HINT_S else None
 
 
 def _spaced(text: str) -> str:

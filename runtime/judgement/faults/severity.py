@@ -9,7 +9,7 @@ from typing import Any
 from orbiter._internal.user_code import text_within
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement.faults import retry_after
-from runtime.judgement.faults.classify import masked
+from runtime.judgement.faults.classify import mask_secrets
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -22,7 +22,7 @@ from runtime.record.state.fault_taxonomy import (
 _INPUT_CAUSES = frozenset({Cause.MISSING_INPUT, Cause.ARGS_INVALID, Cause.NOT_FOUND})
 
 
-def asked_author(
+def ask_author(
     exc: Exception,
     context: dict[str, Any],
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None,
@@ -38,30 +38,32 @@ def asked_author(
     try:
         said = classify_error(exc, context)
     except BaseException as problem:  # user code: whatever it raises, the failure is judged without it
-        return _noted(facts, f"raised {type(problem).__name__}: {text_within(problem)}")
+        return _with_problem_noted(facts, f"raised {type(problem).__name__}: {text_within(problem)}")
     if said is None:
         return facts
     if not isinstance(said, ErrorClassification):
-        return _noted(facts, f"returned {type(said).__name__}; it must return an ErrorClassification or None")
-    return with_severity(facts, said)
+        return _with_problem_noted(
+            facts, f"returned {type(said).__name__}; it must return an ErrorClassification or None"
+        )
+    return apply_severity(facts, said)
 
 
-def with_severity(facts: Classification, said: ErrorClassification) -> Classification:
+def apply_severity(facts: Classification, said: ErrorClassification) -> Classification:
     """What the author says, in our terms (DESIGN section 5; severities are mostly remedies)."""
     metadata = _json(said.metadata)
     changes: dict[str, Any] = dict(_BY_SEVERITY[said.severity](facts))
     changes["metadata"] = {**facts.metadata, **metadata}
     changes["rule_id"] = f"author.{said.severity.value}"
     if said.user_message:
-        changes["user_message"] = masked(said.user_message)
+        changes["user_message"] = mask_secrets(said.user_message)
     if isinstance(metadata.get("technical_details"), str) and metadata["technical_details"]:
-        changes["technical"] = masked(metadata["technical_details"])
+        changes["technical"] = mask_secrets(metadata["technical_details"])
     if (suggestions := _suggestions(metadata.get("suggestions"))) or said.severity is ErrorSeverity.FATAL:
         changes["suggestions"] = suggestions
     if isinstance(metadata.get("error_code"), str):
         changes["code"] = metadata["error_code"]
     if (hint := metadata.get("retry_after")) is not None and not isinstance(hint, bool | dict | list):
-        seconds = retry_after.moment(str(hint), 0.0)
+        seconds = retry_after.parse_moment(str(hint), 0.0)
         if seconds:
             changes |= {"retry_after_s": seconds, "hint_source": "author"}
     return facts.model_copy(update=changes)
@@ -131,12 +133,12 @@ def _json(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _suggestions(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (masked(value),) if value else ()
-    return tuple(masked(str(v)) for v in value) if isinstance(value, list) else ()
+        return (mask_secrets(value),) if value else ()
+    return tuple(mask_secrets(str(v)) for v in value) if isinstance(value, list) else ()
 
 
-def _noted(facts: Classification, problem: str) -> Classification:
-    return facts.model_copy(update={"metadata": {**facts.metadata, "classify_error": masked(problem)[:500]}})
+def _with_problem_noted(facts: Classification, problem: str) -> Classification:
+    return facts.model_copy(update={"metadata": {**facts.metadata, "classify_error": mask_secrets(problem)[:500]}})
 
 
 def _text(value: object) -> str:

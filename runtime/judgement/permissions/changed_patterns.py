@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from runtime.judgement.permissions.patterns import Kind, Verbs
-from runtime.judgement.permissions.policy import PermissionPolicy, Verdict
+from runtime.judgement.permissions.policy import PermissionPolicy, PermissionVerdict
 from runtime.record.state.events import GrantAdded, PatternReread
 
 READING: Final = 2
@@ -35,7 +35,9 @@ def reread_grant(grant: GrantAdded, verbs: Verbs) -> PatternReread | None:
     return _reread(f"grant {grant.grant_id} {grant.verb}:{grant.pattern}", "allow", grant.verb, grant.pattern, verbs)
 
 
-def _reread(what: str, verdict: Verdict, verb: str, pattern: str | None, verbs: Verbs) -> PatternReread | None:
+def _reread(
+    what: str, verdict: PermissionVerdict, verb: str, pattern: str | None, verbs: Verbs
+) -> PatternReread | None:
     kind = verbs.kind(verb)
     if not pattern or kind not in (Kind.COMMAND, Kind.NAME):
         return None

@@ -14,9 +14,9 @@ from typing import Final, Literal
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause
 
-USES: Final = 200
-"""Uses of a grant that are remembered one by one, the latest; `Held.uses` counts all."""
-RECENT: Final = 500
+MAX_USES: Final = 200
+"""Uses of a grant that are remembered one by one, the latest; `GrantEntry.uses` counts all."""
+MAX_RECENT: Final = 500
 """Uses and denials of all grants that are remembered, the latest."""
 MARKS: Final = (
     '"type":"grant.',
@@ -27,7 +27,7 @@ MARKS: Final = (
 
 
 @dataclass(slots=True, frozen=True)
-class Use:
+class GrantUse:
     """Something needed a permission. `how`: a grant covered it, a person allowed it once or denied it, or the
     configuration denied it.
     """
@@ -43,14 +43,14 @@ class Use:
 
 
 @dataclass(slots=True)
-class Held:
+class GrantEntry:
     """A grant and what became of it."""
 
     grant: ev.GrantAdded
     uses: int = 0
     last_used: datetime | None = None
     revoked: ev.GrantRevoked | None = None
-    recent: deque[Use] = field(default_factory=lambda: deque(maxlen=USES))
+    recent: deque[GrantUse] = field(default_factory=lambda: deque(maxlen=MAX_USES))
 
     def state(self, now: datetime) -> Literal["in force", "revoked", "expired"]:
         if self.revoked is not None:
@@ -58,20 +58,20 @@ class Held:
         return "expired" if self.grant.until is not None and self.grant.until <= now else "in force"
 
 
-class Ledger:
+class GrantLedger:
     """Feed it the workspace's events and the runs', each stream in its order."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Held] = {}
-        self.recent: deque[Use] = deque(maxlen=RECENT)
+        self.held: dict[str, GrantEntry] = {}
+        self.recent: deque[GrantUse] = deque(maxlen=MAX_RECENT)
         self._asked: dict[str, str] = {}
         """What open incidents ask for, by incident."""
 
-    def apply(self, event: ev.Record) -> None:
+    def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account; a revocation of an unknown grant changes nothing."""
         match event:
             case ev.GrantAdded():
-                self.held.setdefault(event.grant_id, Held(event))
+                self.held.setdefault(event.grant_id, GrantEntry(event))
             case ev.GrantRevoked():
                 held = self.held.get(event.grant_id)
                 if held is not None and held.revoked is None:
@@ -86,15 +86,15 @@ class Ledger:
                 self._asked.pop(event.incident_id, None)
             case ev.StepEnded() if event.fault is not None and event.fault.cause is Cause.POLICY_DENIED:
                 if need := event.fault.metadata.get("permission"):
-                    self.recent.append(Use("policy", str(need), event.ts, event.run_id, event.node_id))
+                    self.recent.append(GrantUse("policy", str(need), event.ts, event.run_id, event.node_id))
 
-    def listed(self, now: datetime, *, every: bool = False) -> list[Held]:
+    def entries(self, now: datetime, *, every: bool = False) -> list[GrantEntry]:
         """Grants in force, oldest first; `every`: those that no longer are, too."""
         found = sorted(self.held.values(), key=lambda held: held.grant.ts)
         return found if every else [held for held in found if held.state(now) == "in force"]
 
     def _used(self, event: ev.GrantUsed) -> None:
-        use = Use("grant", event.need, event.ts, event.run_id, event.node_id, event.grant_id)
+        use = GrantUse("grant", event.need, event.ts, event.run_id, event.node_id, event.grant_id)
         self.recent.append(use)
         held = self.held.get(event.grant_id)
         if held is not None:
@@ -108,6 +108,6 @@ class Ledger:
             return
         by = event.by.name
         if event.option == "deny":
-            self.recent.append(Use("denied", need, event.ts, event.run_id, event.node_id, by=by))
+            self.recent.append(GrantUse("denied", need, event.ts, event.run_id, event.node_id, by=by))
         elif event.option == "grant" and event.params.get("for", "once") == "once":
-            self.recent.append(Use("once", need, event.ts, event.run_id, event.node_id, by=by))
+            self.recent.append(GrantUse("once", need, event.ts, event.run_id, event.node_id, by=by))

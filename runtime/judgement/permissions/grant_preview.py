@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict
 from runtime.judgement.permissions.canonical import PermissionSyntaxError
 from runtime.judgement.permissions.patterns import STANDARD, Verbs
 from runtime.judgement.permissions.permission import Need, covers, needs_of
-from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import GrantAdded
 
 
-class Action(BaseModel):
+class PermittedAction(BaseModel):
     """Something that was done, or waits to be, and needed a permission. `state` is its node's."""
 
     model_config = ConfigDict(frozen=True)
@@ -30,12 +30,12 @@ class Action(BaseModel):
     at: datetime | None = None
 
 
-class Lookback(BaseModel):
+class GrantPreview(BaseModel):
     """What a grant's words cover, latest last."""
 
     model_config = ConfigDict(frozen=True)
-    past: tuple[Action, ...] = ()
-    pending: tuple[Action, ...] = ()
+    past: tuple[PermittedAction, ...] = ()
+    pending: tuple[PermittedAction, ...] = ()
 
     def sentence(self) -> str:
         """For the grant's line: ``would have matched 3 past actions and 1 pending``."""
@@ -43,11 +43,11 @@ class Lookback(BaseModel):
         return f"would have matched {past} and {len(self.pending)} pending"
 
 
-def actions_of(state: RunState, *, root: str, verbs: Verbs = STANDARD) -> Iterator[Action]:
+def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD) -> Iterator[PermittedAction]:
     """The actions of a run that needed permissions, in the order in which they began."""
     for node in state.nodes.values():
         for agent, need in _needs(state, node, root, verbs):
-            yield Action(
+            yield PermittedAction(
                 run_id=state.id,
                 node_id=node.id,
                 agent=agent,
@@ -58,22 +58,24 @@ def actions_of(state: RunState, *, root: str, verbs: Verbs = STANDARD) -> Iterat
             )
 
 
-def look_back(grant: GrantAdded, states: Iterable[RunState], *, root: str, verbs: Verbs = STANDARD) -> Lookback:
+def preview_grant(
+    grant: GrantAdded, states: Iterable[DurableRun], *, root: str, verbs: Verbs = STANDARD
+) -> GrantPreview:
     """The actions in `states` that `grant` covers. Its date does not matter: it says what the words mean."""
     found = [
         action
         for state in states
-        for action in actions_of(state, root=root, verbs=verbs)
+        for action in permitted_actions(state, root=root, verbs=verbs)
         if covers(grant, _read(action.need), agent=action.agent, run_id=state.id, ref=state.ref, verbs=verbs)
     ]
     found.sort(key=lambda action: action.at.timestamp() if action.at is not None else 0.0)
-    return Lookback(
+    return GrantPreview(
         past=tuple(action for action in found if not action.pending),
         pending=tuple(action for action in found if action.pending),
     )
 
 
-def _needs(state: RunState, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
+def _needs(state: DurableRun, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
     if node.is_step and node.permissions:
         arguments = (node.effective or {}).get("arguments") or node.requested.get("arguments") or {}
         try:
@@ -85,7 +87,7 @@ def _needs(state: RunState, node: Node, root: str, verbs: Verbs) -> Iterator[tup
         yield from _asked(state, node)
 
 
-def _asked(state: RunState, node: Node) -> Iterator[tuple[str, Need]]:
+def _asked(state: DurableRun, node: Node) -> Iterator[tuple[str, Need]]:
     for incident_id in node.incidents:
         action = state.incidents[incident_id].opened.action
         if action.get("permission"):

@@ -4,8 +4,8 @@ A need is ``verb:object`` (``fs.write:/data/out.md``, ``net:api.example.com:443`
 names its needs with the arguments in braces, ``fs.write:{path}``. What is compared is the canonical form of what
 will be executed (real paths after symlinks, lower-case host after parsing), never the text that a model wrote.
 
-What a pattern covers depends on the class of its verb (`runtime.judgement.permissions.patterns`). A grant never matches outside its
-words.
+What a pattern covers depends on the class of its verb (`runtime.judgement.permissions.patterns`). A grant never
+matches outside its words.
 
 Permissions guard steps, they are no sandbox: code in a tool can do whatever its process can, and what was a folder when
 it was checked may be a link a moment later.

@@ -38,8 +38,8 @@ from runtime.judgement.permissions.permission import (
 )
 from runtime.judgement.permissions.shell_commands import Work
 
-Verdict = Literal["allow", "ask", "deny"]
-_STRICTEST: tuple[Verdict, ...] = ("deny", "ask", "allow")
+PermissionVerdict = Literal["allow", "ask", "deny"]
+_STRICTEST: tuple[PermissionVerdict, ...] = ("deny", "ask", "allow")
 INVOKE = "agent.invoke"
 """The verb of invoking another agent; its object is that agent's name."""
 
@@ -48,7 +48,7 @@ INVOKE = "agent.invoke"
 class PermissionRule:
     """One line of the configuration. `pattern` None: the verb with whatever object."""
 
-    verdict: Verdict
+    verdict: PermissionVerdict
     verb: str
     pattern: str | None = None
     subject: str = "*"
@@ -81,7 +81,7 @@ class PermissionPolicy:
     """The rules, and what holds where none fits."""
 
     rules: tuple[PermissionRule, ...] = ()
-    default: Verdict = "ask"
+    default: PermissionVerdict = "ask"
     verbs: Verbs = STANDARD
     """The class of each verb's objects."""
 
@@ -97,7 +97,7 @@ class PermissionPolicy:
             raise ValueError(f"permissions has no {unknown[0]!r}: it takes default, allow, ask, deny, verbs")
         verbs = _verbs(value.get("verbs", {}))
         default = value.get("default", "ask")
-        if default not in get_args(Verdict):
+        if default not in get_args(PermissionVerdict):
             raise ValueError(f"permissions.default is {default!r}: give allow, ask or deny")
         rules: list[PermissionRule] = []
         for verdict in _STRICTEST:
@@ -107,13 +107,13 @@ class PermissionPolicy:
             rules.extend(_rule(verdict, line, root, verbs) for line in lines)
         return cls(tuple(rules), default, verbs)
 
-    def verdict(self, need: Need, agent: str, *, attended: bool = True, work: Work | None = None) -> Verdict:
+    def verdict(self, need: Need, agent: str, *, attended: bool = True, work: Work | None = None) -> PermissionVerdict:
         """What holds for `agent` and this need. `attended` False: no person can be asked, so what would be is denied.
         `work`: what the whole question may take, of which this need is a part.
         """
         work = work or Work()
         answers = {(rule.verdict, rule.fits(need, agent, self.verbs, work)) for rule in self.rules}
-        usual: Verdict = "allow" if need.verb == INVOKE else self.default
+        usual: PermissionVerdict = "allow" if need.verb == INVOKE else self.default
         found = next((each for each in _STRICTEST if (each, "yes") in answers), None)
         # Which command it is cannot be told: where a rule depends on that, it is asked about.
         unclear = any((each, "unclear") in answers for each in (_STRICTEST if found is None else ("deny", "ask")))
@@ -142,7 +142,7 @@ def _verbs(value: Any) -> Verbs:
     return Verbs(tuple((str(verb), Kind(kind)) for verb, kind in value.items()))
 
 
-def _rule(verdict: Verdict, line: str, root: str, verbs: Verbs) -> PermissionRule:
+def _rule(verdict: PermissionVerdict, line: str, root: str, verbs: Verbs) -> PermissionRule:
     read = _LINE.fullmatch(line.strip())
     if read is None:
         raise ValueError(

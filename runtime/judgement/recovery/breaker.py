@@ -46,7 +46,7 @@ class BreakerPolicy(BaseModel):
     probe_s: float = Field(default=600.0, gt=0)
 
 
-class Verdict(NamedTuple):
+class BreakerVerdict(NamedTuple):
     """Whether a call may go out now. `wait_s`: when to ask again; None where another's probe decides."""
 
     allowed: bool
@@ -74,18 +74,18 @@ class Breaker(BaseModel):
             return BreakerState.HALF_OPEN
         return BreakerState.OPEN
 
-    def ask(self, policy: BreakerPolicy, now: float, caller: str) -> Verdict:
-        """Whether `caller` may call now. Takes nothing: `admitted` does, once the caller goes."""
+    def ask(self, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
+        """Whether `caller` may call now. Takes nothing: `admit` does, once the caller goes."""
         state = self.state(policy, now)
         if state is BreakerState.CLOSED:
-            return Verdict(allowed=True)
+            return BreakerVerdict(allowed=True)
         if state is BreakerState.OPEN and self.opened_at is not None:
-            return Verdict(allowed=False, wait_s=max(0.0, self.opened_at + policy.cooldown_s - now))
+            return BreakerVerdict(allowed=False, wait_s=max(0.0, self.opened_at + policy.cooldown_s - now))
         if self._probing(policy, now) and self.prober != caller:
-            return Verdict(allowed=False)
-        return Verdict(allowed=True, probe=True)
+            return BreakerVerdict(allowed=False)
+        return BreakerVerdict(allowed=True, probe=True)
 
-    def admitted(self, policy: BreakerPolicy, now: float, caller: str) -> Self:
+    def admit(self, policy: BreakerPolicy, now: float, caller: str) -> Self:
         """After `caller` went: takes the probe if the breaker is half-open.
 
         Raises:
@@ -98,7 +98,7 @@ class Breaker(BaseModel):
             return self
         return self.model_copy(update={"prober": caller, "probed_at": now})
 
-    def succeeded(self, caller: str) -> Self:
+    def record_success(self, caller: str) -> Self:
         """After `caller`'s call succeeded: the count starts anew; the probe's success closes the breaker.
 
         The success of a call that went out before the breaker opened says nothing of now.
@@ -107,7 +107,7 @@ class Breaker(BaseModel):
             return self
         return self.reset()
 
-    def failed(self, fault: Classification, policy: BreakerPolicy, now: float, caller: str) -> Self:
+    def record_failure(self, fault: Classification, policy: BreakerPolicy, now: float, caller: str) -> Self:
         """After `caller`'s call failed. Only what speaks for an outage counts; an answer of any other kind does not.
 
         A probe that is answered with, say, a refused key has found the service alive, and closes the breaker.
@@ -115,16 +115,16 @@ class Breaker(BaseModel):
         if self.opened_at is not None:
             if self.prober != caller:
                 return self
-            if not counts(fault):
-                return self.released(caller) if fault.cause is Cause.CANCELLED else self.reset()
+            if not counts_as_outage(fault):
+                return self.release_probe(caller) if fault.cause is Cause.CANCELLED else self.reset()
             return self.model_copy(update={"failures": self.failures + 1, "opened_at": now, "prober": ""})
-        if not counts(fault):
+        if not counts_as_outage(fault):
             return self
         failures = self.failures + 1
         opened = now if policy.enabled and failures >= policy.threshold else None
         return self.model_copy(update={"failures": failures, "opened_at": opened})
 
-    def released(self, caller: str) -> Self:
+    def release_probe(self, caller: str) -> Self:
         """After `caller`'s call was cancelled: its probe is free for the next, and nothing is learned."""
         return self.model_copy(update={"prober": ""}) if self.prober == caller else self
 
@@ -136,7 +136,7 @@ class Breaker(BaseModel):
         return bool(self.prober) and now - self.probed_at < policy.probe_s
 
 
-def counts(fault: Classification) -> bool:
+def counts_as_outage(fault: Classification) -> bool:
     """Whether a failure speaks for an outage: the service is down, cannot be reached, or does not answer.
 
     A rate limit, a refused key, a bad request or bad arguments come from a service that is alive.
@@ -144,7 +144,7 @@ def counts(fault: Classification) -> bool:
     return fault.cause in _OUTAGE and fault.persistence is Persistence.TRANSIENT
 
 
-def open_fault(breaker: Breaker, wait_s: float | None) -> Classification:
+def breaker_open_fault(breaker: Breaker, wait_s: float | None) -> Classification:
     """The fault of a call that an open breaker kept back. `wait_s` as in `Verdict`."""
     kind, _, name = breaker.key.partition(":")
     said = f"Circuit breaker open for {name or breaker.key} after {breaker.failures} failures"

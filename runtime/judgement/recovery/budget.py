@@ -90,7 +90,7 @@ class Budget(BaseModel):
         return self.model_copy(update={_FIELDS[limit]: int(more) if whole else more})
 
 
-class Spent(BaseModel):
+class BudgetUsage(BaseModel):
     """What a run has used up. `unpriced_calls` went to models whose price is unknown; `cost_usd` is without them."""
 
     model_config = ConfigDict(frozen=True)
@@ -115,7 +115,7 @@ class Spent(BaseModel):
         }.get(limit, 0)
 
 
-class Finding(NamedTuple):
+class LimitFinding(NamedTuple):
     """A limit that is hit, or nearly so."""
 
     limit: Limit
@@ -129,25 +129,25 @@ class Finding(NamedTuple):
         return _FIELDS[self.limit]
 
 
-def judge(budget: Budget, spent: Spent) -> tuple[Finding, ...]:
+def check_limits(budget: Budget, spent: BudgetUsage) -> tuple[LimitFinding, ...]:
     """Limits that are hit (no new step may begin) or past the share that warns; hit ones first."""
-    found: list[Finding] = []
+    found: list[LimitFinding] = []
     for limit in _FIELDS:
         allowed = budget.allowed(limit)
         if allowed is None:
             continue
         used = spent.of(limit)
         if used >= allowed:
-            found.append(Finding(limit, "hit", used, allowed))
+            found.append(LimitFinding(limit, "hit", used, allowed))
         elif used >= allowed * budget.warn_at:
-            found.append(Finding(limit, "warning", used, allowed))
+            found.append(LimitFinding(limit, "warning", used, allowed))
     return tuple(sorted(found, key=lambda finding: finding.level != "hit"))
 
 
-def in_the_way(budget: Budget, spent: Spent, kind: Literal["llm", "tool"]) -> Finding | None:
+def blocking_limit(budget: Budget, spent: BudgetUsage, kind: Literal["llm", "tool"]) -> LimitFinding | None:
     """The hit limit that keeps a step of this kind from beginning. A limit of tool calls stops no model call."""
     elsewhere = Limit.LLM_CALLS if kind == "tool" else Limit.TOOL_CALLS
-    return next((f for f in judge(budget, spent) if f.level == "hit" and f.limit is not elsewhere), None)
+    return next((f for f in check_limits(budget, spent) if f.level == "hit" and f.limit is not elsewhere), None)
 
 
 def checked_limits(given: Mapping[str, Any]) -> Budget:
@@ -178,7 +178,7 @@ def end_state(limit: Limit, policy: Literal["fail", "degrade", "continue"] = "fa
     return "failed" if policy == "fail" or limit not in _POLICY_DECIDES else "degraded"
 
 
-def limit_fault(finding: Finding) -> Classification:
+def limit_fault(finding: LimitFinding) -> Classification:
     """The fault of a step that a hit limit kept back."""
     used, allowed = _amount(finding.limit, finding.used), _amount(finding.limit, finding.allowed)
     said = f"{finding.name} is reached: {used} of {allowed}"

@@ -35,7 +35,7 @@ class Cut(NamedTuple):
     number: int
 
 
-class Compacted(NamedTuple):
+class CompactedMessages(NamedTuple):
     """The smaller conversation, what was cut, and its size in bytes (as JSON) before and after."""
 
     messages: list[Message]
@@ -44,12 +44,12 @@ class Compacted(NamedTuple):
     bytes_after: int
 
 
-def size(messages: Sequence[Message]) -> int:
+def size_in_bytes(messages: Sequence[Message]) -> int:
     """Bytes of the messages as JSON, which is what a provider counts."""
     return sum(len(m.model_dump_json().encode()) for m in messages)
 
 
-def compact(messages: Sequence[Message], round_: int) -> Compacted | None:
+def compact_messages(messages: Sequence[Message], round_: int) -> CompactedMessages | None:
     """A smaller conversation, or None where nothing more can go.
 
     Args:
@@ -61,18 +61,18 @@ def compact(messages: Sequence[Message], round_: int) -> Compacted | None:
     """
     if round_ not in _IMAGES:
         raise ValueError(f"compaction round {round_}; there are {MAX_ROUNDS}")
-    before = size(messages)
+    before = size_in_bytes(messages)
     cuts: list[Cut] = []
     found = _without_old_media(list(messages), _IMAGES[round_], cuts)
     found = _shortened_results(found, round_, cuts)
     # In round 1 the middle goes only where thinning out was not worth it.
-    if round_ == MAX_ROUNDS or size(found) > before * 0.7:
+    if round_ == MAX_ROUNDS or size_in_bytes(found) > before * 0.7:
         found = _without_middle(found, _KEPT_ROUNDS[round_], cuts)
-    after = size(found)
-    return Compacted(found, tuple(cuts), before, after) if after < before else None
+    after = size_in_bytes(found)
+    return CompactedMessages(found, tuple(cuts), before, after) if after < before else None
 
 
-def describe(cuts: Sequence[Cut]) -> str:
+def describe_cuts(cuts: Sequence[Cut]) -> str:
     """What was cut, for a person: "3 images, 12 earlier messages"."""
     return ", ".join(f"{cut.number} {cut.what}" for cut in cuts)
 

@@ -11,18 +11,18 @@ _SAME_ELSEWHERE = frozenset({Cause.CANCELLED, Cause.POLICY_DENIED, Cause.LIMIT_R
 # What another model would meet too: nobody asked this one, or it is the run that must stop.
 
 
-class Skipped(NamedTuple):
+class SkippedMember(NamedTuple):
     """A member of a chain that was passed over, and why."""
 
     name: str
     reason: str
 
 
-class Choice(NamedTuple):
+class FallbackChoice(NamedTuple):
     """The next to try, None where the chain is at its end; `skipped` were passed over on the way."""
 
     name: str | None
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedMember, ...] = ()
 
 
 def falls_back(fault: Classification, *, exhausted: bool) -> bool:
@@ -35,7 +35,9 @@ def falls_back(fault: Classification, *, exhausted: bool) -> bool:
     return exhausted or fault.exhausted or fault.cause is Cause.CIRCUIT_OPEN or not fault.repeatable
 
 
-def choose(chain: Sequence[str], tried: Collection[str], closed: Callable[[str], bool] | None = None) -> Choice:
+def choose_fallback(
+    chain: Sequence[str], tried: Collection[str], closed: Callable[[str], bool] | None = None
+) -> FallbackChoice:
     """The first member of `chain` that was not tried and that its breaker lets pass.
 
     Args:
@@ -43,14 +45,14 @@ def choose(chain: Sequence[str], tried: Collection[str], closed: Callable[[str],
         tried: Those that failed already.
         closed: Whether the breaker of a member would let a call pass; None: all do.
     """
-    skipped: list[Skipped] = []
+    skipped: list[SkippedMember] = []
     seen = set(tried)
     for name in chain:
         if name in seen:
             continue
         seen.add(name)
         if closed is not None and not closed(name):
-            skipped.append(Skipped(name, "circuit breaker open"))
+            skipped.append(SkippedMember(name, "circuit breaker open"))
             continue
-        return Choice(name, tuple(skipped))
-    return Choice(None, tuple(skipped))
+        return FallbackChoice(name, tuple(skipped))
+    return FallbackChoice(None, tuple(skipped))

@@ -16,13 +16,13 @@ from orbiter.json_schema import problems
 from orbiter.redaction import ANYWHERE, SHORTEST
 
 
-class BadInput(ValueError):
+class InvalidInput(ValueError):
     """The input does not fit; the text says where, and what would."""
 
 
-MOST_SECONDS = 366 * 86_400
+MAX_WAIT_S = 366 * 86_400
 """A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
-MOST_AMOUNT = 1e15
+MAX_AMOUNT = 1e15
 """Above it a limit that is counted in whole numbers could not be told from the next."""
 
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -49,20 +49,22 @@ def secret_warning(text: str) -> str:
     return f"shorter than {SHORTEST} characters: not masked where a tool or a model says it again"
 
 
-def typed(schema: Mapping[str, Any] | None, value: Any) -> Any:
+def parse_input(schema: Mapping[str, Any] | None, value: Any) -> Any:
     """`value`, which a person gave, as the schema wants it. Text is read as JSON where the schema is not of text.
 
     Raises:
         BadInput: it does not fit, or it is None (cancelling is not answering).
     """
     if value is None:
-        raise BadInput("no value was given: an empty text is a value, too; to leave the question unanswered, skip it")
+        raise InvalidInput(
+            "no value was given: an empty text is a value, too; to leave the question unanswered, skip it"
+        )
     if schema is None:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     read = _read(schema, value) if isinstance(value, str) else value
     found = problems(schema, read)
     if found:
-        raise BadInput("; ".join(found))
+        raise InvalidInput("; ".join(found))
     return read
 
 
@@ -102,15 +104,15 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as exc:
-        raise BadInput(f"that is no JSON: {exc}") from exc
+        raise InvalidInput(f"that is no JSON: {exc}") from exc
     except RecursionError as exc:
-        raise BadInput("that JSON is nested too deeply to be read") from exc
+        raise InvalidInput("that JSON is nested too deeply to be read") from exc
     if not isinstance(found, dict):
-        raise BadInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
+        raise InvalidInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
     return found
 
 
-def quantity(name: Literal["seconds", "amount"], value: Any) -> float:
+def parse_quantity(name: Literal["seconds", "amount"], value: Any) -> float:
     """How long `wait_retry` waits (0 is at once), or by how much `extend` extends.
 
     Raises:
@@ -120,15 +122,15 @@ def quantity(name: Literal["seconds", "amount"], value: Any) -> float:
         found = float(value)
     except (TypeError, ValueError):
         found = -1.0
-    least, most = ("0 or more", MOST_SECONDS) if name == "seconds" else ("more than 0", MOST_AMOUNT)
+    least, most = ("0 or more", MAX_WAIT_S) if name == "seconds" else ("more than 0", MAX_AMOUNT)
     if not math.isfinite(found) or found < 0 or (found == 0 and name == "amount"):
-        raise BadInput(f"{name} is {value!r}; give a number of {least}")
+        raise InvalidInput(f"{name} is {value!r}; give a number of {least}")
     if found > most:
-        raise BadInput(f"{name} is {value!r}; the most is {most:.0f}")
+        raise InvalidInput(f"{name} is {value!r}; the most is {most:.0f}")
     return found
 
 
-def edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+def check_edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Check edited arguments against the tool's schema. `before` are the arguments as the model gave them.
 
     Raises:
@@ -142,4 +144,4 @@ def edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any], befor
     if isinstance(known, Mapping) and "additionalProperties" not in schema and set(before) <= set(known):
         found += [f"'{name}' is not a parameter" for name in arguments if name not in known]
     if found:
-        raise BadInput("; ".join(found))
+        raise InvalidInput("; ".join(found))

@@ -72,7 +72,7 @@ _AT_MODEL: dict[Cause, tuple[str, ...]] = {
 }
 
 
-def option(option_id: str, *, hint: str = "", label: str = "") -> Option:
+def make_option(option_id: str, *, hint: str = "", label: str = "") -> Option:
     """The option as it is shown. Raises `KeyError` for an id that is none of ours."""
     return Option(
         id=option_id,
@@ -113,20 +113,20 @@ def options_for(
     cause usually leaves it.
     """
     if need:
-        return (option("grant", hint=need), option("deny"), _skip(where), option("abort")), "deny"
+        return (make_option("grant", hint=need), make_option("deny"), _skip(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
-        more = [option("edit"), option("result")] if where == "tool" else []
-        return (option("retry", label="Go on"), *more, _skip(where), option("abort")), "abort"
+        more = [make_option("edit"), make_option("result")] if where == "tool" else []
+        return (make_option("retry", label="Go on"), *more, _skip(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
-        return (option("acknowledge", label="Let it go on"), option("abort")), "acknowledge"
+        return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
     if question or fault.cause is Cause.MISSING_INPUT:
-        return (option("input"), _skip(where, question=True), option("abort")), "abort"
+        return (make_option("input"), _skip(where, question=True), make_option("abort")), "abort"
     if in_doubt:
-        return (option("result"), _verified(), _skip(where), option("abort")), "abort"
+        return (make_option("result"), _verified(), _skip(where), make_option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
-def words_of(opened: IncidentOpened, option_id: str) -> str:
+def wording_of(opened: IncidentOpened, option_id: str) -> str:
     """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
 
     A fingerprint leaves out paths, names and numbers: whoever permits one file has not permitted every other. And a
@@ -143,7 +143,7 @@ def words_of(opened: IncidentOpened, option_id: str) -> str:
     return f"{need}: {action.get('tool', '')} {arguments}" if need else ""
 
 
-def must_be_looked_at(opened: IncidentOpened, option_id: str) -> bool:
+def needs_look(opened: IncidentOpened, option_id: str) -> bool:
     """Whether the option would repeat what may have happened: then whoever says so has looked at this very one, and
     no answer to another can say it.
     """
@@ -183,7 +183,7 @@ def consequence(option: str, rewind: str = "R") -> str:
 def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
     ids = _ids(fault, where, in_place=in_place, partial=partial)
-    found = [option(each, label=labels.get(each, "")) for each in ids]
+    found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
         found = [_verified() if each.id == "retry" else each for each in found]
@@ -191,8 +191,8 @@ def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: b
     if where not in ("swarm", "run"):
         found.append(_skip(where))
     if fault.impact is Impact.PROCESS:
-        found = [option("acknowledge")]
-    return [*found, option("abort")]
+        found = [make_option("acknowledge")]
+    return [*found, make_option("abort")]
 
 
 def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[str]:
@@ -233,15 +233,15 @@ def _at_step(fault: Classification, where: Where) -> list[str]:
 
 
 def _verified() -> Option:
-    return option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
+    return make_option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
 
 
 def _skip(where: Where, *, question: bool = False) -> Option:
     if question:
         hint = "whoever asked is told that nobody answered, unless you give a value"
-        return option("skip", label="Do not answer", hint=hint)
+        return make_option("skip", label="Do not answer", hint=hint)
     what = {"llm": "Skip this agent", "agent": "Skip this agent", "group": "Skip this group"}
-    return option(
+    return make_option(
         "skip", label=what.get(where, "Skip this call"), hint="those after it get an empty value, or the one you give"
     )
 

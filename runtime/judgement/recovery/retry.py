@@ -104,7 +104,7 @@ def _number(value: Mapping[str, Any], default: float, *names: str) -> float:
 
 
 @dataclass(slots=True, frozen=True)
-class Decision:
+class RetryDecision:
     """What is done about a fault after attempt `attempt`. `delay_s` None: not to be waited for here.
 
     A `WAIT_RETRY` without `delay_s` means that the wait (the fault's `retry_after_s`) is too long to sit through: park.
@@ -122,14 +122,14 @@ _SHRINKS = frozenset({Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE})
 _SAFE = frozenset({Effect.NONE, Effect.NOT_ATTEMPTED})
 
 
-def decide(
+def decide_retry(
     fault: Classification,
     *,
     attempt: int,
     policy: RetryPolicy,
     rng: random.Random,
     idempotent: bool = False,
-) -> Decision:
+) -> RetryDecision:
     """Judge a fault after the given attempt (counted from 1, over all layers).
 
     Args:
@@ -143,12 +143,12 @@ def decide(
     if wait is not None:
         return wait
     remedy, reason = _otherwise(fault, attempt, policy)
-    return Decision(remedy, attempt, policy.max_attempts, reason=reason)
+    return RetryDecision(remedy, attempt, policy.max_attempts, reason=reason)
 
 
 def _waiting(
     fault: Classification, attempt: int, policy: RetryPolicy, rng: random.Random, *, idempotent: bool
-) -> Decision | None:
+) -> RetryDecision | None:
     """The decision to try again, now or later; None where trying again is not ours to decide."""
     if fault.persistence is not Persistence.TRANSIENT or fault.exhausted or fault.impact is Impact.PROCESS:
         return None
@@ -159,14 +159,14 @@ def _waiting(
     hint = fault.retry_after_s
     if hint and hint > policy.hint_cap:
         reason = f"the server asks for {hint:.0f} s, more than the {policy.hint_cap:.0f} s that are waited for here"
-        return Decision(Remedy.WAIT_RETRY, attempt, policy.max_attempts, reason=reason)
+        return RetryDecision(Remedy.WAIT_RETRY, attempt, policy.max_attempts, reason=reason)
     if hint:
-        return Decision(
+        return RetryDecision(
             Remedy.WAIT_RETRY, attempt, policy.max_attempts, hint, fault.hint_source or "hint", "as the server asks"
         )
     delay = policy.delay(attempt, rng)
     source = "fixed delay" if policy.fixed is not None else "backoff"
-    return Decision(Remedy.RETRY, attempt, policy.max_attempts, delay, source, "transient, and safe to repeat")
+    return RetryDecision(Remedy.RETRY, attempt, policy.max_attempts, delay, source, "transient, and safe to repeat")
 
 
 def _otherwise(fault: Classification, attempt: int, policy: RetryPolicy) -> tuple[Remedy, str]:

@@ -37,7 +37,7 @@ _BYTES = 256
 _BLOCK = 32
 
 
-class CannotOpen(ValueError):
+class SealError(ValueError):
     """What was sealed is not for this key, or was changed on its way."""
 
 
@@ -67,7 +67,7 @@ def seal(public: str, text: str) -> dict[str, Any]:
     """
     ours = KeyPair.new()
     encrypt, sign = _keys(_number(public), ours.private, public, ours.public)
-    body = _mixed(encrypt, text.encode("utf-8", "surrogatepass"))
+    body = _xor_keystream(encrypt, text.encode("utf-8", "surrogatepass"))
     tag = hmac.new(sign, body, hashlib.sha256).hexdigest()
     return {"sealed": {"for": public[:16], "key": ours.public, "body": base64.b64encode(body).decode(), "tag": tag}}
 
@@ -82,20 +82,20 @@ def unseal(pair: KeyPair, value: Mapping[str, Any]) -> str:
         parts = value["sealed"]
         theirs, body, tag = str(parts["key"]), base64.b64decode(str(parts["body"]), validate=True), str(parts["tag"])
     except (KeyError, TypeError, binascii.Error) as exc:
-        raise CannotOpen("this is no sealed answer") from exc
+        raise SealError("this is no sealed answer") from exc
     encrypt, sign = _keys(_number(theirs), pair.private, pair.public, theirs)
     if not hmac.compare_digest(hmac.new(sign, body, hashlib.sha256).hexdigest().encode(), tag.encode()):
-        raise CannotOpen("the answer was sealed for another process, or changed since")
-    return _mixed(encrypt, body).decode("utf-8", "surrogatepass")
+        raise SealError("the answer was sealed for another process, or changed since")
+    return _xor_keystream(encrypt, body).decode("utf-8", "surrogatepass")
 
 
 def _number(public: str) -> int:
     try:
         found = int(public, 16)
     except ValueError as exc:
-        raise CannotOpen("this is no key to seal an answer with") from exc
+        raise SealError("this is no key to seal an answer with") from exc
     if not 1 < found < PRIME - 1:
-        raise CannotOpen("this is no key to seal an answer with")
+        raise SealError("this is no key to seal an answer with")
     return found
 
 
@@ -108,7 +108,7 @@ def _keys(public: int, private: int, receiver: str, sender: str) -> tuple[bytes,
     return first, second
 
 
-def _mixed(key: bytes, data: bytes) -> bytes:
+def _xor_keystream(key: bytes, data: bytes) -> bytes:
     """`data` under the keystream; the same again gives it back. A key is used for one message only."""
     made = bytearray()
     for start in range(0, len(data), _BLOCK):

@@ -1,1 +1,5 @@
-"""TODO package."""
+"""What people and models are told: reports, prompts, transcripts, digests, audits, notices, exports.
+
+Imports `orbiter`, `orbiter.redaction`, `runtime.judgement`, `runtime.judgement.faults`,
+`runtime.judgement.faults.rules`, `runtime.judgement.recovery`, `runtime.record.state` and `pydantic`.
+"""

@@ -33,7 +33,7 @@ class AuditEntry(BaseModel):
     """What was asked about: the question, or the message of the fault."""
 
 
-_WHAT: dict[type[ev.Record], str] = {
+_WHAT: dict[type[ev.JournalEvent], str] = {
     ev.AbortRequested: "aborted",
     ev.RunFrozen: "froze",
     ev.RunThawed: "thawed",
@@ -45,10 +45,10 @@ _WHAT: dict[type[ev.Record], str] = {
     ev.GrantRevoked: "revoked",
     ev.RunCreated: "started",
 }
-_COUNTED: Final[tuple[type[ev.Record], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
+_COUNTED: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
 MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _COUNTED)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
-_DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
+_DETAILS: dict[type[ev.JournalEvent], tuple[str, ...]] = {
     ev.RewindRequested: ("changes",),
     ev.BreakpointSet: ("what", "pattern"),
     ev.BreakpointCleared: ("what", "pattern"),
@@ -59,7 +59,7 @@ _DETAILS: dict[type[ev.Record], tuple[str, ...]] = {
 }
 
 
-def entries(events: Iterable[ev.Record]) -> list[AuditEntry]:
+def audit_entries(events: Iterable[ev.JournalEvent]) -> list[AuditEntry]:
     """The decisions among events: of one stream, or of all in the order in which they were written."""
     opened: dict[str, ev.IncidentOpened] = {}
     found: list[AuditEntry] = []
@@ -67,13 +67,13 @@ def entries(events: Iterable[ev.Record]) -> list[AuditEntry]:
         if isinstance(event, ev.IncidentOpened):
             opened[event.incident_id] = event
         elif isinstance(event, ev.IncidentAnswered):
-            found.append(_answered(event, opened.get(event.incident_id)))
+            found.append(_answer_entry(event, opened.get(event.incident_id)))
         elif type(event) in _WHAT:
-            found.append(_commanded(event))
+            found.append(_command_entry(event))
     return found
 
 
-def _answered(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) -> AuditEntry:
+def _answer_entry(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) -> AuditEntry:
     return AuditEntry(
         ts=event.ts,
         person=event.by.name,
@@ -81,7 +81,7 @@ def _answered(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) -> A
         what="answered",
         option=event.option,
         reach=event.reach,
-        params=shown(event.params),
+        params=shown_params(event.params),
         reason=event.reason,
         seconds=round((event.ts - opened.ts).total_seconds(), 3) if opened is not None else None,
         run_id=event.run_id,
@@ -91,7 +91,7 @@ def _answered(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) -> A
     )
 
 
-def _commanded(event: ev.Record) -> AuditEntry:
+def _command_entry(event: ev.JournalEvent) -> AuditEntry:
     by: ev.Actor = getattr(event, "by", ev.Actor())
     body = json.loads(event.model_dump_json())
     return AuditEntry(
@@ -107,6 +107,6 @@ def _commanded(event: ev.Record) -> AuditEntry:
     )
 
 
-def shown(params: dict[str, Any]) -> dict[str, Any]:
+def shown_params(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of an answer as they may be seen: of a secret only that there is one."""
     return {name: "(secret)" if is_sealed(value) else value for name, value in params.items()}

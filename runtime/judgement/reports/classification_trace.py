@@ -10,7 +10,7 @@ from typing import Any
 from runtime.judgement.faults.classify import classify_record
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.recovery.options import Where, options_for
-from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import Classification, Origin
 
 _WHERE: dict[Origin, Where] = {
@@ -24,7 +24,7 @@ _WHERE: dict[Origin, Where] = {
 }
 
 
-def explain(
+def trace_classification(
     record: Mapping[str, Any],
     *,
     now: float | None = None,
@@ -50,8 +50,8 @@ def explain(
     facts = classify_record(record, now=now, rules=rules)
     # Jitter would make the same question get different answers.
     steady = replace(policy(facts) if callable(policy) else policy or RetryPolicy(), jitter=0.0)
-    decision = decide(facts, attempt=1, policy=steady, rng=random.Random(0), idempotent=idempotent)
-    options, default = options_for(facts, where_of(facts))
+    decision = decide_retry(facts, attempt=1, policy=steady, rng=random.Random(0), idempotent=idempotent)
+    options, default = options_for(facts, place_of_fault(facts))
     return {
         "cause": facts.cause.value,
         "origin": facts.origin.value,
@@ -78,6 +78,6 @@ def explain(
     }
 
 
-def where_of(facts: Classification) -> Where:
+def place_of_fault(facts: Classification) -> Where:
     """The kind of place whose options fit a fault of which only the classification is known."""
     return _WHERE.get(facts.origin, "agent")

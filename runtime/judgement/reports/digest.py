@@ -66,7 +66,9 @@ def _s(count: int) -> str:
     return "" if count == 1 else "s"
 
 
-def digest(streams: Iterable[Iterable[ev.Record]], since: datetime | None, until: datetime | None = None) -> Digest:
+def build_digest(
+    streams: Iterable[Iterable[ev.JournalEvent]], since: datetime | None, until: datetime | None = None
+) -> Digest:
     """The digest of several streams (the workspace's, and each run's), each whole and in order."""
     made = Digest(since=since, until=until)
     ended: Counter[str] = Counter()
@@ -88,7 +90,7 @@ def digest(streams: Iterable[Iterable[ev.Record]], since: datetime | None, until
     return made
 
 
-def _follow(waiting: set[str], event: ev.Record) -> None:
+def _follow(waiting: set[str], event: ev.JournalEvent) -> None:
     if isinstance(event, ev.IncidentOpened):
         waiting.add(event.incident_id)
     elif isinstance(event, ev.IncidentAnswered | ev.IncidentClosed):
@@ -97,7 +99,9 @@ def _follow(waiting: set[str], event: ev.Record) -> None:
         waiting.clear()
 
 
-def _count(made: Digest, event: ev.Record, ended: Counter[str], people: Counter[str], groups: Counter[str]) -> None:
+def _count(
+    made: Digest, event: ev.JournalEvent, ended: Counter[str], people: Counter[str], groups: Counter[str]
+) -> None:
     if isinstance(event, ev.RunCreated):
         made.started += 1
     elif isinstance(event, ev.RunFinished):
@@ -124,7 +128,7 @@ def _count(made: Digest, event: ev.Record, ended: Counter[str], people: Counter[
         made.cost_usd = (made.cost_usd or 0.0) + event.cost_usd
 
 
-def last_look(workspace: Iterable[ev.Record], who: str) -> datetime | None:
+def last_look(workspace: Iterable[ev.JournalEvent], who: str) -> datetime | None:
     """When this operator last looked; None if never."""
     found = [event.ts for event in workspace if isinstance(event, ev.OperatorLooked) and event.by.name == who]
     return found[-1] if found else None

@@ -17,18 +17,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from orbiter.redaction import Redactor
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 
 FORMAT = 1
 _KEPT = frozenset({"type", "run_id", "node_id", "parent_id", "incident_id", "fingerprint", "ts", "grant_id", "state"})
 """Names whose texts are ids of ours: masked, they would no longer say what belongs to what."""
 
 
-class BadCapsule(ValueError):
+class InvalidExport(ValueError):
     """The file is no export of ours; the text names the line."""
 
 
-class Header(BaseModel):
+class ExportHeader(BaseModel):
     """The first line."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -42,34 +42,37 @@ class Header(BaseModel):
 
 
 @dataclass(slots=True, frozen=True)
-class Capsule:
+class Export:
     """An export, read. `grants` are what was granted at its incidents, or used by it, and taken back."""
 
-    header: Header
-    events: tuple[ev.Record, ...]
-    grants: tuple[ev.Record, ...] = ()
+    header: ExportHeader
+    events: tuple[ev.JournalEvent, ...]
+    grants: tuple[ev.JournalEvent, ...] = ()
 
-    def state(self) -> RunState:
+    def state(self) -> DurableRun:
         """The run as far as the export tells."""
-        return fold(self.events)
+        return fold_events(self.events)
 
 
-def lines(
-    events: Iterable[ev.Record], header: Header, redactor: Redactor, workspace: Iterable[ev.Record] = ()
+def export_lines(
+    events: Iterable[ev.JournalEvent],
+    header: ExportHeader,
+    redactor: Redactor,
+    workspace: Iterable[ev.JournalEvent] = (),
 ) -> Iterable[str]:
     """The lines of the file. For one incident: the run's events up to its answer, and what came of it. Of the
-    workspace's own events those follow that belong to them (`grants_of`).
+    workspace's own events those follow that belong to them (`grants_used_by`).
     """
     chosen = list(events)
     if header.incident_id:
-        chosen = _about(chosen, header.incident_id)
+        chosen = _events_about(chosen, header.incident_id)
     yield json.dumps(header.model_dump(mode="json"), ensure_ascii=True)
-    for event in [*chosen, *grants_of(chosen, workspace)]:
-        body = json.loads(ev.dump(event))
+    for event in [*chosen, *grants_used_by(chosen, workspace)]:
+        body = json.loads(ev.dump_event(event))
         yield json.dumps(_masked(body, redactor), ensure_ascii=True)
 
 
-def _about(events: list[ev.Record], incident_id: str) -> list[ev.Record]:
+def _events_about(events: list[ev.JournalEvent], incident_id: str) -> list[ev.JournalEvent]:
     """Up to the incident's end, then only what concerns it or its node."""
     node_id = next((e.node_id for e in events if isinstance(e, ev.IncidentOpened) and e.incident_id == incident_id), "")
     ending = ev.IncidentAnswered | ev.IncidentClosed
@@ -86,7 +89,7 @@ def _about(events: list[ev.Record], incident_id: str) -> list[ev.Record]:
     ]
 
 
-def grants_of(events: Iterable[ev.Record], workspace: Iterable[ev.Record]) -> list[ev.Record]:
+def grants_used_by(events: Iterable[ev.JournalEvent], workspace: Iterable[ev.JournalEvent]) -> list[ev.JournalEvent]:
     """The grants that were given at incidents among `events`, or used there, and their revocations."""
     asked: set[str] = set()
     wanted: set[str] = set()
@@ -95,7 +98,7 @@ def grants_of(events: Iterable[ev.Record], workspace: Iterable[ev.Record]) -> li
             asked.add(event.incident_id)
         elif isinstance(event, ev.GrantUsed):
             wanted.add(event.grant_id)
-    found: list[ev.Record] = []
+    found: list[ev.JournalEvent] = []
     for event in workspace:
         if isinstance(event, ev.GrantAdded) and (event.incident_id in asked or event.grant_id in wanted):
             wanted.add(event.grant_id)
@@ -117,7 +120,7 @@ def _without_sealed(value: Any) -> Any:
     return [_without_sealed(each) for each in value] if isinstance(value, list) else value
 
 
-def read(text: str) -> Capsule:
+def read_export(text: str) -> Export:
     """An export from its text.
 
     Raises:
@@ -125,18 +128,20 @@ def read(text: str) -> Capsule:
     """
     rows = [row for row in text.splitlines() if row.strip()]
     if not rows:
-        raise BadCapsule("the file is empty")
+        raise InvalidExport("the file is empty")
     try:
-        header = Header.model_validate_json(rows[0])
+        header = ExportHeader.model_validate_json(rows[0])
     except ValidationError as exc:
-        raise BadCapsule("line 1 is no header of an export: was the file made by 'orbiter-console export'?") from exc
+        raise InvalidExport("line 1 is no header of an export: was the file made by 'orbiter-console export'?") from exc
     if header.orbiter_export > FORMAT:
-        raise BadCapsule(f"the export has format {header.orbiter_export}, this program reads up to {FORMAT}: update it")
-    events: list[ev.Record] = []
+        raise InvalidExport(
+            f"the export has format {header.orbiter_export}, this program reads up to {FORMAT}: update it"
+        )
+    events: list[ev.JournalEvent] = []
     for number, row in enumerate(rows[1:], 2):
         try:
-            events.append(ev.load(row))
+            events.append(ev.load_event(row))
         except ValidationError as exc:
-            raise BadCapsule(f"line {number} is no event: the file was cut or changed") from exc
+            raise InvalidExport(f"line {number} is no event: the file was cut or changed") from exc
     own = tuple(event for event in events if event.run_id != ev.WORKSPACE)
-    return Capsule(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE))
+    return Export(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE))

@@ -6,7 +6,7 @@ import logging
 from typing import NamedTuple
 
 from runtime.judgement.faults import cause_text
-from runtime.judgement.recovery.retry import Decision
+from runtime.judgement.recovery.retry import RetryDecision
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -15,14 +15,14 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A log line; `level` as in `logging`."""
 
     level: int
     text: str
 
 
-def retry_line(fault: Classification, name: str, decision: Decision) -> Line | None:
+def retry_line(fault: Classification, name: str, decision: RetryDecision) -> LogLine | None:
     """``Server error 503 from gpt-5. Retry 1/3 after 1.0s``; None where nothing is repeated here.
 
     Args:
@@ -34,32 +34,32 @@ def retry_line(fault: Classification, name: str, decision: Decision) -> Line | N
         return None
     status = f" {fault.http_status}" if fault.http_status is not None else ""
     turn = f"Retry {decision.attempt}/{decision.max_attempts - 1} after {round(decision.delay_s, 3)}s"
-    return Line(logging.WARNING, f"{_what(fault)}{status} from {name}. {turn}")
+    return LogLine(logging.WARNING, f"{_what(fault)}{status} from {name}. {turn}")
 
 
-def success_line(retries: int) -> Line | None:
+def success_line(retries: int) -> LogLine | None:
     """``Request successful after 2 retries``; None where the first attempt succeeded."""
     return (
-        Line(logging.INFO, f"Request successful after {retries} {'retry' if retries == 1 else 'retries'}")
+        LogLine(logging.INFO, f"Request successful after {retries} {'retry' if retries == 1 else 'retries'}")
         if retries
         else None
     )
 
 
-def fault_line(fault: Classification) -> Line:
+def fault_line(fault: Classification) -> LogLine:
     """A fault that is left over: a warning where it can be mended, an error where not, critical where the run ends.
 
     One that no rule knows is an error with its technical side, since nobody expected it.
     """
     if fault.cause in (Cause.UNKNOWN, Cause.INTERNAL):
-        return Line(logging.ERROR, f"Unexpected error: {fault.technical or fault.user_message}")
+        return LogLine(logging.ERROR, f"Unexpected error: {fault.technical or fault.user_message}")
     if fault.severity in (Severity.CRITICAL, Severity.FATAL):
-        return Line(logging.CRITICAL, fault.user_message)
+        return LogLine(logging.CRITICAL, fault.user_message)
     if fault.severity is Severity.INFO:
-        return Line(logging.DEBUG, fault.user_message)
+        return LogLine(logging.DEBUG, fault.user_message)
     mendable = fault.persistence in (Persistence.TRANSIENT, Persistence.NEEDS_CHANGE)
     denied = fault.cause in (Cause.PERMISSION_DENIED, Cause.AUTH_FAILED)
-    return Line(logging.WARNING if mendable and not denied else logging.ERROR, fault.user_message)
+    return LogLine(logging.WARNING if mendable and not denied else logging.ERROR, fault.user_message)
 
 
 def _what(fault: Classification) -> str:
@@ -68,5 +68,5 @@ def _what(fault: Classification) -> str:
     if fault.cause is Cause.RATE_LIMITED:
         return "Rate limit"
     return {Cause.TIMEOUT: "Timeout", Cause.NETWORK: "Connection error"}.get(
-        fault.cause, cause_text.SENTENCE[fault.cause]
+        fault.cause, cause_text.CAUSE_TEXT[fault.cause]
     )

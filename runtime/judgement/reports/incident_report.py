@@ -22,9 +22,9 @@ from runtime.judgement.reports.framing import (
     listed,
     literal,
 )
-from runtime.judgement.reports.tracebacks import folded
-from runtime.judgement.reports.waiting_nodes import Waiter, waiters
-from runtime.record.state.durable_run import Node, RunState
+from runtime.judgement.reports.tracebacks import fold_traceback
+from runtime.judgement.reports.waiting_nodes import WaitingNode, nodes_waiting_on
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import IncidentOpened, Option
 
 NO_ANALYSIS = "Error details are provided in the structured report above."
@@ -59,7 +59,7 @@ class AttemptLine(BaseModel):
         return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{pause}"
 
 
-class Report(BaseModel):
+class IncidentReport(BaseModel):
     """All that is known of an incident without asking a model."""
 
     model_config = ConfigDict(frozen=True)
@@ -86,7 +86,7 @@ class Report(BaseModel):
     attempts: tuple[AttemptLine, ...] = ()
     causes: tuple[str, ...] = ()
     """The chain of errors, outermost first."""
-    waits_for: tuple[Waiter, ...] = ()
+    waits_for: tuple[WaitingNode, ...] = ()
     """What waits on this incident."""
     question: str = ""
     deadline: datetime | None = None
@@ -170,13 +170,13 @@ class Report(BaseModel):
         ]
 
 
-def build(state: RunState, opened: IncidentOpened) -> Report:
+def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
     """The report of one incident of a run, as far as the run's events tell."""
     node = state.nodes.get(opened.node_id)
     incident = state.incidents.get(opened.incident_id)
     analysis = incident.analysis if incident is not None else None
     began = state.created_at
-    return Report(
+    return IncidentReport(
         incident_id=opened.incident_id,
         run_id=state.id or opened.run_id,
         timestamp=opened.ts,
@@ -193,10 +193,10 @@ def build(state: RunState, opened: IncidentOpened) -> Report:
         summary=tuple(_summary(state)),
         lineage=opened.lineage,
         action=opened.action,
-        traceback=folded(opened.traceback),
+        traceback=fold_traceback(opened.traceback),
         attempts=tuple(_attempts(node)) if node is not None else (),
         causes=opened.causes,
-        waits_for=tuple(waiters(state, opened.node_id)),
+        waits_for=tuple(nodes_waiting_on(state, opened.node_id)),
         question=opened.question,
         deadline=opened.deadline,
         at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
@@ -256,7 +256,7 @@ def _metadata(opened: IncidentOpened) -> dict[str, Any]:
     return found
 
 
-def _summary(state: RunState) -> list[SummaryLine]:
+def _summary(state: DurableRun) -> list[SummaryLine]:
     """Agents and steps that came to an end, in the order in which they began; calls of a model are too many to list."""
     ended = [
         node

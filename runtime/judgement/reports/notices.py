@@ -21,7 +21,7 @@ from runtime.record.state.fault_taxonomy import Severity
 Channel = Literal["bell", "terminal", "log", "webhook"]
 """bell: rings. terminal: its title, and a notice of its own (OSC 9, OSC 777). log: the runtime's. webhook: a POST."""
 
-LOUDNESS = tuple(Severity)
+SEVERITY_RANK = tuple(Severity)
 """From quiet to loud."""
 
 
@@ -56,8 +56,8 @@ class NoticeRules:
                 continue
             if name not in known_channels:
                 raise ValueError(f"notices has no {name!r}: the channels are {', '.join(known_channels)}")
-            if wanted not in LOUDNESS:
-                known = ", ".join(each.value for each in LOUDNESS)
+            if wanted not in SEVERITY_RANK:
+                known = ", ".join(each.value for each in SEVERITY_RANK)
                 raise ValueError(f"notices.{name} is {wanted!r}: say from which severity on: {known}")
             channels[known_channels[name]] = Severity(wanted)
         url = str(value.get("webhook_url", ""))
@@ -115,7 +115,7 @@ class Outbox:
         self._sent: dict[Channel, set[tuple[str, int]]] = {channel: set() for channel in rules.channels}
         self._last: dict[Channel, datetime] = {}
 
-    def apply(self, event: ev.Record) -> None:
+    def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account. An incident that was answered before anybody was told needs no notice."""
         if isinstance(event, ev.IncidentOpened):
             if not event.unattended:
@@ -148,12 +148,12 @@ class Outbox:
         return Notice(channel, tuple(waiting))
 
     def _waiting(self, channel: Channel) -> list[ev.IncidentOpened]:
-        least = LOUDNESS.index(self._rules.channels[channel])
+        least = SEVERITY_RANK.index(self._rules.channels[channel])
         sent = self._sent[channel]
         return [
             opened
             for opened in self._open.values()
-            if (opened.incident_id, opened.revision) not in sent and LOUDNESS.index(opened.fault.severity) >= least
+            if (opened.incident_id, opened.revision) not in sent and SEVERITY_RANK.index(opened.fault.severity) >= least
         ]
 
     def _free_at(self, channel: Channel) -> datetime | None:
@@ -161,12 +161,12 @@ class Outbox:
         return last + timedelta(seconds=self._rules.quiet_s) if last is not None else None
 
 
-def _harmless(text: str) -> str:
+def _terminal_safe(text: str) -> str:
     """No character that a terminal obeys or cannot be written to it, none that turns the line, no field's end."""
     return re.sub(r"[\0;]+", " ", "".join(char if char.isprintable() else "\0" for char in text))
 
 
 def escape_sequences(notice: Notice, redact: Callable[[str], str] = str) -> str:
     """What tells a terminal: its title (OSC 2), a notice as iTerm2 (OSC 9) and as urxvt and others (777) read it."""
-    title, body = _harmless(notice.title()), _harmless(redact(notice.body()))[:200]
+    title, body = _terminal_safe(notice.title()), _terminal_safe(redact(notice.body()))[:200]
     return f"\x1b]2;{title}\x07\x1b]9;{title}: {body}\x07\x1b]777;notify;{title};{body}\x07"

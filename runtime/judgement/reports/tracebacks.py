@@ -12,22 +12,22 @@ _OURS = Path(__file__).resolve().parents[2]
 _OUR_PACKAGES = ("orbiter", "runtime", "console", "screens", "themes")
 
 
-def is_users(path: str) -> bool:
+def is_user_code(path: str) -> bool:
     """Whether a frame's file is neither a library's, Python's nor ours."""
     if _LIBRARY.search(path):
         return False
     return not any(path.startswith(f"{_OURS / package}/") for package in _OUR_PACKAGES)
 
 
-def folded(text: str) -> str:
+def fold_traceback(text: str) -> str:
     """`text` with runs of frames that are not the user's as one line each; whole if no frame is the user's."""
     blocks = list(_blocks(text))
-    if not any(path and is_users(path) for path, _ in blocks):
+    if not any(path and is_user_code(path) for path, _ in blocks):
         return text
     lines: list[str] = []
     hidden = 0
     for path, block in blocks:
-        if path and not is_users(path):
+        if path and not is_user_code(path):
             hidden += 1
             continue
         lines.extend(_note(hidden))

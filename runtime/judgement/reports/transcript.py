@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from runtime.record.state.durable_run import Node, RunState
-from runtime.record.state.rewind import place
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.rewind import place_of
 
 
-class Said(NamedTuple):
+class TranscriptMessage(NamedTuple):
     """One message, as text. `calls` are the tools that it asks for, each with its arguments as they were written."""
 
     role: str
@@ -28,11 +28,11 @@ class Transcript(NamedTuple):
     number, something in between (a hook's words, a corrected reply) stands in no record of its own.
     """
 
-    messages: tuple[Said, ...] = ()
+    messages: tuple[TranscriptMessage, ...] = ()
     number: int = 0
 
 
-def transcript(state: RunState, node_id: str) -> Transcript:
+def build_transcript(state: DurableRun, node_id: str) -> Transcript:
     """The messages that a model's call was made with; none for any other node."""
     node = state.nodes.get(node_id)
     if node is None or node.kind != "llm":
@@ -52,12 +52,12 @@ def _whole(node: Node) -> list[Any] | None:
     return None
 
 
-def _put_together(state: RunState, node: Node) -> Iterator[Said]:
+def _put_together(state: DurableRun, node: Node) -> Iterator[TranscriptMessage]:
     agent = state.nodes.get(node.parent_id)
     if agent is None:
         return
-    here = place(node.id)[0]
-    earlier = [state.nodes[child] for child in agent.children if place(child)[0] < here]
+    here = place_of(node.id)[0]
+    earlier = [state.nodes[child] for child in agent.children if place_of(child)[0] < here]
     asked = [each for each in earlier if each.kind == "llm" and _whole(each) is not None]
     if not asked:
         return
@@ -65,21 +65,21 @@ def _put_together(state: RunState, node: Node) -> Iterator[Said]:
     yield from map(_said, _whole(first) or ())
     by_turn: dict[int, list[Node]] = {}
     for each in earlier:
-        by_turn.setdefault(place(each.id)[0], []).append(each)
-    for turn in range(place(first.id)[0], here):
+        by_turn.setdefault(place_of(each.id)[0], []).append(each)
+    for turn in range(place_of(first.id)[0], here):
         nodes = by_turn.get(turn, [])
         yield from (_reply(each) for each in nodes if each.kind == "llm" and each.recorded)
         calls = [each for each in nodes if each.kind == "tool" and each.terminal]
-        yield from (_result(each) for each in sorted(calls, key=lambda each: place(each.id)[1] or 0))
-        yield from (Said("user", text) for text in agent.delivered.get(turn + 1, ()))
+        yield from (_result(each) for each in sorted(calls, key=lambda each: place_of(each.id)[1] or 0))
+        yield from (TranscriptMessage("user", text) for text in agent.delivered.get(turn + 1, ()))
 
 
-def _said(message: Any) -> Said:
+def _said(message: Any) -> TranscriptMessage:
     if not isinstance(message, dict):
-        return Said("", _text(message))
+        return TranscriptMessage("", _text(message))
     calls = message.get("tool_calls")
     error = message.get("error")
-    return Said(
+    return TranscriptMessage(
         str(message.get("role", "")),
         _text(error) if error else _text(message.get("content")),
         str(message.get("tool_name") or message.get("name") or ""),
@@ -87,16 +87,16 @@ def _said(message: Any) -> Said:
     )
 
 
-def _reply(node: Node) -> Said:
+def _reply(node: Node) -> TranscriptMessage:
     if not isinstance(node.result, dict):
-        return Said("assistant", _text(node.result))
+        return TranscriptMessage("assistant", _text(node.result))
     return _said({**node.result, "role": "assistant", "content": node.result.get("text", "")})
 
 
-def _result(node: Node) -> Said:
+def _result(node: Node) -> TranscriptMessage:
     if isinstance(node.result, dict):
         return _said({"tool_name": node.name, **node.result, "role": "tool"})
-    return Said("tool", _text(node.error or node.output or node.result), node.name)
+    return TranscriptMessage("tool", _text(node.error or node.output or node.result), node.name)
 
 
 def _call(call: Any) -> tuple[str, str]:

@@ -10,18 +10,18 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.judgement.reports.waiting_nodes import waiters
-from runtime.record.state.durable_run import Node, RunState
+from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
-from runtime.record.state.rewind import place
+from runtime.record.state.rewind import place_of
 
-Kind = Literal[
+WaitKind = Literal[
     "person", "permission", "breaker", "budget", "time", "frozen", "runtime", "work", "order", "ending", "nothing"
 ]
 
 
-class Waiting(BaseModel):
+class WaitLink(BaseModel):
     """One link of the chain: a node, and why it does not go on."""
 
     model_config = ConfigDict(frozen=True)
@@ -31,14 +31,14 @@ class Waiting(BaseModel):
     why: str
 
 
-class Blocked(BaseModel):
+class WaitChain(BaseModel):
     """`chain` leads from the node that was asked about to the one that holds it up (`node_id`; empty where it is the
     run itself). `until`: when that ends by itself. `frees`: nodes that go on once it has.
     """
 
     model_config = ConfigDict(frozen=True)
-    chain: tuple[Waiting, ...] = ()
-    kind: Kind = "nothing"
+    chain: tuple[WaitLink, ...] = ()
+    kind: WaitKind = "nothing"
     why: str = ""
     node_id: str = ""
     incident_id: str = ""
@@ -49,9 +49,9 @@ class Blocked(BaseModel):
     """Ids of other nodes that hold the same things up: all of them have to come first."""
 
 
-def blocked(state: RunState, node_id: str = "") -> Blocked:
+def wait_chain(state: DurableRun, node_id: str = "") -> WaitChain:
     """What a node waits for; the run, without one."""
-    chain: list[Waiting] = []
+    chain: list[WaitLink] = []
     node = _first_open(state, node_id, chain)
     if node is None:
         return _run_itself(state, chain)
@@ -67,7 +67,7 @@ def blocked(state: RunState, node_id: str = "") -> Blocked:
     return _end(state, node, chain, also)
 
 
-def _first_open(state: RunState, node_id: str, chain: list[Waiting]) -> Node | None:
+def _first_open(state: DurableRun, node_id: str, chain: list[WaitLink]) -> Node | None:
     """What is done waits for nothing itself; what waits is the node above it that goes on after it."""
     node = state.nodes.get(node_id)
     if node is None:
@@ -78,7 +78,7 @@ def _first_open(state: RunState, node_id: str, chain: list[Waiting]) -> Node | N
     return node
 
 
-def _held_by(state: RunState) -> dict[str, tuple[int, str]]:
+def _held_by(state: DurableRun) -> dict[str, tuple[int, str]]:
     """How firmly the nodes above open decisions (0) and pauses (1) are held, the oldest first."""
     held: dict[str, tuple[int, str]] = {}
     for incident in state.open_incidents:
@@ -91,31 +91,31 @@ def _held_by(state: RunState) -> dict[str, tuple[int, str]]:
     return held
 
 
-def _own_incident(state: RunState, node: Node) -> IncidentOpened | None:
+def _own_incident(state: DurableRun, node: Node) -> IncidentOpened | None:
     found = (state.incidents[key] for key in node.incidents if key in state.incidents)
     return next((incident.opened for incident in found if incident.open), None)
 
 
-def _link(node: Node, why: str) -> Waiting:
-    return Waiting(node_id=node.id, name=node.name, state=node.phase, why=why)
+def _link(node: Node, why: str) -> WaitLink:
+    return WaitLink(node_id=node.id, name=node.name, state=node.phase, why=why)
 
 
-def _waits_for(state: RunState, node: Node, below: list[Node]) -> str:
+def _waits_for(state: DurableRun, node: Node, below: list[Node]) -> str:
     if len(below) == 1:
         return f"waits for {below[0].name}"
-    beside = [child for child in node.children if place(child)[0] == place(below[0].id)[0]]
+    beside = [child for child in node.children if place_of(child)[0] == place_of(below[0].id)[0]]
     if len(beside) < len(below):
         return f"waits for {len(below)} that are not done, {below[0].name} among them"
     return f"waits for all of its {len(beside)} members side by side; {len(below)} are not done"
 
 
-def _end(state: RunState, node: Node, chain: list[Waiting], also: list[str]) -> Blocked:
+def _end(state: DurableRun, node: Node, chain: list[WaitLink], also: list[str]) -> WaitChain:
     kind, why, until, incident_id = _reason(state, node)
     chain.append(_link(node, why))
     since = node.opened_at
     if incident_id:
         since = state.incidents[incident_id].opened.ts
-    return Blocked(
+    return WaitChain(
         chain=tuple(chain),
         kind=kind,
         why=why,
@@ -128,7 +128,7 @@ def _end(state: RunState, node: Node, chain: list[Waiting], also: list[str]) -> 
     )
 
 
-def _reason(state: RunState, node: Node) -> tuple[Kind, str, datetime | None, str]:
+def _reason(state: DurableRun, node: Node) -> tuple[WaitKind, str, datetime | None, str]:
     opened = _own_incident(state, node)
     if opened is not None:
         kind, why = _decision(opened)
@@ -151,12 +151,12 @@ def _reason(state: RunState, node: Node) -> tuple[Kind, str, datetime | None, st
     return ("order", "its turn", None, "") if node.phase == "pending" else ("work", "it works between steps", None, "")
 
 
-def _frost(state: RunState) -> str:
+def _frost(state: DurableRun) -> str:
     why = f" ({state.frozen.reason})" if state.frozen is not None and state.frozen.reason else ""
     return f"the run is frozen{why}: no new step begins until it is thawed"
 
 
-_DECISIONS: dict[Cause, tuple[Kind, str]] = {
+_DECISIONS: dict[Cause, tuple[WaitKind, str]] = {
     Cause.PERMISSION_DENIED: ("permission", "a permission that somebody has to grant or deny"),
     Cause.CIRCUIT_OPEN: ("breaker", "a circuit breaker that is open"),
     Cause.LIMIT_REACHED: ("budget", "a budget that is used up"),
@@ -164,7 +164,7 @@ _DECISIONS: dict[Cause, tuple[Kind, str]] = {
 }
 
 
-def _decision(opened: IncidentOpened) -> tuple[Kind, str]:
+def _decision(opened: IncidentOpened) -> tuple[WaitKind, str]:
     if opened.in_doubt:
         return "person", "somebody who looks whether it happened"
     if opened.fault.cause is Cause.PERMISSION_DENIED and not opened.action.get("permission"):
@@ -172,7 +172,7 @@ def _decision(opened: IncidentOpened) -> tuple[Kind, str]:
     return _DECISIONS.get(opened.fault.cause, ("person", f"somebody's decision: {opened.fault.cause.value}"))
 
 
-def _run_itself(state: RunState, chain: list[Waiting]) -> Blocked:
+def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:
     found = {
         "queued": ("runtime", "a runtime that takes the run up"),
         "frozen": ("frozen", _frost(state)),
@@ -182,7 +182,7 @@ def _run_itself(state: RunState, chain: list[Waiting]) -> Blocked:
     incident = next((each for each in state.open_incidents if not each.opened.node_id), None)
     if incident is not None:
         found = _decision(incident.opened)
-    return Blocked.model_validate(
+    return WaitChain.model_validate(
         {
             "chain": chain,
             "kind": found[0],
@@ -193,10 +193,10 @@ def _run_itself(state: RunState, chain: list[Waiting]) -> Blocked:
     )
 
 
-def _frees(state: RunState, node: Node) -> int:
+def _frees(state: DurableRun, node: Node) -> int:
     """Itself, those above it that nothing else holds up, and what was declared to come after each of them."""
     freed, below = 1, node
-    for waiter in waiters(state, node.id):
+    for waiter in nodes_waiting_on(state, node.id):
         above = state.nodes[waiter.node_id]
         if any(child != below.id and not state.nodes[child].terminal for child in above.children):
             break

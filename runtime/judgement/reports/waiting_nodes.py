@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.record.state.durable_run import Node, RunState
-from runtime.record.state.rewind import place
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.rewind import place_of
 
 
-class Waiter(BaseModel):
+class WaitingNode(BaseModel):
     """A node that waits for another to end. `then` has not begun and comes after it; `done` has, beside it."""
 
     model_config = ConfigDict(frozen=True)
@@ -27,16 +27,16 @@ class Waiter(BaseModel):
         return ", ".join(parts)
 
 
-def waiters(state: RunState, node_id: str) -> list[Waiter]:
+def nodes_waiting_on(state: DurableRun, node_id: str) -> list[WaitingNode]:
     """Who waits, the nearest first. Siblings that still work are not among them."""
     lineage = state.lineage(node_id)
-    found: list[Waiter] = []
+    found: list[WaitingNode] = []
     for above, below in zip(reversed(lineage[:-1]), reversed(lineage[1:]), strict=True):
         if above.terminal:
             break
         begun = [state.nodes[child] for child in above.children]
         found.append(
-            Waiter(
+            WaitingNode(
                 node_id=above.id,
                 kind=above.kind,
                 name=above.name,
@@ -48,8 +48,8 @@ def waiters(state: RunState, node_id: str) -> list[Waiter]:
 
 
 def _beside(one: Node, other: Node) -> bool:
-    seq, par = place(one.id)
-    other_seq, other_par = place(other.id)
+    seq, par = place_of(one.id)
+    other_seq, other_par = place_of(other.id)
     return seq == other_seq and par is not None and other_par is not None
 
 

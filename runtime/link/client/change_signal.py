@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Signal:
+class ChangeSignal:
     """Tells its listeners, on the loop of whoever marks."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Signal:
         """Something changed."""
         if not self._told:
             self._told = True
-            asyncio.get_running_loop().call_soon(self._tell)
+            asyncio.get_running_loop().call_soon(self._notify)
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds."""
@@ -40,7 +40,7 @@ class Signal:
         finally:
             end()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._told = False
         for listener in list(self._listeners):
             listener()

@@ -16,13 +16,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from runtime.link.client.change_signal import Signal
-from runtime.link.client.heartbeat import BEAT_S, DEAD_BEATS, RoundTrip
-from runtime.link.client.pending import Asked, Pending
-from runtime.link.client.receiver import Conversation
-from runtime.link.client.reconnect import Redial
-from runtime.link.client.workspace_view import Gap, StreamedText, View
-from runtime.link.transports.handshake import Incompatible, Session, greeting
+from runtime.link.client.change_signal import ChangeSignal
+from runtime.link.client.heartbeat import DEAD_BEATS, HEARTBEAT_S, Heartbeat
+from runtime.link.client.pending import PendingCommand, PendingRequests
+from runtime.link.client.receiver import Receiver
+from runtime.link.client.reconnect import ReconnectBackoff
+from runtime.link.client.streamed_text import StreamedText
+from runtime.link.client.workspace_view import MissingChange, WorkspaceView
+from runtime.link.transports.handshake import HandshakeResult, IncompatibleVersion, read_hello
 from runtime.link.transports.transport import Streams, Transport, Unreachable
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import FramingError, LineReader
@@ -30,17 +31,17 @@ from runtime.link.wire.link_status import (
     CommandRefused,
     LinkError,
     LinkLost,
-    Phase,
-    Quality,
-    Status,
+    LinkPhase,
+    LinkQuality,
+    LinkStatus,
 )
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import GrantAdded
     from runtime.record.state.summary import Summary
 
-__all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "Phase", "Quality", "Status"]
+__all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "LinkPhase", "LinkQuality", "LinkStatus"]
 
 log = logging.getLogger(__name__)
 
@@ -68,18 +69,18 @@ class LinkClient:
     ) -> None:
         self.transport = transport
         self.host = host
-        self.round_trip = RoundTrip()
-        self.status = Status("connecting")
+        self.round_trip = Heartbeat()
+        self.status = LinkStatus("connecting")
         self.hello: p.Hello | None = None
         self._program = program
         self._channel: Literal["console", "cli"] = channel
         self._hold = hold
-        self._view = View()
-        self._asked = Asked()
-        self._conversation: Conversation | None = None
+        self._view = WorkspaceView()
+        self._asked = PendingRequests()
+        self._conversation: Receiver | None = None
         self._watching: dict[str, int] = {}
-        self._signal = Signal()
-        self._redial = Redial(transport.backoff)
+        self._signal = ChangeSignal()
+        self._redial = ReconnectBackoff(transport.backoff)
         self._task: asyncio.Task[None] | None = None
 
     # -- what screens read -------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ class LinkClient:
         return self._view.summaries
 
     @property
-    def incidents(self) -> Mapping[str, p.Inboxed]:
+    def incidents(self) -> Mapping[str, p.InboxRow]:
         """The inbox: open incidents of all runs, by id, oldest first."""
         return self._view.incidents
 
@@ -100,14 +101,14 @@ class LinkClient:
         return self._view.grants
 
     @property
-    def qualities(self) -> tuple[Quality, ...]:
+    def qualities(self) -> tuple[LinkQuality, ...]:
         """How good the link is: of one host."""
         trip = self.round_trip
-        stalled = trip.stalled if self.status.phase == "connected" else 0
-        return (Quality(self.host, self.status.phase, trip.shown, stalled, self.role, self._view.held_up),)
+        stalled = trip.is_stalled if self.status.phase == "connected" else 0
+        return (LinkQuality(self.host, self.status.phase, trip.shown, stalled, self.role, self._view.held_up),)
 
     @property
-    def pending(self) -> Mapping[str, Pending]:
+    def pending(self) -> Mapping[str, PendingCommand]:
         """Commands that were sent and have no reply yet, by their ids."""
         return self._asked.commands
 
@@ -121,7 +122,7 @@ class LinkClient:
         """Why the picture was told as a whole, each time; ``slow`` means that we fell behind."""
         return self._view.snapshots
 
-    def run(self, run_id: str) -> RunState | None:
+    def run(self, run_id: str) -> DurableRun | None:
         """State of a watched run; None if it is not watched or was not told yet."""
         found = self._view.runs.get(run_id)
         return found.state if found is not None else None
@@ -170,10 +171,10 @@ class LinkClient:
         self._watching[run_id] = self._watching.get(run_id, 0) + 1
         if self._watching[run_id] == 1:
             from runtime.link.client.run_view import (
-                WatchedView,  # with the vocabulary of events, which lists do without
+                RunView,  # with the vocabulary of events, which lists do without
             )
 
-            self._view.runs[run_id] = WatchedView()
+            self._view.runs[run_id] = RunView()
             self._send(p.Watch(run_id=run_id))
 
     def unwatch(self, run_id: str) -> None:
@@ -235,7 +236,7 @@ class LinkClient:
         except Unreachable as exc:
             self._lose(str(exc))
             raise LinkLost(str(exc)) from exc
-        self._redial.now()
+        self._redial.reconnect_now()
 
     async def revive(self) -> None:
         """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""
@@ -243,7 +244,7 @@ class LinkClient:
             await self.transport.revive()
         except Unreachable as exc:
             raise LinkLost(str(exc)) from exc
-        self._redial.now()
+        self._redial.reconnect_now()
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds of what is known."""
@@ -256,11 +257,11 @@ class LinkClient:
 
     async def close(self) -> None:
         """End it. Commands without a reply raise `LinkLost`."""
-        self._set(Status("closed", "the link is closed"))
+        self._set(LinkStatus("closed", "the link is closed"))
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._asked.lost("the link was closed before the runtime answered")
+        self._asked.link_lost("the link was closed before the runtime answered")
         await self.transport.close()
 
     # -- the connection ----------------------------------------------------------------------------------------
@@ -269,17 +270,17 @@ class LinkClient:
         while True:
             try:
                 await self._converse(await self.transport.connect())
-            except Incompatible as exc:
+            except IncompatibleVersion as exc:
                 self._lose(str(exc), mismatch=True)
             except Unreachable as exc:
                 if exc.gone:
                     self._lose(str(exc))
                 else:
-                    self._set(Status("connecting", str(exc)))
-            except Gap as exc:
+                    self._set(LinkStatus("connecting", str(exc)))
+            except MissingChange as exc:
                 log.warning("the picture has a gap and is asked for anew: %s", exc)
                 self._view.epoch = ""
-            except (FramingError, p.BadMessage) as exc:
+            except (FramingError, p.InvalidMessage) as exc:
                 log.warning("the runtime at %s breaks the protocol: %s", self.transport.where, exc)
                 self._lose(f"the runtime at {self.transport.where} breaks the protocol, and was cut off: {exc}")
             except Exception as exc:
@@ -288,9 +289,9 @@ class LinkClient:
             await self._redial.wait()
 
     def _lose(self, reason: str, *, mismatch: bool = False) -> None:
-        self._set(Status("lost", reason, mismatch))
+        self._set(LinkStatus("lost", reason, mismatch))
         if not self._hold:
-            self._asked.lost(reason)
+            self._asked.link_lost(reason)
 
     async def _converse(self, streams: Streams) -> None:
         """One connection, to its end."""
@@ -300,12 +301,12 @@ class LinkClient:
         began = now()
         try:
             lines = LineReader()
-            hello, rest = await greeting(reader, lines, self.transport)
+            hello, rest = await read_hello(reader, lines, self.transport)
             began = now()
-            await self._begun(Session(writer, hello)).listen(reader, lines, rest)
-            if self.round_trip.dead:
-                reason = f"nothing was heard for {DEAD_BEATS * BEAT_S:.0f} seconds"
-        except (FramingError, p.BadMessage):
+            await self._begun(HandshakeResult(writer, hello)).listen(reader, lines, rest)
+            if self.round_trip.is_dead:
+                reason = f"nothing was heard for {DEAD_BEATS * HEARTBEAT_S:.0f} seconds"
+        except (FramingError, p.InvalidMessage):
             bad = True
             raise
         except ConnectionError as exc:
@@ -314,27 +315,27 @@ class LinkClient:
             reason = f"the connection was cut: {exc}"
         finally:
             if self._conversation is not None:
-                self._redial.ended(now() - began, answered=self._conversation.answered and not bad)
+                self._redial.connection_ended(now() - began, answered=self._conversation.answered and not bad)
             self._conversation = None
-            self._view.cut()
-            self._asked.cut(reason)
+            self._view.connection_cut()
+            self._asked.connection_cut(reason)
             if not writer.transport.is_closing():
                 writer.transport.abort()
-        self._set(Status("connecting", reason))
+        self._set(LinkStatus("connecting", reason))
 
-    def _begun(self, session: Session) -> Conversation:
+    def _begun(self, session: HandshakeResult) -> Receiver:
         self.hello = session.hello
         self.transport.settled()
-        self._conversation = Conversation(session, self._view, self._asked, self.round_trip, self._signal.mark)
+        self._conversation = Receiver(session, self._view, self._asked, self.round_trip, self._signal.mark)
         self._conversation.open(self._program, self._watching)
-        self._set(Status("connected"))
+        self._set(LinkStatus("connected"))
         return self._conversation
 
     def _send(self, message: p.Message) -> None:
         if self._conversation is not None:
             self._conversation.send(message)
 
-    def _set(self, status: Status) -> None:
+    def _set(self, status: LinkStatus) -> None:
         if status != self.status and self.status.phase != "closed":
             self.status = status
             self._signal.mark()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
-BEAT_S = 1.0
+HEARTBEAT_S = 1.0
 """Seconds between two looks."""
 PING_BEATS = 3
 """A ping is sent every so many beats."""
@@ -19,14 +19,14 @@ STALLED_BEATS = 3
 """With a ping under way, so many beats without a byte mean that the link has stalled."""
 DEAD_BEATS = 25
 """So many, and the connection is given up. Longer than ssh's own patience, which says more about a dead network."""
-WEIGHT = 0.25
+AVERAGE_WEIGHT = 0.25
 """Of a new measurement in the average."""
-MOVED = 0.3
+SHOWN_CHANGE = 0.3
 """By which part the average must leave what is shown, before something else is shown: a screen must come to rest."""
 
 
 @dataclass(slots=True)
-class RoundTrip:
+class Heartbeat:
     """Fed by the connection; read by whoever shows how the link is."""
 
     clock: Callable[[], float] = monotonic
@@ -56,26 +56,26 @@ class RoundTrip:
         self._sent[self._next] = self.clock()
         return self._next
 
-    def heard(self) -> None:
+    def received(self) -> None:
         """Bytes came, of whatever kind."""
         self.silent = 0
 
-    def answered(self, number: int) -> None:
+    def pong_received(self, number: int) -> None:
         """The answer to a ping of ours; that to anybody else's is left alone."""
         sent = self._sent.pop(number, None)
         if sent is None:
             return
         took = self.clock() - sent
-        self.average = took if not self.average else self.average + WEIGHT * (took - self.average)
-        if abs(self.average - self.shown) > MOVED * self.shown:
+        self.average = took if not self.average else self.average + AVERAGE_WEIGHT * (took - self.average)
+        if abs(self.average - self.shown) > SHOWN_CHANGE * self.shown:
             self.shown = self.average
 
     @property
-    def stalled(self) -> int:
+    def is_stalled(self) -> int:
         """For how many seconds nothing has come though an answer is due; 0 while that is no cause for words."""
-        return round(self.silent * BEAT_S) if self.silent >= STALLED_BEATS else 0
+        return round(self.silent * HEARTBEAT_S) if self.silent >= STALLED_BEATS else 0
 
     @property
-    def dead(self) -> bool:
+    def is_dead(self) -> bool:
         """Whether the connection is to be given up."""
         return self.silent >= DEAD_BEATS

@@ -14,27 +14,27 @@ from runtime.link.client.client import (
     LinkClient,
     LinkError,
     LinkLost,
-    Phase,
-    Quality,
-    Status,
+    LinkPhase,
+    LinkQuality,
+    LinkStatus,
 )
-from runtime.link.client.workspace_view import StreamedText
-from runtime.link.wire.startup_messages import Inboxed, Role
+from runtime.link.client.streamed_text import StreamedText
+from runtime.link.wire.startup_messages import InboxRow, Role
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import GrantAdded
     from runtime.record.state.summary import Summary
 
-ACTS = frozenset({"freeze", "thaw", "looked"})
-ALL = ACTS | {"ledger", "audit", "digest", "grants", "runs"}
+ACTING_VERBS = frozenset({"freeze", "thaw", "looked"})
+FAN_OUT_VERBS = ACTING_VERBS | {"ledger", "audit", "digest", "grants", "runs"}
 """Verbs that, where they name nothing, are meant for every host; those of `ACTS` for every host that lets us act."""
 
 
-_WORST: tuple[Phase, ...] = ("lost", "connecting", "connected", "closed")
+_PHASES_WORST_FIRST: tuple[LinkPhase, ...] = ("lost", "connecting", "connected", "closed")
 
 
-class SeveralClients:
+class MultiClient:
     """Clients by the name of their host, in the order in which they were named.
 
     `status` is that of the worst off; its reason says what is wrong with which. The others go on.
@@ -50,7 +50,7 @@ class SeveralClients:
         return {key: row for client in self.clients.values() for key, row in client.summaries.items()}
 
     @property
-    def incidents(self) -> Mapping[str, Inboxed]:
+    def incidents(self) -> Mapping[str, InboxRow]:
         return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
 
     @property
@@ -62,7 +62,7 @@ class SeveralClients:
         return any(client.ready for client in self.clients.values())
 
     @property
-    def status(self) -> Status:
+    def status(self) -> LinkStatus:
         found = {client.status.phase for client in self.clients.values()}
         away = "; ".join(
             f"{name}: {client.status.reason or client.status.phase}"
@@ -70,10 +70,10 @@ class SeveralClients:
             if client.status.phase != "connected"
         )
         mismatch = all(client.status.mismatch for client in self._lost())
-        for phase in _WORST:
+        for phase in _PHASES_WORST_FIRST:
             if phase in found:
-                return Status(phase, away, phase == "lost" and mismatch)
-        return Status("closed")
+                return LinkStatus(phase, away, phase == "lost" and mismatch)
+        return LinkStatus("closed")
 
     @property
     def position(self) -> object:
@@ -91,7 +91,7 @@ class SeveralClients:
         return tuple(name for name, client in self.clients.items() if client.status.phase == "connected")
 
     @property
-    def qualities(self) -> tuple[Quality, ...]:
+    def qualities(self) -> tuple[LinkQuality, ...]:
         """How good the link to each host is."""
         return tuple(found for client in self.clients.values() for found in client.qualities)
 
@@ -99,7 +99,7 @@ class SeveralClients:
         """The host that a run is on; empty if none tells of it."""
         return next((name for name, client in self.clients.items() if run_id in client.summaries), "")
 
-    def run(self, run_id: str) -> RunState | None:
+    def run(self, run_id: str) -> DurableRun | None:
         return self._with(run_id).run(run_id)
 
     def problem(self, run_id: str) -> str:
@@ -143,14 +143,14 @@ class SeveralClients:
         client = self._named(where) if where else self._about(args)
         if client is not None:
             return await client.command(verb, **args)
-        if verb not in ALL:
+        if verb not in FAN_OUT_VERBS:
             raise LinkError(f"{verb}: say on which host: {', '.join(self.clients)}")
         asked = {name: each for name, each in self.clients.items() if each.status.phase == "connected"}
         if not asked:
             raise LinkLost(self.status.reason or "no host is connected")
-        if verb in ACTS:
+        if verb in ACTING_VERBS:
             asked = {name: each for name, each in asked.items() if each.role == "operator"} or asked
-        answers = await _all_of({name: each.command(verb, **args) for name, each in asked.items()})
+        answers = await _await_all({name: each.command(verb, **args) for name, each in asked.items()})
         if all(isinstance(answer, list) for answer in answers):
             return [row for answer in answers for row in answer]
         return dict(zip(asked, answers, strict=True))
@@ -234,7 +234,7 @@ class SeveralClients:
         return next(iter(self.clients.values())) if len(self.clients) == 1 else None
 
 
-async def _all_of(asked: Mapping[str, Awaitable[Any]]) -> list[Any]:
+async def _await_all(asked: Mapping[str, Awaitable[Any]]) -> list[Any]:
     """What every host answered; when all have, for what one refuses another has done. Raises `LinkError`."""
     answers = await asyncio.gather(*asked.values(), return_exceptions=True)
     refusals: list[LinkError] = []

@@ -13,38 +13,40 @@ from runtime.link.wire.link_status import LinkLost
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingCommand:
     """A command that was sent and has no reply yet."""
 
     id: str
     verb: str
     args: Mapping[str, Any]
     line: bytes
-    done: asyncio.Future[p.Reply]
+    done: asyncio.Future[p.CommandReply]
 
 
-class Asked:
+class PendingRequests:
     """See the module. `commands` in the order in which they were asked."""
 
     def __init__(self) -> None:
-        self.commands: dict[str, Pending] = {}
+        self.commands: dict[str, PendingCommand] = {}
         self._pings: dict[int, asyncio.Future[None]] = {}
 
-    def command(self, command: p.Command) -> Pending:
+    def command(self, command: p.Command) -> PendingCommand:
         """Expect the reply to a command; whoever waits for it takes it out of `commands`."""
-        done: asyncio.Future[p.Reply] = asyncio.get_running_loop().create_future()
-        pending = self.commands[command.id] = Pending(command.id, command.verb, command.args, command.line(), done)
+        done: asyncio.Future[p.CommandReply] = asyncio.get_running_loop().create_future()
+        pending = self.commands[command.id] = PendingCommand(
+            command.id, command.verb, command.args, command.line(), done
+        )
         return pending
 
-    def replied(self, reply: p.Reply) -> None:
+    def resolve(self, reply: p.CommandReply) -> None:
         pending = self.commands.get(reply.id)
         if pending is not None and not pending.done.done():
             pending.done.set_result(reply)
 
-    def refused(self, refused: p.Refused) -> None:
+    def refused(self, refused: p.MessageRefused) -> None:
         """The runtime could not read a command."""
         if refused.id in self.commands:
-            self.replied(p.Reply(id=refused.id, ok=False, error=refused.error, message=refused.message))
+            self.resolve(p.CommandReply(id=refused.id, ok=False, error=refused.error, message=refused.message))
 
     def ping(self) -> tuple[p.Ping, asyncio.Future[None]]:
         """A ping to be sent, and what is done when its answer is here."""
@@ -53,21 +55,21 @@ class Asked:
         answered.add_done_callback(lambda _: self._pings.pop(ping.id, None))
         return ping, answered
 
-    def answered(self, pong: p.Pong) -> None:
+    def resolve_ping(self, pong: p.Pong) -> None:
         ping = self._pings.get(pong.id)
         if ping is not None and not ping.done():
             ping.set_result(None)
 
-    def cut(self, reason: str) -> None:
+    def connection_cut(self, reason: str) -> None:
         """A connection ended: no ping that was sent over it is answered any more."""
         _fail(list(self._pings.values()), reason)
 
-    def lost(self, reason: str) -> None:
+    def link_lost(self, reason: str) -> None:
         """No reply comes any more."""
         _fail([pending.done for pending in self.commands.values()], reason)
 
 
-def _fail(waiting: list[asyncio.Future[None]] | list[asyncio.Future[p.Reply]], reason: str) -> None:
+def _fail(waiting: list[asyncio.Future[None]] | list[asyncio.Future[p.CommandReply]], reason: str) -> None:
     for future in waiting:
         if not future.done():
             future.set_exception(LinkLost(reason))

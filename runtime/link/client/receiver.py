@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from runtime.link.client.heartbeat import BEAT_S, RoundTrip
-from runtime.link.client.pending import Asked
-from runtime.link.client.workspace_view import View
-from runtime.link.transports.handshake import Incompatible, Session
+from runtime.link.client.heartbeat import HEARTBEAT_S, Heartbeat
+from runtime.link.client.pending import PendingRequests
+from runtime.link.client.workspace_view import WorkspaceView
+from runtime.link.transports.handshake import HandshakeResult, IncompatibleVersion
 from runtime.link.transports.transport import READ_BYTES
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader
@@ -19,11 +19,16 @@ log = logging.getLogger(__name__)
 HELD_UP_CHARS = 2000
 
 
-class Conversation:
+class Receiver:
     """See the module. `changed` is called after every message that was taken in."""
 
     def __init__(
-        self, session: Session, view: View, asked: Asked, round_trip: RoundTrip, changed: Callable[[], None]
+        self,
+        session: HandshakeResult,
+        view: WorkspaceView,
+        asked: PendingRequests,
+        round_trip: Heartbeat,
+        changed: Callable[[], None],
     ) -> None:
         self.session = session
         self.answered = False
@@ -51,14 +56,14 @@ class Conversation:
         try:
             while True:
                 for line in rest:
-                    self._take(line)
+                    self._handle_message(line)
                 # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
                 self.session.acknowledge()
                 await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
                 data = await reader.read(READ_BYTES)
                 if not data:
                     return
-                self._round_trip.heard()
+                self._round_trip.received()
                 rest = lines.feed(data)
         finally:
             beating.cancel()
@@ -66,30 +71,30 @@ class Conversation:
     async def _beat(self) -> None:
         """Measure the round trip, and give up a connection on which nothing comes any more."""
         self._round_trip.began()
-        while not self._round_trip.dead:
+        while not self._round_trip.is_dead:
             number = self._round_trip.beat()
             if number is not None:
                 self.send(p.Ping(id=number))
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_S)
         self.session.writer.transport.abort()
 
-    def _take(self, line: bytes) -> None:
+    def _handle_message(self, line: bytes) -> None:
         message = self.session.read(line)
         self.answered = True
         if message is None:
             return
         if message.t in p.STREAM:
-            self._shown(message)
+            self._show_message(message)
         else:
-            self._told_apart(message)
+            self._parse_line(message)
         self._changed()
 
-    def _shown(self, message: p.FromRuntime) -> None:
+    def _show_message(self, message: p.FromRuntime) -> None:
         size = self.session.size
         match message:
-            case p.Snapshot():
+            case p.WorkspaceSnapshot():
                 self._view.snapshot(message, self.session.hello.epoch, size)
-            case p.Changed():
+            case p.WorkspaceChange():
                 self._view.changed(message, size)
             case p.RunSnapshot():
                 self._view.run_snapshot(message, size)
@@ -100,20 +105,20 @@ class Conversation:
             case p.Delta():
                 self._view.delta(message)
 
-    def _told_apart(self, message: p.FromRuntime) -> None:
+    def _parse_line(self, message: p.FromRuntime) -> None:
         match message:
             case p.Pong():  # before those that would be loaded with the rest of the vocabulary
-                self._round_trip.answered(message.id)
-                self._asked.answered(message)
+                self._round_trip.pong_received(message.id)
+                self._asked.resolve_ping(message)
                 self._view.held_up = message.held_up[:HELD_UP_CHARS]
-            case p.Reply():
-                self._asked.replied(message)
-            case p.Refused():
+            case p.CommandReply():
+                self._asked.resolve(message)
+            case p.MessageRefused():
                 self._refused(message)
 
-    def _refused(self, message: p.Refused) -> None:
+    def _refused(self, message: p.MessageRefused) -> None:
         if message.error == "proto":
-            raise Incompatible(message.message)
+            raise IncompatibleVersion(message.message)
         run = self._view.runs.get(message.run_id)
         if run is not None:
             run.problem = message.message

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from runtime.link.client.workspace_view import StreamedText
-from runtime.link.server.run_cache import BadState, Restoring, bad_node
+from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
+from runtime.link.wire.run_snapshot import BadState, StateAssembler, bad_node
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class WatchedView:
+class RunView:
     """A run that the console watches. `state` is None until it was told; `problem` says why it cannot be."""
 
-    state: RunState | None = None
+    state: DurableRun | None = None
     problem: str = ""
     texts: dict[str, StreamedText] = field(default_factory=dict)
-    coming: Restoring = field(default_factory=Restoring)
+    coming: StateAssembler = field(default_factory=StateAssembler)
     size: int = 0
     """Bytes of the events since the last snapshot, or of the snapshot that is coming."""
     anew: bool = False
@@ -37,9 +37,9 @@ class WatchedView:
         """The last event that is known."""
         return self.state.last_seq if self.state is not None else 0
 
-    def cut(self) -> None:
+    def connection_cut(self) -> None:
         """The connection ended: half a snapshot is worth nothing."""
-        self.coming, self.anew, self.size = Restoring(), False, 0
+        self.coming, self.anew, self.size = StateAssembler(), False, 0
 
     def snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
         """Take a part of the run's state in."""
@@ -56,12 +56,12 @@ class WatchedView:
             self._give_up(f"the run cannot be shown: {exc}")
             return
         if state is not None:
-            self.state, self.problem, self.coming = state, "", Restoring()
+            self.state, self.problem, self.coming = state, "", StateAssembler()
             self.size, self.anew = 0, False
             self.texts.clear()
 
     def _give_up(self, problem: str) -> None:
-        self.state, self.problem, self.coming, self.anew = None, problem, Restoring(), False
+        self.state, self.problem, self.coming, self.anew = None, problem, StateAssembler(), False
         self.texts.clear()
 
     def event(self, message: p.RunEvent, size: int = 0) -> bool:
@@ -96,10 +96,10 @@ class WatchedView:
             setattr(found, message.kind, have[: message.offset] + message.text)
 
 
-def _event(message: p.RunEvent) -> ev.Record:
+def _event(message: p.RunEvent) -> ev.JournalEvent:
     """The event, or what is left of it if this program cannot read it: one odd event must not hide a run."""
     try:
-        return ev.load_value(message.body)
+        return ev.parse_event(message.body)
     except ValidationError:
         log.exception("event %d of run %s", message.seq, message.run_id)
         return ev.UnknownEvent(type=str(message.body.get("type", "?")), run_id=message.run_id, seq=message.seq)

@@ -6,68 +6,58 @@ overtook it) changes nothing, and what leaves a gap is noticed and asked for ane
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.link.wire import limits
 
 if TYPE_CHECKING:
-    from runtime.link.client.run_view import WatchedView
+    from runtime.link.client.run_view import RunView
     from runtime.link.wire import protocol as p
     from runtime.link.wire.startup_messages import (
-        Changed,
-        Inboxed,
-        Snapshot,
+        InboxRow,
         Why,
+        WorkspaceChange,
+        WorkspaceSnapshot,
     )
     from runtime.record.state.events import GrantAdded
     from runtime.record.state.summary import Summary
 
 
-class Gap(Exception):
+class MissingChange(Exception):
     """A change of the picture is missing: it has to be told as a whole."""
 
 
-@dataclass(slots=True)
-class StreamedText:
-    """A reply while it streams."""
-
-    attempt: int
-    text: str = ""
-    reasoning: str = ""
-
-
-class View:
+class WorkspaceView:
     """See the module. `epoch` and `position` are where it stands."""
 
     def __init__(self) -> None:
         self.epoch = ""
         self.position = 0
         self.summaries: dict[str, Summary] = {}
-        self.incidents: dict[str, Inboxed] = {}
+        self.incidents: dict[str, InboxRow] = {}
         self.grants: dict[str, GrantAdded] = {}
-        self.runs: dict[str, WatchedView] = {}
+        self.runs: dict[str, RunView] = {}
         self.snapshots: list[Why] = []
         """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
         self.held_up = ""
         """Runs that cannot be carried on now, in words, by the last pong."""
-        self._parts: list[Snapshot] = []
+        self._parts: list[WorkspaceSnapshot] = []
         self._parts_bytes = self._changes_bytes = 0
 
-    def cut(self) -> None:
+    def connection_cut(self) -> None:
         """The connection ended: halves of snapshots are worth nothing."""
         self.held_up = ""
         self._parts.clear()
         self._parts_bytes = 0
         for run in self.runs.values():
-            run.cut()
+            run.connection_cut()
 
     def last_seq(self, run_id: str) -> int:
         """The last event that is known of a watched run."""
         run = self.runs.get(run_id)
         return run.last_seq if run is not None else 0
 
-    def snapshot(self, message: Snapshot, epoch: str, size: int = 0) -> None:
+    def snapshot(self, message: WorkspaceSnapshot, epoch: str, size: int = 0) -> None:
         """Take a part of the picture in, of `size` bytes; the last one makes it valid. Raises `LimitExceeded`."""
         self._parts_bytes += size
         if self._parts_bytes > limits.PICTURE_BYTES:
@@ -84,16 +74,18 @@ class View:
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
 
-    def changed(self, message: Changed, size: int = 0) -> None:
-        """Take a change of the picture in, of `size` bytes. Raises `Gap`."""
+    def changed(self, message: WorkspaceChange, size: int = 0) -> None:
+        """Take a change of the picture in, of `size` bytes. Raises `MissingChange`."""
         if message.position <= self.position:
             return
         if message.position != self.position + 1:
-            raise Gap(f"change {message.position} came after {self.position}")
+            raise MissingChange(f"change {message.position} came after {self.position}")
         self._changes_bytes += size
         if self._changes_bytes > limits.PICTURE_BYTES:
             # What a runtime forgets (old runs that ended) it does not take back: a snapshot has no more of it.
-            raise Gap(f"the changes since the last snapshot take more than {limits.megabytes(limits.PICTURE_BYTES)}")
+            raise MissingChange(
+                f"the changes since the last snapshot take more than {limits.megabytes(limits.PICTURE_BYTES)}"
+            )
         self.position = message.position
         if message.summary is not None:
             self.summaries[message.summary.id] = message.summary

@@ -10,59 +10,63 @@ from typing import Any
 from pydantic import ValidationError
 
 from orbiter.errors import OrbiterError
-from runtime.link.verbs.registry import Asked, CommandError, Verb
-from runtime.link.wire.protocol import Command, Reply, Role
+from runtime.link.verbs.registry import CommandError, CommandOrigin, Verb
+from runtime.link.wire.protocol import Command, CommandReply, Role
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state.events import Actor
 
 log = logging.getLogger(__name__)
 
 
-class Commands:
+class CommandHandler:
     """The verbs of one runtime."""
 
     def __init__(self, journal: Journal, verbs: Mapping[str, Verb], displaced: Callable[[], str] = str) -> None:
         self._journal = journal
         self._displaced = displaced
         self._verbs = verbs
-        self._working: dict[str, asyncio.Task[Reply]] = {}
+        self._working: dict[str, asyncio.Task[CommandReply]] = {}
 
-    async def carry_out(self, command: Command, by: Actor, role: Role) -> Reply:
+    async def execute(self, command: Command, by: Actor, role: Role) -> CommandReply:
         """Do what the command says, or say why not. Never raises."""
         verb = self._verbs.get(command.verb)
         if verb is None:
             known = ", ".join(sorted(self._verbs))
-            return _no(command, "unknown_command", f"no command is called {command.verb!r:.80}; there are {known}")
+            return _refusal_reply(
+                command, "unknown_command", f"no command is called {command.verb!r:.80}; there are {known}"
+            )
         if verb.acts and role != "operator":
-            return _no(command, "viewer", "a viewer may look, not act")
+            return _refusal_reply(command, "viewer", "a viewer may look, not act")
         try:
             args = verb.args.model_validate(command.args)
         except ValidationError as exc:
-            return _no(command, "bad_input", _first(command.verb, exc))
+            return _refusal_reply(command, "bad_input", _first_validation_error(command.verb, exc))
         if verb.acts and command.verb != "stop" and (displaced := self._displaced()):
-            return _no(command, "journal", f"not carried out: {displaced}. The runtime ends; what it recorded is kept")
+            return _refusal_reply(
+                command, "journal", f"not carried out: {displaced}. The runtime ends; what it recorded is kept"
+            )
         if not verb.acts:
-            return await self._do(command, verb, args, by)
-        return await self._once(command, verb, args, by)
+            return await self._run_verb(command, verb, args, by)
+        return await self._execute_once(command, verb, args, by)
 
-    async def _once(self, command: Command, verb: Verb, args: Any, by: Actor) -> Reply:
+    async def _execute_once(self, command: Command, verb: Verb, args: Any, by: Actor) -> CommandReply:
         working = self._working.get(command.id)
         if working is not None:
             return (await asyncio.shield(working)).model_copy(update={"repeated": True})
-        task = asyncio.create_task(self._recorded(command, verb, args, by))
+        task = asyncio.create_task(self._recorded_reply(command, verb, args, by))
         self._working[command.id] = task
         task.add_done_callback(lambda _: self._working.pop(command.id, None))
         return await asyncio.shield(task)
 
-    async def _recorded(self, command: Command, verb: Verb, args: Any, by: Actor) -> Reply:
+    async def _recorded_reply(self, command: Command, verb: Verb, args: Any, by: Actor) -> CommandReply:
         try:
             stored = await self._journal.command(command.id)
             if stored is not None:
-                return Reply.model_validate({**stored, "id": command.id, "repeated": True})
+                return CommandReply.model_validate({**stored, "id": command.id, "repeated": True})
         except (JournalError, ValidationError) as exc:
             log.exception("cannot tell whether command %s was carried out before", command.id)
-            return _no(command, "journal", f"not carried out: whether it was before cannot be told: {exc}")
-        reply = await self._do(command, verb, args, by)
+            return _refusal_reply(command, "journal", f"not carried out: whether it was before cannot be told: {exc}")
+        reply = await self._run_verb(command, verb, args, by)
         if reply.error in ("journal", "internal"):
             return reply  # nothing was decided: the same command may be sent again
         try:
@@ -71,23 +75,23 @@ class Commands:
             log.exception("command %s was carried out, its reply could not be stored", command.id)
         return reply
 
-    async def _do(self, command: Command, verb: Verb, args: Any, by: Actor) -> Reply:
+    async def _run_verb(self, command: Command, verb: Verb, args: Any, by: Actor) -> CommandReply:
         try:
-            return Reply(id=command.id, ok=True, result=await verb.run(args, Asked(by, command.id)))
+            return CommandReply(id=command.id, ok=True, result=await verb.run(args, CommandOrigin(by, command.id)))
         except CommandError as exc:
-            return _no(command, exc.error, str(exc), **exc.detail)
+            return _refusal_reply(command, exc.error, str(exc), **exc.detail)
         except JournalError as exc:
             log.exception("command %s", command.verb)
-            return _no(command, "journal", str(exc))
+            return _refusal_reply(command, "journal", str(exc))
         except (OrbiterError, ValueError, LookupError) as exc:
-            return _no(command, "bad_input", _text(exc))
+            return _refusal_reply(command, "bad_input", _text(exc))
         except Exception as exc:
             log.exception("command %s", command.verb)
-            return _no(command, "internal", f"{type(exc).__name__}: {exc}; the runtime's log has more")
+            return _refusal_reply(command, "internal", f"{type(exc).__name__}: {exc}; the runtime's log has more")
 
 
-def _no(command: Command, error: str, message: str, **detail: Any) -> Reply:
-    return Reply(id=command.id, ok=False, error=error, message=message, detail=detail)
+def _refusal_reply(command: Command, error: str, message: str, **detail: Any) -> CommandReply:
+    return CommandReply(id=command.id, ok=False, error=error, message=message, detail=detail)
 
 
 def _text(exc: BaseException) -> str:
@@ -95,6 +99,6 @@ def _text(exc: BaseException) -> str:
     return str(exc.args[0]) if isinstance(exc, KeyError) and exc.args else str(exc) or type(exc).__name__
 
 
-def _first(verb: str, exc: ValidationError) -> str:
+def _first_validation_error(verb: str, exc: ValidationError) -> str:
     first = exc.errors(include_url=False)[0]
     return f"{verb}: {'.'.join(map(str, first['loc']))}: {first['msg']}"

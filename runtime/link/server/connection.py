@@ -7,14 +7,14 @@ import logging
 import socket
 from typing import TYPE_CHECKING
 
-from runtime.link.server.outbox import Lane
+from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import (
-    LINE_BYTES,
-    Assembler,
+    MAX_LINE_BYTES,
     FramingError,
     LineReader,
-    in_parts,
+    PartAssembler,
+    split_into_parts,
 )
 from runtime.record.state.events import Actor
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 READ_BYTES = 64 * 1024
 UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
 """Half of what is taken off the socket of a connection from which nothing is read; the rest stays with the sender."""
-MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_COMMAND_BYTES = 16 * 1024 * 1024
 """The longest message taken from an operator: a corrected input may be long, a journal it is not."""
 VIEWER_BYTES = 64 * 1024
 """The longest line and message taken from a viewer, who has nothing long to say."""
@@ -36,7 +36,7 @@ WATCHED = 64
 """Runs that one connection may watch at once."""
 LINES = 64
 """Lines taken from one connection before the others have a turn."""
-FLUSH_S = 1.0
+FLUSH_TIMEOUT_S = 1.0
 """For the last replies to a console that is being sent away."""
 
 
@@ -50,7 +50,7 @@ class Connection:
         self.name = account
         self.attached = False
         self.watching: set[str] = set()
-        self.lane = Lane(lambda: server.refill(self), window=server.window, capacity=server.capacity)
+        self.lane = ClientOutbox(lambda: server.refill(self), window=server.window, capacity=server.capacity)
         self._server = server
         self._reader = reader
         self._writer = writer
@@ -62,8 +62,8 @@ class Connection:
         self._room = asyncio.Event()
         self._gone = False
         viewer = role == "viewer"
-        self._lines = LineReader(VIEWER_BYTES if viewer else LINE_BYTES)
-        self._parts = Assembler(VIEWER_BYTES if viewer else MESSAGE_BYTES)
+        self._lines = LineReader(VIEWER_BYTES if viewer else MAX_LINE_BYTES)
+        self._parts = PartAssembler(VIEWER_BYTES if viewer else MAX_COMMAND_BYTES)
 
     async def run(self) -> None:
         """Serve the console until it goes or is sent away."""
@@ -80,14 +80,14 @@ class Connection:
             self.lane.close()
             await self._hang_up(writing)
 
-    def second_end(self) -> socket.socket:
+    def sever(self) -> socket.socket:
         """Our end once more: the console sees us hang up when both are closed. Raises `OSError` if it is gone."""
         end: socket.socket = self._writer.get_extra_info("socket").dup()
         return end
 
     def refuse(self, error: str, message: str, run_id: str = "", *, asked: str = "") -> None:
         """Tell the console that something is not understood or not allowed; `asked` is the id of what was refused."""
-        refused = p.Refused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
+        refused = p.MessageRefused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
         self.lane.reply(refused.line())
 
     def begun(self) -> None:
@@ -117,7 +117,7 @@ class Connection:
         try:
             while (line := await self.lane.next()) is not None:
                 key += 1
-                for piece in in_parts(await self._shown(line), key):
+                for piece in split_into_parts(await self._shown(line), key):
                     self._writer.write(piece)
                     await self._writer.drain()
                 self._room.set()
@@ -138,7 +138,7 @@ class Connection:
     async def _hang_up(self, writing: asyncio.Task[None]) -> None:
         """End the connection, once the console has taken what it is owed; one that reads no more is not waited for."""
         try:
-            async with asyncio.timeout(FLUSH_S):
+            async with asyncio.timeout(FLUSH_TIMEOUT_S):
                 await writing
                 self._writer.close()
                 await self._writer.wait_closed()
@@ -154,26 +154,26 @@ class Connection:
         while data := await self._reader.read(READ_BYTES):
             for number, line in enumerate(self._lines.feed(data), 1):
                 await self._until_room()
-                self._take(line)
+                self._handle_message(line)
                 if not number % LINES:
                     await asyncio.sleep(0)
 
-    def _take(self, line: bytes) -> None:
+    def _handle_message(self, line: bytes) -> None:
         self._line += 1  # also a refused line: a pump must not repeat its lines
         first = self._line == 1
         try:
-            message = p.from_console(line)
-            if isinstance(message, p.Part):
+            message = p.parse_console_message(line)
+            if isinstance(message, p.MessagePart):
                 whole = self._parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return
-                message = p.from_console(whole)
-        except p.BadMessage as exc:
+                message = p.parse_console_message(whole)
+        except p.InvalidMessage as exc:
             self.refuse(exc.error, str(exc), asked=exc.asked)
             return
         match message:
-            case p.As():
-                self._call(message.name, first=first)
+            case p.Identify():
+                self._start_command(message.name, first=first)
             case p.Attach():
                 self._attach(message)
             case p.Watch():
@@ -181,15 +181,15 @@ class Connection:
             case p.Unwatch():
                 self._server.unwatch(self, message.run_id)
             case p.Command():
-                self._server.obey(self, message, Actor(name=self.name, channel=message.channel))
+                self._server.handle_command(self, message, Actor(name=self.name, channel=message.channel))
             case p.Ack():
                 self.lane.acknowledge(message.taken)
             case p.Ping():
                 self.lane.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
-            case p.Part():
+            case p.MessagePart():
                 self.refuse("bad_message", "a part holds a part")
 
-    def _call(self, name: str, *, first: bool) -> None:
+    def _start_command(self, name: str, *, first: bool) -> None:
         if not first:
             self.refuse("too_late", "only the first message may say who is there")
             return

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 
 from runtime.link.wire.protocol import Delta, DeltaKind
 
-OLD_S = 1.0
+MAX_QUEUE_AGE_S = 1.0
 """How old the picture of a slow console may get before it is given up for a fresh one."""
-FEW = 100
+MIN_QUEUE_FOR_SNAPSHOT = 100
 """So many messages that wait are fewer than a snapshot is long, however old they are."""
 
 REPLIES = 64
@@ -34,7 +34,7 @@ DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
 
 
-class Lane:
+class ClientOutbox:
     """Lines for one console, in the order in which they go out. `refill` makes the lines of a fresh snapshot."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Lane:
         """Snapshots sent because the console had fallen behind."""
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         """Messages of the stream that were sent and are not acknowledged."""
         return self._sent - self._taken
 
@@ -100,7 +100,7 @@ class Lane:
             return
         now = self._clock()
         waiting = len(self._queue)
-        old = waiting >= FEW and now - self._queue[0][0] > OLD_S
+        old = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._queue[0][0] > MAX_QUEUE_AGE_S
         if old or waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > QUEUE_BYTES):
             self._queue.clear()
             self._queue_bytes = 0
@@ -155,10 +155,10 @@ class Lane:
         return of_stream
 
     def _of_stream(self) -> bytes | None:
-        if self.under_way >= self._window:
+        if self.in_flight >= self._window:
             return None
         if not (self._bulk or self._shows) and self.stale:
-            if self.under_way:
+            if self.in_flight:
                 return None
             self.stale = False
             self.snapshots += 1

@@ -12,32 +12,32 @@ from collections.abc import Iterable
 from itertools import islice
 
 from runtime.link.wire.protocol import (
-    Changed,
-    Inboxed,
-    Snapshot,
+    InboxRow,
     Why,
+    WorkspaceChange,
+    WorkspaceSnapshot,
 )
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import GrantAdded
 
-RECENT = 5000
+RECENT_CHANGES = 5000
 """Changes kept as sent."""
-FINISHED = 1000
+MAX_FINISHED_RUNS = 1000
 """Summaries of finished runs that are kept; the oldest go first. Unfinished runs are all kept."""
-ROWS_A_PART = 200
+ROWS_PER_PART = 200
 
 
-class Picture:
+class WorkspaceProjection:
     """The picture and its latest changes. `epoch` names this object's life: positions of another mean nothing here."""
 
     def __init__(self) -> None:
         self.epoch = secrets.token_hex(8)
         self.position = 0
         self.summaries: dict[str, Summary] = {}
-        self.incidents: dict[str, Inboxed] = {}
+        self.incidents: dict[str, InboxRow] = {}
         self.grants: tuple[GrantAdded, ...] = ()
-        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_CHANGES)
         self._snapshots: dict[Why, list[bytes]] = {}
         """Those of this position: consoles that come at the same time share them."""
 
@@ -47,7 +47,7 @@ class Picture:
         """Take all anew, `summaries` newest first. Earlier changes are forgotten: who comes back gets a snapshot."""
         self.summaries = {found.id: found for found in reversed(list(summaries))}
         self.incidents = {
-            found.opened.incident_id: Inboxed(run_id=found.run_id, title=found.title, opened=found.opened)
+            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, opened=found.opened)
             for found in incidents
         }
         self.grants = tuple(grants)
@@ -62,20 +62,20 @@ class Picture:
         self.summaries[summary.id] = summary
         if summary.state in RUN_TERMINAL:
             self._forget()
-        return self._changed(Changed(position=self.position + 1, summary=summary))
+        return self._changed(WorkspaceChange(position=self.position + 1, summary=summary))
 
-    def open(self, incident: Inboxed) -> bytes | None:
+    def open(self, incident: InboxRow) -> bytes | None:
         """An incident came, or came again with a new revision."""
         if self.incidents.get(incident.opened.incident_id) == incident:
             return None
         self.incidents[incident.opened.incident_id] = incident
-        return self._changed(Changed(position=self.position + 1, incident=incident))
+        return self._changed(WorkspaceChange(position=self.position + 1, incident=incident))
 
     def close(self, incident_id: str) -> bytes | None:
         """An incident left the inbox."""
         if self.incidents.pop(incident_id, None) is None:
             return None
-        return self._changed(Changed(position=self.position + 1, closed=incident_id))
+        return self._changed(WorkspaceChange(position=self.position + 1, closed=incident_id))
 
     def grant(self, grants: Iterable[GrantAdded]) -> bytes | None:
         """These grants are in force by now."""
@@ -83,11 +83,11 @@ class Picture:
         if grants == self.grants:
             return None
         self.grants = grants
-        return self._changed(Changed(position=self.position + 1, grants=grants))
+        return self._changed(WorkspaceChange(position=self.position + 1, grants=grants))
 
-    def stirred(self) -> bytes:
+    def touch(self) -> bytes:
         """Something of the workspace changed that the picture does not show: whoever looks at it may ask anew."""
-        return self._changed(Changed(position=self.position + 1))
+        return self._changed(WorkspaceChange(position=self.position + 1))
 
     def since(self, epoch: str, position: int) -> list[bytes] | Why:
         """Lines of the changes after `position`, or the reason why a snapshot is needed instead."""
@@ -102,7 +102,7 @@ class Picture:
         return [line for at, line in self._recent if at > position]
 
     def snapshot(self, why: Why) -> list[bytes]:
-        """The picture in `Snapshot` messages."""
+        """The picture in `WorkspaceSnapshot` messages."""
         if why not in self._snapshots:
             self._snapshots[why] = self._snapshot(why)
         return list(self._snapshots[why])
@@ -113,12 +113,12 @@ class Picture:
         grants = self.grants
         left = max(len(self.summaries), len(self.incidents), 1)
         while left > 0:
-            left -= ROWS_A_PART
-            message = Snapshot(
+            left -= ROWS_PER_PART
+            message = WorkspaceSnapshot(
                 position=self.position,
                 why=why,
-                summaries=tuple(islice(summaries, ROWS_A_PART)),
-                incidents=tuple(islice(incidents, ROWS_A_PART)),
+                summaries=tuple(islice(summaries, ROWS_PER_PART)),
+                incidents=tuple(islice(incidents, ROWS_PER_PART)),
                 grants=grants,
                 more=left > 0,
             )
@@ -126,7 +126,7 @@ class Picture:
             grants = ()
         return lines
 
-    def _changed(self, message: Changed) -> bytes:
+    def _changed(self, message: WorkspaceChange) -> bytes:
         self.position = message.position
         self._snapshots.clear()
         line = message.line()
@@ -134,8 +134,8 @@ class Picture:
         return line
 
     def _forget(self) -> None:
-        if len(self.summaries) <= 2 * FINISHED:
+        if len(self.summaries) <= 2 * MAX_FINISHED_RUNS:
             return
         finished = [run_id for run_id, found in self.summaries.items() if found.state in RUN_TERMINAL]
-        for run_id in finished[:-FINISHED]:
+        for run_id in finished[:-MAX_FINISHED_RUNS]:
             del self.summaries[run_id]

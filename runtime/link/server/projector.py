@@ -7,36 +7,36 @@ import logging
 from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
-from runtime.link.server.projection import FINISHED, Picture
-from runtime.link.wire.protocol import Inboxed
+from runtime.link.server.projection import MAX_FINISHED_RUNS, WorkspaceProjection
+from runtime.link.wire.protocol import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 
 log = logging.getLogger(__name__)
 
-ALL = 1_000_000
-ACTIVE = ("queued", "running", "waiting", "frozen")
-AGAIN_S = 1.0
+ALL_RUNS = 1_000_000
+ACTIVE_STATES = ("queued", "running", "waiting", "frozen")
+RELOAD_RETRY_S = 1.0
 
 
-class Listener(Protocol):
+class ProjectionListener(Protocol):
     """Whom the follower tells; nothing here waits."""
 
-    def tell(self, line: bytes | None) -> None:
+    def broadcast(self, line: bytes | None) -> None:
         """The picture changed; `line` says how, None that it did not."""
 
-    def happened(self, event: ev.Record) -> None:
+    def on_event(self, event: ev.JournalEvent) -> None:
         """An event of a run, in the order of its `seq`."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """The picture was loaded anew: what happened meanwhile is not known one by one."""
 
 
-class Follower:
+class Projector:
     """See the module. `load` first, then `follow` and `refresh` as tasks, for ever."""
 
-    def __init__(self, journal: Journal, picture: Picture, listener: Listener) -> None:
+    def __init__(self, journal: Journal, picture: WorkspaceProjection, listener: ProjectionListener) -> None:
         self._journal = journal
         self._picture = picture
         self._listener = listener
@@ -50,9 +50,9 @@ class Follower:
     async def load(self) -> None:
         """Take the whole picture from the journal. Raises `JournalError`."""
         self._at = await self._journal.position()
-        newest = await self._journal.runs(FINISHED)
+        newest = await self._journal.runs(MAX_FINISHED_RUNS)
         known = {found.id for found in newest}
-        active = [found for found in await self._journal.runs(ALL, states=ACTIVE) if found.id not in known]
+        active = [found for found in await self._journal.runs(ALL_RUNS, states=ACTIVE_STATES) if found.id not in known]
         self._picture.load([*newest, *active], await self._journal.incidents(), await self._journal.grants())
 
     async def follow(self) -> None:
@@ -65,7 +65,7 @@ class Follower:
                 return  # the journal was closed
             except Exception:  # whatever it is, consoles must not be left with an old picture
                 log.exception("cannot follow the journal; trying again")
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RELOAD_RETRY_S)
                 await self._load_again()
             finally:
                 if isinstance(tail, AsyncGenerator):
@@ -81,7 +81,7 @@ class Follower:
             grants, self._grants = self._grants, False
             try:
                 if grants:
-                    self._listener.tell(self._picture.grant(await self._journal.grants()))
+                    self._listener.broadcast(self._picture.grant(await self._journal.grants()))
                 for run_id in moved:
                     await self._refresh_run(run_id, inbox=run_id in inbox)
             except Exception:
@@ -89,7 +89,7 @@ class Follower:
                 self._moved |= moved
                 self._inbox |= inbox
                 self._grants |= grants
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RELOAD_RETRY_S)
                 self._wake.set()
 
     async def _load_again(self) -> None:
@@ -98,22 +98,22 @@ class Follower:
         except Exception:
             log.exception("cannot load the picture")
         else:
-            self._listener.begin_anew()
+            self._listener.reset()
 
-    def _take(self, batch: Iterable[ev.Record]) -> None:
+    def _take(self, batch: Iterable[ev.JournalEvent]) -> None:
         for event in batch:
             if event.run_id == ev.WORKSPACE:
                 self._grants = True
                 if isinstance(event, ev.BreakerChanged | ev.FreezeSet | ev.FreezeLifted):
-                    self._listener.tell(self._picture.stirred())
+                    self._listener.broadcast(self._picture.touch())
                 continue
             self._moved.add(event.run_id)
-            self._listener.happened(event)
+            self._listener.on_event(event)
             match event:
                 case ev.IncidentOpened():
-                    self._listener.tell(self._opened(event))
+                    self._listener.broadcast(self._opened(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
-                    self._listener.tell(self._picture.close(event.incident_id))
+                    self._listener.broadcast(self._picture.close(event.incident_id))
                 case ev.RunFinished():
                     self._inbox.add(event.run_id)
         self._wake.set()
@@ -124,13 +124,13 @@ class Follower:
         if found is None:
             self._inbox.add(event.run_id)
             return None
-        return self._picture.open(Inboxed(run_id=event.run_id, title=found.title, opened=event))
+        return self._picture.open(InboxRow(run_id=event.run_id, title=found.title, opened=event))
 
     async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
         if summary is None:
             return
-        self._listener.tell(self._picture.summarise(summary))
+        self._listener.broadcast(self._picture.summarise(summary))
         if inbox:
             await self._refresh_inbox(summary)
 
@@ -142,6 +142,8 @@ class Follower:
         rows = {row.opened.incident_id: row.opened for row in found}
         for incident_id in [key for key, row in self._picture.incidents.items() if row.run_id == summary.id]:
             if incident_id not in rows:
-                self._listener.tell(self._picture.close(incident_id))
+                self._listener.broadcast(self._picture.close(incident_id))
         for opened in rows.values():
-            self._listener.tell(self._picture.open(Inboxed(run_id=summary.id, title=summary.title, opened=opened)))
+            self._listener.broadcast(
+                self._picture.open(InboxRow(run_id=summary.id, title=summary.title, opened=opened))
+            )

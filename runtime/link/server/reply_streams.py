@@ -1,6 +1,7 @@
 """Replies that are being streamed: the text so far of each, for consoles that come later, and its pieces as they come.
 
-Pieces come from the driving thread, in order (`runtime.execution.run_session.Deltas` is what it sees of this). They are for eyes
+Pieces come from the driving thread, in order (`runtime.execution.run_session.DeltaSink` is what it sees of this). They
+are for eyes
 only: what the journal records of a step is the truth, and once a step has ended its text here is forgotten.
 """
 
@@ -12,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runtime.link.server.outbox import Lane
+from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire.protocol import DeltaKind
 
-LONGEST = 256 * 1024
+MAX_TEXT_CHARS = 256 * 1024
 """Characters kept of one reply; more are not shown while it streams."""
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A piece of a reply, from character `offset` of attempt `attempt` on."""
 
     run_id: str
@@ -36,19 +37,19 @@ class _Text:
     text: str = ""
 
 
-class Streams:
+class ReplyStreams:
     """Texts so far by run, node and kind."""
 
     def __init__(self) -> None:
-        self._tell: Callable[[Piece], None] | None = None
+        self._tell: Callable[[TextPiece], None] | None = None
         self._texts: dict[str, dict[tuple[str, DeltaKind], _Text]] = {}
         self._lock = threading.Lock()
-        self._waiting: list[Piece] = []
+        self._waiting: list[TextPiece] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self.eyes = 0
         """Consoles that are connected."""
 
-    def bind(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Piece], None]) -> None:
+    def bind(self, loop: asyncio.AbstractEventLoop, tell: Callable[[TextPiece], None]) -> None:
         """Hand pieces on to `tell`, in this loop, from now on."""
         with self._lock:
             self._loop, self._tell = loop, tell
@@ -67,11 +68,13 @@ class Streams:
         with self._lock:
             if self._loop is None:
                 return
-            self._waiting.append(Piece(run_id, node_id, attempt, "reasoning" if kind == "reasoning" else "text", text))
+            self._waiting.append(
+                TextPiece(run_id, node_id, attempt, "reasoning" if kind == "reasoning" else "text", text)
+            )
             if len(self._waiting) == 1:
                 self._loop.call_soon_threadsafe(self._drain)
 
-    def repeat(self, run_id: str, lane: Lane) -> None:
+    def repeat(self, run_id: str, lane: ClientOutbox) -> None:
         """Send the texts so far of a run."""
         for (node_id, kind), found in self._texts.get(run_id, {}).items():
             lane.delta((run_id, node_id, found.attempt, kind), 0, found.text)
@@ -91,13 +94,13 @@ class Streams:
         for piece in waiting:
             self._take(piece)
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: TextPiece) -> None:
         texts = self._texts.setdefault(piece.run_id, {})
         found = texts.get((piece.node_id, piece.kind))
         if found is None or found.attempt < piece.attempt:
             found = texts[piece.node_id, piece.kind] = _Text(piece.attempt)
         offset = len(found.text)
-        if found.attempt == piece.attempt and piece.text and offset + len(piece.text) <= LONGEST:
+        if found.attempt == piece.attempt and piece.text and offset + len(piece.text) <= MAX_TEXT_CHARS:
             found.text += piece.text
             assert self._tell is not None
             self._tell(piece._replace(offset=offset))

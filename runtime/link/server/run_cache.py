@@ -7,42 +7,28 @@ the run has nodes, however many events made them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
-from functools import cache
-from typing import Any
+from collections.abc import Collection
 
 from pydantic import TypeAdapter
 
-from runtime.link.wire import limits
-from runtime.link.wire.protocol import RunSnapshot, Why
+from runtime.link.wire.protocol import Why
+from runtime.link.wire.run_snapshot import snapshot_parts
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.durable_run import DurableRun
 
-RECENT = 2000
+RECENT_EVENTS = 2000
 """Events kept as sent, for consoles that come back after a cut."""
-NODES_A_PART = 250
-IDLE = 8
+MAX_IDLE_RUNS = 8
 """Runs kept though nobody watches them any more."""
 CHUNK = 1000
 """Events folded in one go: the other consoles must not wait for a big run."""
 
 
-@cache
-def _state() -> TypeAdapter[RunState]:
-    """Worked out for the first run that is watched, not when a console opens."""
-    return TypeAdapter(RunState)
-
-
-@cache
-def _nodes() -> TypeAdapter[dict[str, Node]]:
-    return TypeAdapter(dict[str, Node])
-
-
-def event_line(event: ev.Record) -> bytes:
+def event_line(event: ev.JournalEvent) -> bytes:
     """`event` as a `RunEvent` message; written by hand, since the body is JSON already."""
     head = f'{{"t":"event","run_id":{_quoted(event.run_id)},"seq":{event.seq},"body":'
-    return head.encode() + ev.dump(event).encode() + b"}"
+    return head.encode() + ev.dump_event(event).encode() + b"}"
 
 
 def _quoted(text: str) -> str:
@@ -52,19 +38,19 @@ def _quoted(text: str) -> str:
 _strings: TypeAdapter[str] = TypeAdapter(str)
 
 
-class WatchedRun:
+class CachedRun:
     """The fold of one run, fed with its events in order."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
-        self.state = RunState()
-        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
+        self.state = DurableRun()
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_EVENTS)
 
     @property
     def seq(self) -> int:
         return self.state.last_seq
 
-    def feed(self, event: ev.Record) -> bytes | None:
+    def feed(self, event: ev.JournalEvent) -> bytes | None:
         """Take the next event in; the line that tells consoles of it, None if it is known already.
 
         Raises:
@@ -91,35 +77,24 @@ class WatchedRun:
 
     def snapshot(self, why: Why) -> list[bytes]:
         """The state in `RunSnapshot` messages."""
-        return [message.line() for message in _snapshot(self.run_id, self.state, why)]
+        return [message.line() for message in snapshot_parts(self.run_id, self.state, why)]
 
 
-def _snapshot(run_id: str, state: RunState, why: Why) -> Iterator[RunSnapshot]:
-    whole: dict[str, Any] = _state().dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
-    nodes: dict[str, Any] = whole.pop("nodes", {})
-    ids = list(nodes)
-    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=whole, more=bool(ids))
-    for start in range(0, len(ids), NODES_A_PART):
-        part = {node_id: nodes[node_id] for node_id in ids[start : start + NODES_A_PART]}
-        more = start + NODES_A_PART < len(ids)
-        yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
-
-
-class WatchedRuns:
+class RunCache:
     """The runs that are watched, and the few that were watched last: consoles come back."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._runs: dict[str, WatchedRun] = {}
-        self._loading: dict[str, list[ev.Record]] = {}
+        self._runs: dict[str, CachedRun] = {}
+        self._loading: dict[str, list[ev.JournalEvent]] = {}
 
-    def get(self, run_id: str) -> WatchedRun | None:
+    def get(self, run_id: str) -> CachedRun | None:
         return self._runs.get(run_id)
 
     def clear(self) -> None:
         self._runs.clear()
 
-    def feed(self, event: ev.Record) -> bytes | None:
+    def feed(self, event: ev.JournalEvent) -> bytes | None:
         """Take the journal's next event in; the line that tells of it, None if nobody needs to be told.
 
         Raises:
@@ -136,11 +111,11 @@ class WatchedRuns:
             del self._runs[event.run_id]
             raise
 
-    async def load(self, run_id: str) -> WatchedRun | None:
+    async def load(self, run_id: str) -> CachedRun | None:
         """Fold a run from the journal; None if there is no such run. What the tail brings meanwhile is kept and taken
         in at the end, so that whoever joins then has all before and will see all after. Raises `JournalError`.
         """
-        run = WatchedRun(run_id)
+        run = CachedRun(run_id)
         waiting = self._loading.setdefault(run_id, [])
         try:
             while events := await self._journal.read(run_id, run.seq, CHUNK):
@@ -160,71 +135,5 @@ class WatchedRuns:
     def trim(self, watched: Collection[str]) -> None:
         """Forget runs that nobody watches, but for the latest few."""
         idle = [run_id for run_id in self._runs if run_id not in watched]
-        for run_id in idle[: max(0, len(idle) - IDLE)]:
+        for run_id in idle[: max(0, len(idle) - MAX_IDLE_RUNS)]:
             del self._runs[run_id]
-
-
-class BadState(ValueError):
-    """A state that a console does not take from a runtime."""
-
-
-class Restoring:
-    """Puts a state together from the messages of one snapshot, a part at a time: a big run takes a screen's loop for
-    a few milliseconds, again and again, and not for a good part of a second.
-
-    Raises (from `add`):
-        pydantic.ValidationError: a part holds no state that this program can read.
-        BadState: it has too many nodes, or they are no tree.
-    """
-
-    def __init__(self) -> None:
-        self._state: RunState | None = None
-        self._nodes: dict[str, Node] = {}
-
-    def add(self, part: RunSnapshot) -> RunState | None:
-        """The state, once its last part is there."""
-        if part.head is not None:
-            self._state, self._nodes = _state().validate_python(part.head), {}
-        if self._state is None:  # the rest of a snapshot whose head could not be read
-            return None
-        self._nodes.update(_nodes().validate_python(part.nodes))
-        if len(self._nodes) > limits.NODES:
-            raise BadState(f"it has more than {limits.NODES} nodes")
-        if part.more:
-            return None
-        self._state.nodes = self._nodes
-        _check_tree(self._state)
-        return self._state
-
-
-def bad_node(state: RunState, opened: ev.NodeOpened) -> str:
-    """Why a node cannot be opened in a tree, in words; empty if it can."""
-    if len(state.nodes) >= limits.NODES:
-        return f"it has more than {limits.NODES} nodes"
-    above = [opened.parent_id, *(node.parent_id for node in state.lineage(opened.parent_id))]
-    return f"the node {opened.node_id!r:.80} would be above itself" if opened.node_id in above else ""
-
-
-def _check_tree(state: RunState) -> None:
-    """Raises `BadState` unless each node is reached from the roots once: what walks the tree ends."""
-    seen: set[str] = set()
-    below = list(state.roots)
-    while below:
-        node = state.nodes.get(below.pop())
-        if node is None or node.id in seen:
-            raise BadState("its nodes are not a tree")
-        seen.add(node.id)
-        if any(child in state.nodes and state.nodes[child].parent_id != node.id for child in node.children):
-            raise BadState("its nodes are not a tree")
-        below.extend(node.children)
-    if len(seen) != len(state.nodes):
-        raise BadState("its nodes are not a tree")
-    ended: set[str] = set()
-    for node_id in state.nodes:
-        above: set[str] = set()
-        while node_id in state.nodes and node_id not in ended:
-            if node_id in above:
-                raise BadState("its nodes are not a tree")
-            above.add(node_id)
-            node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
-        ended |= above

@@ -19,12 +19,12 @@ from typing import Any
 
 from runtime.daemon.sockets import BACKLOG, peer_uid
 from runtime.execution.view_redaction import Views
-from runtime.link.server.command_handler import Commands
+from runtime.link.server.command_handler import CommandHandler
 from runtime.link.server.connection import READ_BYTES, UNREAD_BYTES, Connection
-from runtime.link.server.projection import Picture
-from runtime.link.server.projector import Follower
-from runtime.link.server.reply_streams import Piece, Streams
-from runtime.link.server.run_cache import WatchedRuns
+from runtime.link.server.projection import WorkspaceProjection
+from runtime.link.server.projector import Projector
+from runtime.link.server.reply_streams import ReplyStreams, TextPiece
+from runtime.link.server.run_cache import RunCache
 from runtime.link.verbs.registry import Verb
 from runtime.link.wire import protocol as p
 from runtime.record.journal import Journal
@@ -32,9 +32,9 @@ from runtime.record.state import events as ev
 
 log = logging.getLogger(__name__)
 
-WINDOW = 500
+ACK_WINDOW = 500
 """Messages under way to a console that it has not acknowledged."""
-CAPACITY = 2000
+QUEUE_CAPACITY = 2000
 """Messages that wait for a console before it counts as slow."""
 CONNECTIONS = 600
 """Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
@@ -51,16 +51,16 @@ class LinkServer:
         program: str = "",
         workspace: str = "",
         keys: Sequence[str] = (),
-        streams: Streams | None = None,
+        streams: ReplyStreams | None = None,
         held_up: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
         views: Views | None = None,
-        window: int = WINDOW,
-        capacity: int = CAPACITY,
+        window: int = ACK_WINDOW,
+        capacity: int = QUEUE_CAPACITY,
     ) -> None:
         self.window = window
         self.capacity = capacity
-        self.picture = Picture()
+        self.picture = WorkspaceProjection()
         self.verbs = dict(verbs)
         self.views = views or Views()
         """What consoles are shown in place of secrets."""
@@ -68,12 +68,12 @@ class LinkServer:
         """Whether nothing more is read from consoles."""
         self.held_up = held_up
         """Runs that cannot be carried on now, in words: what every pong says."""
-        self._commands = Commands(journal, self.verbs, displaced)
+        self._commands = CommandHandler(journal, self.verbs, displaced)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
-        self.deltas = streams if streams is not None else Streams()
+        self.deltas = streams if streams is not None else ReplyStreams()
         """Where whoever drives runs puts pieces of streamed replies, from any thread."""
-        self._follower = Follower(journal, self.picture, self)
-        self._runs = WatchedRuns(journal)
+        self._follower = Projector(journal, self.picture, self)
+        self._runs = RunCache(journal)
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._obeying: set[asyncio.Task[Any]] = set()
@@ -130,7 +130,7 @@ class LinkServer:
         with contextlib.ExitStack() as ends:
             for connection in self._connections:
                 with contextlib.suppress(OSError):  # it is gone already
-                    ends.enter_context(connection.second_end())
+                    ends.enter_context(connection.sever())
             yield
 
     @property
@@ -190,11 +190,11 @@ class LinkServer:
             self.deltas.repeat(run_id, connection.lane)
         return self.picture.snapshot("slow")
 
-    def obey(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
+    def handle_command(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
         """Carry out a command; the reply goes its own way when it is there."""
 
         async def work() -> None:
-            reply = await self._commands.carry_out(command, by, connection.role)
+            reply = await self._commands.execute(command, by, connection.role)
             connection.lane.reply(reply.line())
 
         def done(task: asyncio.Task[None]) -> None:
@@ -208,13 +208,13 @@ class LinkServer:
 
     # -- what the follower calls -------------------------------------------------------------------------------
 
-    def tell(self, line: bytes | None) -> None:
+    def broadcast(self, line: bytes | None) -> None:
         if line is not None:
             for connection in self._connections:
                 if connection.attached:
                     connection.lane.offer(line)
 
-    def happened(self, event: ev.Record) -> None:
+    def on_event(self, event: ev.JournalEvent) -> None:
         try:
             line = self._runs.feed(event)
         except LookupError:
@@ -232,7 +232,7 @@ class LinkServer:
         elif isinstance(event, ev.RunFinished | ev.RunParked):
             self.deltas.end_run(event.run_id)
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         self._runs.clear()
         for connection in self._connections:
             if connection.attached:
@@ -240,7 +240,7 @@ class LinkServer:
                 for run_id in list(connection.watching):
                     self.watch(connection, run_id, 0)
 
-    def _tell_delta(self, piece: Piece) -> None:
+    def _tell_delta(self, piece: TextPiece) -> None:
         for connection in self._watchers(piece.run_id):
             key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
             connection.lane.delta(key, piece.offset, piece.text)
@@ -294,11 +294,11 @@ class LinkServer:
         if sum(each.role == role for each in self._connections) >= CONNECTIONS:
             log.warning("%d consoles are connected as %s: one more was sent away", CONNECTIONS, role)
             words = f"{CONNECTIONS} consoles are connected as {role} already: close some, then try again"
-            writer.write(p.Refused(error="too_many", message=words).line() + b"\n")
+            writer.write(p.MessageRefused(error="too_many", message=words).line() + b"\n")
             writer.close()
             return
         writer.transport.set_write_buffer_limits(high=READ_BYTES)
-        connection = Connection(self, reader, writer, role, account(uid))
+        connection = Connection(self, reader, writer, role, account_name(uid))
         self._connections.add(connection)
         self._count_eyes()
 
@@ -325,7 +325,7 @@ class LinkServer:
                 log.error("a task of the link failed", exc_info=exc)
 
 
-def account(uid: int) -> str:
+def account_name(uid: int) -> str:
     """The name of an account, for the audit; its number where it has none (containers)."""
     try:
         return pwd.getpwuid(uid).pw_name

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""Ways to a runtime: a Unix socket, a pair in this process, ssh; and the handshake on them.
+
+Imports `runtime.config`, `runtime.daemon` and `runtime.link.wire`.
+"""

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from runtime.daemon import sockets
 
-NO_RUNTIME = 69
+EXIT_NO_RUNTIME = 69
 """EX_UNAVAILABLE: nobody answers here."""
-REFUSED = 77
+EXIT_REFUSED = 77
 """EX_NOPERM: the sockets must not be trusted."""
-CHUNK = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 
 
 def dial_stdio(
@@ -36,25 +36,25 @@ def dial_stdio(
     """
     try:
         sock = _dial(state_dir, role, start_in)
-    except sockets.NoRuntime as exc:
-        _say(str(exc.strerror))
-        return NO_RUNTIME
+    except sockets.RuntimeNotRunning as exc:
+        _print_error(str(exc.strerror))
+        return EXIT_NO_RUNTIME
     except (OSError, ValueError) as exc:  # sockets not to be trusted, a runtime that does not come up, bad settings
-        _say(str(exc))
-        return REFUSED
+        _print_error(str(exc))
+        return EXIT_REFUSED
     with sock:
         if name:
             shown = name.encode(errors="replace").decode()  # an argument need not be UTF-8, a message must
             sock.sendall(json.dumps({"t": "as", "name": shown[:100]}).encode() + b"\n")
-        threading.Thread(target=_up, args=(sock,), daemon=True).start()
-        _down(sock)
+        threading.Thread(target=_pump_to_runtime, args=(sock,), daemon=True).start()
+        _pump_to_stdout(sock)
     return 0
 
 
 def _dial(state_dir: Path, role: sockets.Role, start_in: Path | None) -> socket.socket:
     try:
         return sockets.dial(state_dir, role)
-    except sockets.NoRuntime:
+    except sockets.RuntimeNotRunning:
         if start_in is None:
             raise
     from runtime.daemon.daemon import ensure_runtime
@@ -63,29 +63,29 @@ def _dial(state_dir: Path, role: sockets.Role, start_in: Path | None) -> socket.
     return sockets.dial(state_dir, role)
 
 
-def _up(sock: socket.socket) -> None:
+def _pump_to_runtime(sock: socket.socket) -> None:
     """From stdin to the runtime. The end of stdin is passed on; the runtime then hangs up, and that ends us."""
     try:
-        while data := os.read(0, CHUNK):
+        while data := os.read(0, CHUNK_BYTES):
             sock.sendall(data)
         sock.shutdown(socket.SHUT_WR)
     except OSError as exc:
-        _say(str(exc))
+        _print_error(str(exc))
 
 
-def _down(sock: socket.socket) -> None:
+def _pump_to_stdout(sock: socket.socket) -> None:
     """From the runtime to stdout."""
     try:
-        while data := sock.recv(CHUNK):
+        while data := sock.recv(CHUNK_BYTES):
             while data:
                 data = data[os.write(1, data) :]
     except BrokenPipeError:
         return  # nobody reads any more
     except OSError as exc:
-        _say(str(exc))
+        _print_error(str(exc))
 
 
-def _say(why: str) -> None:
+def _print_error(why: str) -> None:
     """To stderr, which may be a terminal: paths and settings are quoted there, and what is no letter is escaped."""
     shown = "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in why)
     print(f"orbiter-console: {shown}", file=sys.stderr)

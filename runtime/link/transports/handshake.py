@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from runtime.link.transports.transport import READ_BYTES, Transport, Unreachable
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
-from runtime.link.wire.framing import Assembler, LineReader, in_parts
+from runtime.link.wire.framing import LineReader, PartAssembler, split_into_parts
 
 NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
 
-CURE = "install one version at both ends, then stop the runtime there (orbiter-console stop)"
+UPGRADE_ADVICE = "install one version at both ends, then stop the runtime there (orbiter-console stop)"
 """Stands first in what is said of another version: a line may be cut."""
 
 
-class Incompatible(Exception):
+class IncompatibleVersion(Exception):
     """The runtime is of another version; trying again does not help until it is another one."""
 
 
 @dataclass(slots=True)
-class Session:
+class HandshakeResult:
     """One connection."""
 
     writer: asyncio.StreamWriter
@@ -32,11 +32,11 @@ class Session:
     key: int = 0
     size: int = 0
     """Bytes of the message that was read last."""
-    parts: Assembler = field(default_factory=lambda: Assembler(limits.MESSAGE_BYTES))
+    parts: PartAssembler = field(default_factory=lambda: PartAssembler(limits.MESSAGE_BYTES))
 
     def send(self, line: bytes) -> None:
         self.key += 1
-        for piece in in_parts(line, self.key):
+        for piece in split_into_parts(line, self.key):
             self.writer.write(piece)
 
     def acknowledge(self) -> None:
@@ -53,25 +53,25 @@ class Session:
             FramingError: its parts break a limit.
         """
         try:
-            message, self.size = p.from_runtime(line), len(line)
+            message, self.size = p.parse_message(line), len(line)
             if message.t == "part":
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None
-                message, self.size = p.from_runtime(whole), len(whole)
-        except p.BadMessage as exc:
+                message, self.size = p.parse_message(whole), len(whole)
+        except p.InvalidMessage as exc:
             if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
                 self.taken += 1
                 return None
             if exc.error == "bad_message":
-                raise Incompatible(f"{CURE}: what it says cannot be read: {exc}") from exc
+                raise IncompatibleVersion(f"{UPGRADE_ADVICE}: what it says cannot be read: {exc}") from exc
             raise
         if message.t in p.STREAM:
             self.taken += 1
         return message
 
 
-async def greeting(
+async def read_hello(
     reader: asyncio.StreamReader, lines: LineReader, transport: Transport
 ) -> tuple[p.Hello, list[bytes]]:
     """Read up to the runtime's first message, past whatever is printed before it; and the lines behind it.
@@ -88,48 +88,48 @@ async def greeting(
         try:
             data = await asyncio.wait_for(reader.read(READ_BYTES), until - loop.time())
         except TimeoutError as exc:
-            raise Unreachable(_silent(transport, noise)) from exc
+            raise Unreachable(_silent_error(transport, noise)) from exc
         found = lines.feed(data) if data else []
         for number, line in enumerate(found):
-            hello = hello_in(line)
+            hello = hello_in_line(line)
             if hello is not None:
-                return _compatible(hello), found[number + 1 :]
+                return _check_version(hello), found[number + 1 :]
             noise.append(line)
         if not data or sum(map(len, noise)) > NOISE_BYTES:
-            raise await transport.explain() or Unreachable(_no_hello(noise), gone=bool(noise))
+            raise await transport.explain() or Unreachable(_no_hello_error(noise), gone=bool(noise))
 
 
-def hello_in(line: bytes) -> p.Hello | None:
+def hello_in_line(line: bytes) -> p.Hello | None:
     """The runtime's first message, if it is this line or its end: what is printed before may lack its line feed."""
     start = line.find(b'{"t":"hello"')
     if start < 0:
         return None
     try:
-        message = p.from_runtime(line[start:])
-    except p.BadMessage:
+        message = p.parse_message(line[start:])
+    except p.InvalidMessage:
         return None
     return message if isinstance(message, p.Hello) else None
 
 
-def _compatible(hello: p.Hello) -> p.Hello:
+def _check_version(hello: p.Hello) -> p.Hello:
     if hello.proto != p.PROTO:
-        raise Incompatible(
-            f"{CURE}: it ({hello.program or 'of another version'}) speaks protocol {hello.proto}, "
+        raise IncompatibleVersion(
+            f"{UPGRADE_ADVICE}: it ({hello.program or 'of another version'}) speaks protocol {hello.proto}, "
             f"this console {p.PROTO}"
         )
     return hello
 
 
-def _no_hello(noise: list[bytes]) -> str:
+def _no_hello_error(noise: list[bytes]) -> str:
     if not noise:
         return "the runtime hung up before it said a word"
-    return f"the far side said no hello; it printed: {_printed(noise)}"
+    return f"the far side said no hello; it printed: {_printed_text(noise)}"
 
 
-def _silent(transport: Transport, noise: list[bytes]) -> str:
-    printed = f"; it printed: {_printed(noise)}" if noise else ""
+def _silent_error(transport: Transport, noise: list[bytes]) -> str:
+    printed = f"; it printed: {_printed_text(noise)}" if noise else ""
     return f"{transport.where} is connected and says no hello for {transport.patience:g} seconds{printed}"
 
 
-def _printed(noise: list[bytes]) -> str:
+def _printed_text(noise: list[bytes]) -> str:
     return b" / ".join(noise)[:300].decode(errors="replace")

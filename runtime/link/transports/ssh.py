@@ -16,18 +16,18 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.link.transports.dial_stdio import NO_RUNTIME, REFUSED
-from runtime.link.transports.handshake import NOISE_BYTES, hello_in
-from runtime.link.transports.ssh_process import END_S, SshProcess
+from runtime.link.transports.dial_stdio import EXIT_NO_RUNTIME, EXIT_REFUSED
+from runtime.link.transports.handshake import NOISE_BYTES, hello_in_line
+from runtime.link.transports.ssh_process import END_TIMEOUT_S, SshProcess
 from runtime.link.transports.transport import (
-    PATIENCE_S,
+    CONNECT_TIMEOUT_S,
     READ_BYTES,
     Streams,
     Unreachable,
 )
 from runtime.link.wire.framing import FramingError, LineReader
 
-OPTIONS = (
+SSH_OPTIONS = (
     "-T", "-a", "-x",
     "-e", "none",
     "-o", "Compression=yes",
@@ -40,12 +40,12 @@ OPTIONS = (
 )  # fmt: skip
 """A pipe and nothing else: no terminal, no agent, no forwarding, whatever the user's configuration says of the host.
 Compressed, which costs next to nothing and leaves a third of the bytes (`facts/remote.md` section 2)."""
-REMOTE = "orbiter-console"
+REMOTE_PROGRAM = "orbiter-console"
 BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Each attempt is a whole ssh: longer than what a socket of this machine is asked again after."""
-START_S = 120.0
+START_TIMEOUT_S = 120.0
 """For the first message of a runtime that is started over there first."""
-LOGIN = "a login is needed"
+LOGIN_ADVICE = "a login is needed"
 
 _HOST = re.compile(
     r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:/\s\[\]]+)(?::(?P<path>.*))?", re.DOTALL
@@ -55,12 +55,12 @@ _SHELL = re.compile(r"""['`"$\\;&<>|(){}]""")
 """What a `ProxyCommand` with `%h` or `%r` would hand to a shell: OpenSSH refuses it from 9.6 on (CVE-2023-51385)."""
 
 
-class BadHost(ValueError):
+class InvalidHost(ValueError):
     """What was given as a host is none."""
 
 
 @dataclass(slots=True, frozen=True)
-class Host:
+class SshHost:
     """``[user@]host[:path]``. `path` is the workspace on that machine; empty: the directory in which a login begins."""
 
     host: str
@@ -68,7 +68,7 @@ class Host:
     path: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Host:
+    def parse(cls, text: str) -> SshHost:
         """Read a host as it is typed.
 
         Raises:
@@ -76,13 +76,13 @@ class Host:
         """
         found = _HOST.fullmatch(text)
         if found is None or any(not char.isprintable() for char in text):
-            raise BadHost(f"{text!r:.200} is not a host: write [user@]host[:path]")
+            raise InvalidHost(f"{text!r:.200} is not a host: write [user@]host[:path]")
         host, user, path = found["host"].strip("[]"), found["user"] or "", found["path"] or ""
         for part in (host, user):
             if part.startswith("-"):
-                raise BadHost(f"{text!r:.200}: neither a host nor a user begins with '-'")
+                raise InvalidHost(f"{text!r:.200}: neither a host nor a user begins with '-'")
             if wrong := _SHELL.search(part):
-                raise BadHost(f"{text!r:.200}: no host or user has a {wrong[0]!r} in it")
+                raise InvalidHost(f"{text!r:.200}: no host or user has a {wrong[0]!r} in it")
         return cls(host, user, path)
 
     def __str__(self) -> str:
@@ -104,9 +104,9 @@ class SshTransport:
 
     def __init__(
         self,
-        host: Host,
+        host: SshHost,
         *,
-        remote: str = REMOTE,
+        remote: str = REMOTE_PROGRAM,
         ssh: Sequence[str] = ("ssh",),
         viewer: bool = False,
         says: Callable[[str], None] | None = None,
@@ -127,13 +127,13 @@ class SshTransport:
 
     @property
     def patience(self) -> float:
-        return START_S if self._start else PATIENCE_S
+        return START_TIMEOUT_S if self._start else CONNECT_TIMEOUT_S
 
     def command(self, *, batch: bool = True) -> list[str]:
         """What is run here."""
         asking = ("-o", "BatchMode=yes") if batch else ("-o", "BatchMode=no")
         user = ("-l", self._host.user) if self._host.user else ()
-        return [*self._ssh, *OPTIONS, *asking, *user, "--", self._host.host, self.remote_command()]
+        return [*self._ssh, *SSH_OPTIONS, *asking, *user, "--", self._host.host, self.remote_command()]
 
     def remote_command(self) -> str:
         """What is run there, for the login shell, whatever it is."""
@@ -179,7 +179,7 @@ class SshTransport:
     def _still_silent(self) -> None:
         """Whether a person is thinking or the far side is silent cannot be told from here: both may go on."""
         if self._says is not None:
-            self._says(f"nothing was heard of {self.where} for {PATIENCE_S:g} seconds; ctrl+c gives up")
+            self._says(f"nothing was heard of {self.where} for {CONNECT_TIMEOUT_S:g} seconds; ctrl+c gives up")
 
     async def connect(self) -> Streams:
         process, heard = await asyncio.to_thread(self._connected)
@@ -205,7 +205,7 @@ class SshTransport:
     async def revive(self) -> None:
         """Let the next connection start a runtime over there if there is none. Raises `Unreachable` if `asks`."""
         if self.asks:
-            raise Unreachable(f"{self.where}: {LOGIN}", gone=True)
+            raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
         self._start = True
 
     async def close(self) -> None:
@@ -222,7 +222,7 @@ class SshTransport:
                 ready, self._ready = self._ready, None
                 return ready
             if self._closed or self.asks:
-                raise Unreachable(f"{self.where}: {LOGIN}", gone=True)
+                raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
             self._drop()
             return self._spawn(batch=True), b""
 
@@ -245,18 +245,18 @@ class SshTransport:
         """Why it ended; `printed` is what came over the pipe in place of a hello. `asked`: during a login, of which to
         say that one is needed would help nobody.
         """
-        code = process.ended(END_S)
+        code = process.ended(END_TIMEOUT_S)
         if not code:
             return None
-        reason, gone, self.asks = _meaning(code, process.last_words(), self.where, self._remote)
+        reason, gone, self.asks = _explain_exit(code, process.stderr_tail(), self.where, self._remote)
         if asked:
-            reason = reason.removesuffix(f": {LOGIN}")
-        if printed and code not in _KNOWN:
+            reason = reason.removesuffix(f": {LOGIN_ADVICE}")
+        if printed and code not in _KNOWN_FAILURES:
             reason += f"; it printed: {' / '.join(printed.splitlines())[:300]}"
-        return Unreachable(reason, gone=gone, absent=code == NO_RUNTIME)
+        return Unreachable(reason, gone=gone, absent=code == EXIT_NO_RUNTIME)
 
 
-_KNOWN = (NO_RUNTIME, REFUSED, 127, 255)
+_KNOWN_FAILURES = (EXIT_NO_RUNTIME, EXIT_REFUSED, 127, 255)
 """Exit codes that say all by themselves."""
 
 
@@ -264,7 +264,7 @@ def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple
     """What came up to the runtime's first message, that one included, or up to the end; whether the message came."""
     heard, lines = bytearray(), LineReader()
     while True:
-        if not select.select([process.sock], [], [], PATIENCE_S)[0]:
+        if not select.select([process.sock], [], [], CONNECT_TIMEOUT_S)[0]:
             still_silent()
             continue
         data = process.sock.recv(READ_BYTES)
@@ -275,17 +275,17 @@ def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple
             found = lines.feed(data)
         except FramingError as exc:
             raise Unreachable(f"the far side said no hello: {exc}", gone=True) from exc
-        if any(hello_in(line) for line in found):
+        if any(hello_in_line(line) for line in found):
             return bytes(heard), True
         if len(heard) > NOISE_BYTES:
             raise Unreachable(f"the far side said no hello in {NOISE_BYTES} bytes", gone=True)
 
 
-def _meaning(code: int, said: str, where: str, remote: str) -> tuple[str, bool, bool]:
+def _explain_exit(code: int, said: str, where: str, remote: str) -> tuple[str, bool, bool]:
     """A line for the operator, whether trying again by ourselves is of no use, whether a login is needed."""
-    if code == NO_RUNTIME:
+    if code == EXIT_NO_RUNTIME:
         return f"no runtime works on {where}", True, False
-    if code == REFUSED:
+    if code == EXIT_REFUSED:
         return f"{where}: {said}", True, False
     if code == 127:
         lacks = f"{where} has no program {remote!r} in the PATH of a shell that is no login shell"
@@ -293,7 +293,7 @@ def _meaning(code: int, said: str, where: str, remote: str) -> tuple[str, bool, 
     if code == 255:
         login = any(words in said.lower() for words in _LOGIN_WORDS)
         words = f"ssh: {said.removeprefix('ssh: ').rstrip('.')}" if said else "ssh failed"
-        return (f"{words}: {LOGIN}" if login else words), login, login
+        return (f"{words}: {LOGIN_ADVICE}" if login else words), login, login
     return f"{where}: exit code {code}{f': {said}' if said else ''}", True, False
 
 

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-KEPT = 16
+KEPT_LINES = 16
 """Lines of what ssh and the far shell said that are kept."""
 LINE_BYTES = 4096
 SAID_BYTES = 64 * 1024
 """Of what ssh and the far shell say, so much is handed on; the rest is read and dropped."""
-END_S = 2.0
+END_TIMEOUT_S = 2.0
 """For an ssh whose connection we gave up, before it is killed."""
 
 
@@ -37,7 +37,7 @@ class SshProcess:
     def __init__(self, command: Sequence[str], *, own_session: bool, says: Callable[[str], None] | None = None) -> None:
         self.sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._says = says
-        self._said: deque[str] = deque(maxlen=KEPT)
+        self._said: deque[str] = deque(maxlen=KEPT_LINES)
         try:
             with theirs:
                 end = theirs.fileno()
@@ -60,10 +60,12 @@ class SshProcess:
             code = self._child.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
-        self._listener.join(END_S)  # a ControlMaster that stays behind holds stderr open: then what came so far counts
+        self._listener.join(
+            END_TIMEOUT_S
+        )  # a ControlMaster that stays behind holds stderr open: then what came so far counts
         return code
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The last line that ssh or the far shell said, cleaned by nobody: it goes through the gate where it is shown.
 
         ssh's own words come last, except for what it says of the end of a connection that had been there, or of one
@@ -77,7 +79,7 @@ class SshProcess:
         """Hang up, wait for it, kill it if it stays."""
         self.sock.close()
         try:
-            self._child.wait(END_S)
+            self._child.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 self._child.kill()

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runtime.daemon import sockets
 
 if TYPE_CHECKING:
-    from runtime.daemon.daemon import Running
+    from runtime.daemon.daemon import RunningRuntime
 
 READ_BYTES = 64 * 1024
 BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts to connect, within one machine."""
 
-PATIENCE_S = 30.0
+CONNECT_TIMEOUT_S = 30.0
 """For the runtime's first message on a connection that stands."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -79,7 +79,7 @@ class UnixTransport:
     """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
 
     backoff: Sequence[float] = BACKOFF_S
-    patience: float = PATIENCE_S
+    patience: float = CONNECT_TIMEOUT_S
     asks = False
 
     def __init__(
@@ -119,7 +119,7 @@ class UnixTransport:
         try:
             if self._dialled is None:
                 await asyncio.to_thread(self._dial)
-        except sockets.NoRuntime as exc:
+        except sockets.RuntimeNotRunning as exc:
             raise Unreachable(exc.strerror or str(exc), gone=True) from exc
         except OSError as exc:
             raise Unreachable(str(exc)) from exc
@@ -129,11 +129,11 @@ class UnixTransport:
     async def revive(self) -> None:
         if self._reviver is None:
             raise Unreachable("start a runtime with: orbiter-console serve", gone=True)
-        from runtime.config.environment import UnusableEnvironment  # with what starts one: most consoles find one
+        from runtime.config.environment import InvalidEnvironment  # with what starts one: most consoles find one
 
         try:
             await self._reviver()
-        except (OSError, UnusableEnvironment) as exc:
+        except (OSError, InvalidEnvironment) as exc:
             raise Unreachable(str(exc), gone=True) from exc
 
     async def explain(self) -> Unreachable | None:
@@ -162,7 +162,7 @@ def local_transport(  # the arguments of `runtime.daemon.daemon.ensure_runtime`
     Opening a console is `await transport.revive()`, then a `LinkClient` on it.
     """
 
-    def ensure() -> Running:
+    def ensure() -> RunningRuntime:
         from runtime.daemon import daemon
 
         return daemon.ensure_runtime(
@@ -176,7 +176,7 @@ class PairTransport:
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
 
     backoff: Sequence[float] = BACKOFF_S
-    patience: float = PATIENCE_S
+    patience: float = CONNECT_TIMEOUT_S
     asks = False
 
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:

@@ -6,31 +6,31 @@ from typing import Any
 
 from pydantic import Field
 
-from runtime.execution.gates.breaker import Breakers, described
+from runtime.execution.gates.breaker import BreakerRegistry, breaker_rows
 from runtime.judgement.recovery.breaker import BreakerPolicy
 from runtime.judgement.recovery.budget import Budget
 from runtime.link.verbs.registry import (
-    Args,
-    Asked,
     CommandError,
+    CommandOrigin,
     Verb,
+    VerbArgs,
 )
-from runtime.operations.usage import ACTIVE, Spending
+from runtime.operations.usage import ACTIVE_STATES, UsageReader
 from runtime.record.journal import Journal
 from runtime.record.state.events import utc_now
 
 
-class BreakersArgs(Args):
+class BreakersArgs(VerbArgs):
     """`every`: those that count nothing now, too."""
 
     every: bool = False
 
 
-class ResetArgs(Args):
+class ResetArgs(VerbArgs):
     key: str = Field(min_length=1)
 
 
-class BudgetsArgs(Args):
+class BudgetsArgs(VerbArgs):
     """A run, or else the newest unfinished ones."""
 
     run_id: str = ""
@@ -39,13 +39,13 @@ class BudgetsArgs(Args):
 
 def breaker_verbs(journal: Journal, policy: BreakerPolicy) -> dict[str, Verb]:
     """The verbs. What they know and do stands in the workspace's stream, where the drives read it."""
-    breakers = Breakers(journal)
+    breakers = BreakerRegistry(journal)
 
-    async def tell(args: BreakersArgs, _asked: Asked) -> list[dict[str, Any]]:
+    async def tell(args: BreakersArgs, _asked: CommandOrigin) -> list[dict[str, Any]]:
         known = await breakers.known()
-        return described(known, policy, utc_now().timestamp(), breakers.lately, every=args.every)
+        return breaker_rows(known, policy, utc_now().timestamp(), breakers.lately, every=args.every)
 
-    async def reset(args: ResetArgs, asked: Asked) -> dict[str, Any]:
+    async def reset(args: ResetArgs, asked: CommandOrigin) -> dict[str, Any]:
         known = [each.key for each in await breakers.known()]
         if args.key not in known:
             there = ", ".join(sorted(known)) or "none"
@@ -58,17 +58,17 @@ def breaker_verbs(journal: Journal, policy: BreakerPolicy) -> dict[str, Verb]:
 
 def budget_verbs(journal: Journal, budget: Budget) -> dict[str, Verb]:
     """The verb. `budget` is what is configured for every run."""
-    spending = Spending(journal, budget)
+    spending = UsageReader(journal, budget)
 
-    async def tell(args: BudgetsArgs, _asked: Asked) -> list[dict[str, Any]]:
+    async def tell(args: BudgetsArgs, _asked: CommandOrigin) -> list[dict[str, Any]]:
         if args.run_id:
             summary = await journal.summary(args.run_id)
             if summary is None:
                 raise CommandError("unknown_run", f"there is no run {args.run_id!r}")
             chosen = [summary]
         else:
-            chosen = await journal.runs(args.limit, states=ACTIVE)
+            chosen = await journal.runs(args.limit, states=ACTIVE_STATES)
         now = utc_now()
-        return [await spending.of(each, now) for each in chosen]
+        return [await spending.usage_of(each, now) for each in chosen]
 
     return {"budgets": Verb(BudgetsArgs, tell)}

@@ -1,4 +1,7 @@
-"""Verbs that act on runs as a whole: freeze, thaw, breakpoints, messages, rewind, fork (`runtime.operations.run_controls`)."""
+"""Verbs that act on runs as a whole.
+
+Freeze, thaw, breakpoints, messages, rewind, fork (`runtime.operations.run_controls`).
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from typing import Any, Literal
 from pydantic import Field
 
 from runtime.link.verbs.registry import (
-    Args,
-    Asked,
     CommandError,
+    CommandOrigin,
     Verb,
+    VerbArgs,
 )
-from runtime.operations.run_controls import Controls, Effects
+from runtime.operations.run_controls import RewindNeedsConfirmation, RunControls
 
 
-class FreezeArgs(Args):
+class FreezeArgs(VerbArgs):
     """A run, all runs of a swarm, or every run."""
 
     run_id: str = ""
@@ -24,19 +27,19 @@ class FreezeArgs(Args):
     reason: str = ""
 
 
-class ThawArgs(Args):
+class ThawArgs(VerbArgs):
     run_id: str = ""
     ref: str = ""
 
 
-class BreakArgs(Args):
+class BreakArgs(VerbArgs):
     run_id: str = Field(min_length=1)
     what: Literal["tool", "agent"]
     pattern: str = Field(min_length=1)
     clear: bool = False
 
 
-class InjectArgs(Args):
+class InjectArgs(VerbArgs):
     """`agent` is a name or a node's id."""
 
     run_id: str = Field(min_length=1)
@@ -44,7 +47,7 @@ class InjectArgs(Args):
     text: str = Field(min_length=1)
 
 
-class RewindArgs(Args):
+class RewindArgs(VerbArgs):
     """`confirm`: effects may be repeated."""
 
     run_id: str = Field(min_length=1)
@@ -54,31 +57,31 @@ class RewindArgs(Args):
     reason: str = ""
 
 
-class ForkArgs(Args):
+class ForkArgs(VerbArgs):
     run_id: str = Field(min_length=1)
     node_id: str = ""
     changes: dict[str, Any] = Field(default_factory=dict)
 
 
-def run_verbs(controls: Controls, hint: Callable[[], None]) -> dict[str, Verb]:
+def run_verbs(controls: RunControls, hint: Callable[[], None]) -> dict[str, Verb]:
     """`hint` wakes whoever drives runs."""
 
-    async def freeze(args: FreezeArgs, asked: Asked) -> dict[str, Any]:
+    async def freeze(args: FreezeArgs, asked: CommandOrigin) -> dict[str, Any]:
         return {"run_ids": await controls.freeze(args.run_id, ref=args.ref, reason=args.reason, by=asked.by)}
 
-    async def thaw(args: ThawArgs, asked: Asked) -> dict[str, Any]:
+    async def thaw(args: ThawArgs, asked: CommandOrigin) -> dict[str, Any]:
         thawed = await controls.thaw(args.run_id, ref=args.ref, by=asked.by)
         hint()
         return {"run_ids": thawed}
 
-    async def set_break(args: BreakArgs, asked: Asked) -> dict[str, Any]:
+    async def set_break(args: BreakArgs, asked: CommandOrigin) -> dict[str, Any]:
         warning = await controls.set_breakpoint(args.run_id, args.what, args.pattern, clear=args.clear, by=asked.by)
         return {"run_id": args.run_id, "warning": warning}
 
-    async def inject(args: InjectArgs, asked: Asked) -> dict[str, Any]:
+    async def inject(args: InjectArgs, asked: CommandOrigin) -> dict[str, Any]:
         return {"injection_id": await controls.inject(args.run_id, args.agent, args.text, by=asked.by)}
 
-    async def rewind(args: RewindArgs, asked: Asked) -> dict[str, Any]:
+    async def rewind(args: RewindArgs, asked: CommandOrigin) -> dict[str, Any]:
         try:
             dropped = await controls.rewind(
                 args.run_id,
@@ -88,13 +91,13 @@ def run_verbs(controls: Controls, hint: Callable[[], None]) -> dict[str, Verb]:
                 reason=args.reason,
                 by=asked.by,
             )
-        except Effects as exc:
+        except RewindNeedsConfirmation as exc:
             nodes = [{"id": node.id, "name": node.name} for node in exc.nodes]
             raise CommandError("effects", str(exc), nodes=nodes) from exc
         hint()
         return {"dropped": sorted(dropped)}
 
-    async def fork(args: ForkArgs, asked: Asked) -> dict[str, Any]:
+    async def fork(args: ForkArgs, asked: CommandOrigin) -> dict[str, Any]:
         run_id = await controls.fork(args.run_id, args.node_id, changes=args.changes, by=asked.by)
         hint()
         return {"run_id": run_id}

@@ -16,24 +16,26 @@ from pydantic import Field
 
 from runtime.daemon.log_file import log_path
 from runtime.execution.secret_vault import redactor
-from runtime.judgement.reports.audit import shown
-from runtime.link.verbs.registry import Args, Asked, Verb
+from runtime.judgement.reports.audit import shown_params
+from runtime.link.verbs.registry import CommandOrigin, Verb, VerbArgs
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 
-TEXT: Final = 300
+MAX_TEXT_CHARS: Final = 300
 """Characters kept of each text of an event."""
-ITEMS: Final = 10
+MAX_ITEMS: Final = 10
 """Entries kept of each list and object of an event."""
 TURN: Final = 50
 """Events that are shortened before other consoles have a turn."""
 PAGE_BYTES: Final = 32 * 1024
 """Of the log file, in one answer."""
-_LEFT_OUT: Final = frozenset({"traceback", "options", "answer_schema", "arguments_schema", "result_schema", "causes"})
+_OMITTED_FIELDS: Final = frozenset(
+    {"traceback", "options", "answer_schema", "arguments_schema", "result_schema", "causes"}
+)
 """What a line of a log has no room for; a reader of one event asks for it as a whole."""
 
 
-class LogArgs(Args):
+class LogArgs(VerbArgs):
     """Without `run_id`: of all runs and the workspace; places are then positions in the journal, else `seq`s."""
 
     run_id: str = ""
@@ -42,7 +44,7 @@ class LogArgs(Args):
     limit: int = Field(default=500, ge=1, le=2000)
 
 
-class LogfileArgs(Args):
+class LogfileArgs(VerbArgs):
     """`after`: the byte at which the last answer ended; None: the end of the file as it is."""
 
     after: int | None = Field(default=None, ge=0)
@@ -51,42 +53,42 @@ class LogfileArgs(Args):
 def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -> dict[str, Verb]:
     """The verbs by name. `redact` are patterns of what the log file is told without."""
 
-    async def log(args: LogArgs, _asked: Asked) -> list[dict[str, Any]]:
+    async def log(args: LogArgs, _asked: CommandOrigin) -> list[dict[str, Any]]:
         found = await journal.latest(args.run_id or None, after=args.after, before=args.before, limit=args.limit)
         lines: list[dict[str, Any]] = []
         for placed in found:
             if not len(lines) % TURN:
                 await asyncio.sleep(0)
-            lines.append({"at": placed.pos, "event": shortened(placed.event)})
+            lines.append({"at": placed.pos, "event": shorten_event(placed.event)})
         return lines
 
-    async def logfile(args: LogfileArgs, _asked: Asked) -> dict[str, Any]:
+    async def logfile(args: LogfileArgs, _asked: CommandOrigin) -> dict[str, Any]:
         path = log_path(state_dir)
-        text, began, end = await asyncio.to_thread(whole_lines, path, args.after)
+        text, began, end = await asyncio.to_thread(read_whole_lines, path, args.after)
         return {"path": str(path), "text": redactor(redact).text(text), "began": began, "end": end}
 
     return {"log": Verb(LogArgs, log), "logfile": Verb(LogfileArgs, logfile)}
 
 
-def shortened(event: ev.Record) -> dict[str, Any]:
-    """An event as JSON that `runtime.record.state.events.load_value` reads, with long texts, lists and objects cut."""
-    body = json.loads(ev.dump(event))
+def shorten_event(event: ev.JournalEvent) -> dict[str, Any]:
+    """An event as JSON that `runtime.record.state.events.parse_event` reads, with long texts, lists and objects cut."""
+    body = json.loads(ev.dump_event(event))
     if isinstance(event, ev.IncidentAnswered) and event.params:
-        body["params"] = shown(event.params)
-    return {name: _cut(value) for name, value in body.items() if name not in _LEFT_OUT}
+        body["params"] = shown_params(event.params)
+    return {name: _shorten_value(value) for name, value in body.items() if name not in _OMITTED_FIELDS}
 
 
-def _cut(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= TEXT else value[: TEXT - 1] + "…"
+        return value if len(value) <= MAX_TEXT_CHARS else value[: MAX_TEXT_CHARS - 1] + "…"
     if isinstance(value, list):
-        return [_cut(each) for each in value[:ITEMS]]
+        return [_shorten_value(each) for each in value[:MAX_ITEMS]]
     if isinstance(value, dict):
-        return {name: _cut(each) for name, each in list(value.items())[: 4 * ITEMS]}
+        return {name: _shorten_value(each) for name, each in list(value.items())[: 4 * MAX_ITEMS]}
     return value
 
 
-def whole_lines(path: Path, after: int | None) -> tuple[str, int, int]:
+def read_whole_lines(path: Path, after: int | None) -> tuple[str, int, int]:
     """Lines of a log that ended by now, where they begin and where they end in bytes: at most the last `PAGE_BYTES` of
     what lies behind `after`. A log that is shorter than `after` was begun anew: it is read from its beginning.
     """

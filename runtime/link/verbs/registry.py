@@ -1,6 +1,7 @@
 """What a console may ask of a runtime: the verbs of `Command`, their arguments, and who may say them.
 
-A verb either looks or acts. Looking changes nothing, so its reply is not kept and a viewer may do it. Acting is done
+A verb either looks or acts. Looking changes nothing, so its reply is not kept and a viewer may do it. RunActionScreen
+is done
 once for each command id: its reply is stored in the journal, and a command that comes again, even to a runtime that
 was restarted in between, gets the stored reply.
 """
@@ -15,8 +16,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.operations.decisions import Desk
-from runtime.record.journal import Journal, Refused
+from runtime.operations.decisions import Decisions
+from runtime.record.journal import AnswerRefused, Journal
 from runtime.record.state import events as ev
 
 
@@ -29,7 +30,7 @@ class CommandError(Exception):
         self.detail = detail
 
 
-class Args(BaseModel):
+class VerbArgs(BaseModel):
     """Arguments of a verb. Unlike messages, which must let newer programs talk to older ones, an argument that is
     not known is refused: what the operator meant by it would not happen.
     """
@@ -37,18 +38,18 @@ class Args(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class NoArgs(Args):
+class NoArgs(VerbArgs):
     pass
 
 
-class StartArgs(Args):
+class StartArgs(VerbArgs):
     ref: str = Field(min_length=1)
     input: str = ""
     title: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
 
 
-class AnswerArgs(Args):
+class AnswerArgs(VerbArgs):
     incident_id: str = Field(min_length=1)
     option: str = Field(min_length=1)
     params: dict[str, Any] = Field(default_factory=dict)
@@ -58,32 +59,32 @@ class AnswerArgs(Args):
     reason: str = ""
 
 
-class AbortArgs(Args):
+class AbortArgs(VerbArgs):
     run_id: str = Field(min_length=1)
     reason: str = ""
 
 
-class RevokeArgs(Args):
+class RevokeArgs(VerbArgs):
     grant_id: str = Field(min_length=1)
 
 
-class EventsArgs(Args):
+class EventsArgs(VerbArgs):
     run_id: str = Field(min_length=1)
     after: int = Field(default=0, ge=0)
     limit: int = Field(default=500, ge=1, le=5000)
 
 
-class RunsArgs(Args):
+class RunsArgs(VerbArgs):
     limit: int = Field(default=200, ge=1, le=5000)
     states: tuple[str, ...] = ()
 
 
-class IncidentArgs(Args):
+class IncidentArgs(VerbArgs):
     incident_id: str = Field(min_length=1)
 
 
 @dataclass(slots=True, frozen=True)
-class Asked:
+class CommandOrigin:
     """Who asks, and the id of the command."""
 
     by: ev.Actor
@@ -94,22 +95,22 @@ class Asked:
 class Verb:
     """One verb. `run` takes the checked arguments, gives JSON, and raises `CommandError` or an `OrbiterError`."""
 
-    args: type[Args]
-    run: Callable[[Any, Asked], Awaitable[Any]]
+    args: type[VerbArgs]
+    run: Callable[[Any, CommandOrigin], Awaitable[Any]]
     acts: bool = False
 
 
-def desk_verbs(desk: Desk, hint: Callable[[], None]) -> dict[str, Verb]:
+def decision_verbs(desk: Decisions, hint: Callable[[], None]) -> dict[str, Verb]:
     """The verbs that act. `hint` wakes whoever drives runs; it would find out by itself a little later."""
 
-    async def start(args: StartArgs, asked: Asked) -> dict[str, Any]:
+    async def start(args: StartArgs, asked: CommandOrigin) -> dict[str, Any]:
         run_id = run_id_of(asked.command_id)
         options = dict(args.options)
         await desk.start(args.ref, args.input, title=args.title, options=options, by=asked.by, run_id=run_id)
         hint()
         return {"run_id": run_id}
 
-    async def answer(args: AnswerArgs, asked: Asked) -> dict[str, Any]:
+    async def answer(args: AnswerArgs, asked: CommandOrigin) -> dict[str, Any]:
         outcome = await desk.answer(
             args.incident_id,
             args.option,
@@ -119,17 +120,17 @@ def desk_verbs(desk: Desk, hint: Callable[[], None]) -> dict[str, Verb]:
             reason=args.reason,
             by=asked.by,
         )
-        if isinstance(outcome, Refused):
-            raise refusal(args.incident_id, outcome)
+        if isinstance(outcome, AnswerRefused):
+            raise refused_answer(args.incident_id, outcome)
         hint()
         return {"incident_id": args.incident_id, "option": outcome.answer.option, "seq": outcome.answer.seq}
 
-    async def abort(args: AbortArgs, asked: Asked) -> dict[str, Any]:
+    async def abort(args: AbortArgs, asked: CommandOrigin) -> dict[str, Any]:
         await desk.abort(args.run_id, reason=args.reason, by=asked.by)
         hint()
         return {"run_id": args.run_id}
 
-    async def revoke(args: RevokeArgs, asked: Asked) -> dict[str, Any]:
+    async def revoke(args: RevokeArgs, asked: CommandOrigin) -> dict[str, Any]:
         await desk.revoke(args.grant_id, by=asked.by)
         return {"grant_id": args.grant_id}
 
@@ -150,7 +151,7 @@ def run_id_of(command_id: str) -> str:
     return f"{stamp.group()}-{digest}" if stamp else digest
 
 
-def refusal(incident_id: str, outcome: Refused) -> CommandError:
+def refused_answer(incident_id: str, outcome: AnswerRefused) -> CommandError:
     """An answer that was not taken, as an error that says who was first."""
     first = outcome.first
     detail: dict[str, Any] = {"incident_id": incident_id, "reason": outcome.reason}
@@ -162,25 +163,25 @@ def refusal(incident_id: str, outcome: Refused) -> CommandError:
     return CommandError("refused", message, **detail)
 
 
-def journal_verbs(journal: Journal) -> dict[str, Verb]:
+def read_verbs(journal: Journal) -> dict[str, Verb]:
     """The verbs that look into the journal."""
 
-    async def events(args: EventsArgs, _asked: Asked) -> list[Any]:
+    async def events(args: EventsArgs, _asked: CommandOrigin) -> list[Any]:
         found = await journal.read(args.run_id, after=args.after, limit=args.limit)
-        return [_json(event) for event in found]
+        return [_to_json(event) for event in found]
 
-    async def runs(args: RunsArgs, _asked: Asked) -> list[Any]:
+    async def runs(args: RunsArgs, _asked: CommandOrigin) -> list[Any]:
         return [found.plain(brief=True) for found in await journal.runs(args.limit, states=args.states)]
 
-    async def incident(args: IncidentArgs, _asked: Asked) -> dict[str, Any]:
+    async def incident(args: IncidentArgs, _asked: CommandOrigin) -> dict[str, Any]:
         found = await journal.incident(args.incident_id)
         if found is None:
             raise CommandError("unknown_incident", f"no incident is called {args.incident_id}, nor only one begins so")
         run_id, opened, answer = found
-        return {"run_id": run_id, "opened": _json(opened), "answer": None if answer is None else _json(answer)}
+        return {"run_id": run_id, "opened": _to_json(opened), "answer": None if answer is None else _to_json(answer)}
 
-    async def grants(_args: NoArgs, _asked: Asked) -> list[Any]:
-        return [_json(found) for found in await journal.grants()]
+    async def grants(_args: NoArgs, _asked: CommandOrigin) -> list[Any]:
+        return [_to_json(found) for found in await journal.grants()]
 
     return {
         "events": Verb(EventsArgs, events),
@@ -190,20 +191,20 @@ def journal_verbs(journal: Journal) -> dict[str, Verb]:
     }
 
 
-def control_verbs(status: Callable[[], Mapping[str, Any]], stop: Callable[[], None]) -> dict[str, Verb]:
+def runtime_verbs(status: Callable[[], Mapping[str, Any]], stop: Callable[[], None]) -> dict[str, Verb]:
     """`status` and `stop`: the two that every later version must go on to understand."""
 
-    async def tell(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
+    async def tell(_args: NoArgs, _asked: CommandOrigin) -> dict[str, Any]:
         return dict(status())
 
-    async def end(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
+    async def end(_args: NoArgs, _asked: CommandOrigin) -> dict[str, Any]:
         stop()
         return {"stopping": True}
 
     return {"status": Verb(NoArgs, tell), "stop": Verb(NoArgs, end, acts=True)}
 
 
-def _json(model: BaseModel) -> Any:
+def _to_json(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_defaults=True) | (
-        {"type": model.type} if isinstance(model, ev.Record) else {}  # type: ignore[attr-defined]
+        {"type": model.type} if isinstance(model, ev.JournalEvent) else {}  # type: ignore[attr-defined]
     )

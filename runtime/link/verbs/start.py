@@ -9,16 +9,16 @@ from typing import Any
 from pydantic import Field
 
 from runtime.link.verbs.registry import (
-    Args,
-    Asked,
+    CommandOrigin,
     NoArgs,
     Verb,
+    VerbArgs,
 )
-from runtime.swarms.discovery import check, swarms_in
+from runtime.swarms.discovery import check_swarm, find_swarms
 from runtime.swarms.imports import LIMIT_S
 
 
-class CheckArgs(Args):
+class CheckArgs(VerbArgs):
     ref: str = Field(min_length=1)
 
 
@@ -27,10 +27,10 @@ def start_verbs(workspace: Path, import_limit_s: float = LIMIT_S) -> dict[str, V
     operator may ask for it.
     """
 
-    async def swarms(_args: NoArgs, _asked: Asked) -> dict[str, Any]:
-        return {"root": str(workspace), "refs": await asyncio.to_thread(swarms_in, workspace)}
+    async def swarms(_args: NoArgs, _asked: CommandOrigin) -> dict[str, Any]:
+        return {"root": str(workspace), "refs": await asyncio.to_thread(find_swarms, workspace)}
 
-    async def check_it(args: CheckArgs, _asked: Asked) -> dict[str, Any]:
-        return {"ref": await check(args.ref, workspace, limit_s=import_limit_s)}
+    async def check_it(args: CheckArgs, _asked: CommandOrigin) -> dict[str, Any]:
+        return {"ref": await check_swarm(args.ref, workspace, limit_s=import_limit_s)}
 
     return {"swarms": Verb(NoArgs, swarms), "check": Verb(CheckArgs, check_it, acts=True)}

@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterator
 from io import StringIO
 
-LINE_BYTES = 1024 * 1024
+MAX_LINE_BYTES = 1024 * 1024
 """The longest line that either side may send, its line feed not counted."""
-PART_CHARS = 128 * 1024
+MAX_PART_CHARS = 128 * 1024
 """Characters of a message in one of its parts: 768 KiB at worst, when JSON escapes each of them with six."""
-WHOLE_BYTES = 256 * 1024
+MAX_UNFINISHED_BYTES = 256 * 1024
 """A message up to this long goes in one line."""
-MESSAGE_BYTES = 256 * 1024 * 1024
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 """The longest message that is put together from parts."""
 
 
@@ -31,7 +31,7 @@ class LineReader:
         FramingError: a line is longer than `limit` bytes. What was read of it is dropped; the reader stays closed.
     """
 
-    def __init__(self, limit: int = LINE_BYTES) -> None:
+    def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
         self._limit = limit
         self._begun = bytearray()
         self._broken = False
@@ -65,26 +65,26 @@ class LineReader:
         self._begun += piece
 
 
-def in_parts(line: bytes, key: int) -> Iterator[bytes]:
+def split_into_parts(line: bytes, key: int) -> Iterator[bytes]:
     """`line` as it goes over the wire, line feeds included: as it is, or in `part` messages that share `key`."""
-    if len(line) <= WHOLE_BYTES:
+    if len(line) <= MAX_UNFINISHED_BYTES:
         yield line + b"\n"
         return
     text = line.decode()
-    for start in range(0, len(text), PART_CHARS):
-        last = start + PART_CHARS >= len(text)
-        part = {"t": "part", "key": key, "last": last, "data": text[start : start + PART_CHARS]}
+    for start in range(0, len(text), MAX_PART_CHARS):
+        last = start + MAX_PART_CHARS >= len(text)
+        part = {"t": "part", "key": key, "last": last, "data": text[start : start + MAX_PART_CHARS]}
         yield json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-class Assembler:
+class PartAssembler:
     """Puts messages together from their parts. Parts of different keys may come interleaved.
 
     Raises (from `add`):
         FramingError: the unfinished messages hold more than `limit` bytes, or there are more than 64 of them.
     """
 
-    def __init__(self, limit: int = MESSAGE_BYTES) -> None:
+    def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._limit = limit
         self._size = 0
         self._open: dict[int, StringIO] = {}

@@ -19,36 +19,36 @@ class LinkLost(LinkError):
 class CommandRefused(LinkError):
     """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, where somebody was."""
 
-    def __init__(self, reply: p.Reply) -> None:
+    def __init__(self, reply: p.CommandReply) -> None:
         super().__init__(reply.message or reply.error)
         self.error = reply.error
         self.detail = reply.detail
         self.repeated = reply.repeated
 
 
-Phase = Literal["connecting", "connected", "lost", "closed"]
+LinkPhase = Literal["connecting", "connected", "lost", "closed"]
 
 
 @dataclass(slots=True, frozen=True)
-class Status:
+class LinkStatus:
     """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line.
     `mismatch`: there is one, of another version: to bring it back is of no use.
     """
 
-    phase: Phase
+    phase: LinkPhase
     reason: str = ""
     mismatch: bool = False
 
 
 @dataclass(slots=True, frozen=True)
-class Quality:
+class LinkQuality:
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
     `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
     runs that cannot be carried on there, and why, in words.
     """
 
     host: str
-    phase: Phase
+    phase: LinkPhase
     round_trip: float = 0.0
     stalled: int = 0
     role: p.Role = "operator"

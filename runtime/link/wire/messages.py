@@ -11,33 +11,33 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from orbiter.text_encoding import json_of
+from orbiter.text_encoding import dump_json
 from runtime.link.wire.startup_messages import (
     Ack,
     Attach,
-    BadMessage,
     DeltaKind,
+    InvalidMessage,
     Ping,
-    Told,
+    StartupMessage,
     Why,
 )
 from runtime.record.state.events import utc_now
 
 
-class Model(BaseModel):
+class WireModel(BaseModel):
     """Common to these messages."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     def line(self) -> bytes:
         """One line of JSON, without its line feed."""
-        return json_of(self, by_alias=True).encode()
+        return dump_json(self, by_alias=True).encode()
 
 
 # -- from the runtime ------------------------------------------------------------------------------------------
 
 
-class RunSnapshot(Model):
+class RunSnapshot(WireModel):
     """State of a watched run after event `seq`, in parts: `head` first (all but the nodes), then `nodes`."""
 
     t: Literal["run"] = "run"
@@ -49,8 +49,8 @@ class RunSnapshot(Model):
     more: bool = False
 
 
-class RunEvent(Model):
-    """An event of a watched run; `body` as `runtime.record.state.events.load_value` reads it."""
+class RunEvent(WireModel):
+    """An event of a watched run; `body` as `runtime.record.state.events.parse_event` reads it."""
 
     t: Literal["event"] = "event"
     run_id: str
@@ -58,7 +58,7 @@ class RunEvent(Model):
     body: dict[str, Any]
 
 
-class Delta(Model):
+class Delta(WireModel):
     """A piece of a reply that is being streamed, from character `offset` of attempt `attempt` on. For eyes only."""
 
     t: Literal["delta"] = "delta"
@@ -70,7 +70,7 @@ class Delta(Model):
     text: str
 
 
-class Reply(Model):
+class CommandReply(WireModel):
     """What became of a command. `repeated`: it had been carried out before, this is what was said then."""
 
     t: Literal["reply"] = "reply"
@@ -83,7 +83,7 @@ class Reply(Model):
     repeated: bool = False
 
 
-class Refused(Model):
+class MessageRefused(WireModel):
     """A message was not understood or not allowed: `error` is a word for programs, `message` one for people.
 
     `number` is its ordinal among the lines that the console sent over this connection, from 1. `id` is that of the
@@ -101,14 +101,14 @@ class Refused(Model):
 # -- from a console --------------------------------------------------------------------------------------------
 
 
-class As(Model):
+class Identify(WireModel):
     """Who is at the far end of a byte pump. Only the first message of a connection may be this one."""
 
     t: Literal["as"] = "as"
     name: str = Field(min_length=1, max_length=100)
 
 
-class Watch(Model):
+class Watch(WireModel):
     """Tell me this run too. I have its events up to `after`; 0: none."""
 
     t: Literal["watch"] = "watch"
@@ -116,12 +116,12 @@ class Watch(Model):
     after: int = 0
 
 
-class Unwatch(Model):
+class Unwatch(WireModel):
     t: Literal["unwatch"] = "unwatch"
     run_id: str
 
 
-class Command(Model):
+class Command(WireModel):
     """Do something. `id` is made by the sender and unique for ever: sent again, it is not done again."""
 
     t: Literal["command"] = "command"
@@ -136,7 +136,7 @@ def new_command_id() -> str:
     return f"{utc_now():%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
 
 
-class Part(Model):
+class MessagePart(WireModel):
     """A piece of a message that is too long for one line (`runtime.link.wire.framing`). Goes both ways."""
 
     t: Literal["part"] = "part"
@@ -145,9 +145,9 @@ class Part(Model):
     last: bool = False
 
 
-Later = RunSnapshot | RunEvent | Delta | Reply | Refused | Part
-FromRuntime = Told | Later
-FromConsole = As | Attach | Watch | Unwatch | Command | Ack | Ping | Part
+Later = RunSnapshot | RunEvent | Delta | CommandReply | MessageRefused | MessagePart
+FromRuntime = StartupMessage | Later
+FromConsole = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | MessagePart
 
 _LATE = ConfigDict(defer_build=True)
 """What is read is worked out when it is first read: whoever opens a console waits for it."""
@@ -155,26 +155,26 @@ _runtime: TypeAdapter[Later] = TypeAdapter(Annotated[Later, Field(discriminator=
 _console: TypeAdapter[FromConsole] = TypeAdapter(Annotated[FromConsole, Field(discriminator="t")], config=_LATE)
 
 
-def later(line: bytes) -> Later:
-    """The message of a runtime in `line`, if it is one of these. Raises `BadMessage`."""
-    message: Later = _read(_runtime, line)
+def parse_runtime_message(line: bytes) -> Later:
+    """The message of a runtime in `line`, if it is one of these. Raises `InvalidMessage`."""
+    message: Later = _parse(_runtime, line)
     return message
 
 
-def from_console(line: bytes) -> FromConsole:
-    """The message of a console in `line`. Raises `BadMessage`."""
-    message: FromConsole = _read(_console, line)
+def parse_console_message(line: bytes) -> FromConsole:
+    """The message of a console in `line`. Raises `InvalidMessage`."""
+    message: FromConsole = _parse(_console, line)
     return message
 
 
-def _read(adapter: TypeAdapter[Any], line: bytes) -> Any:
+def _parse(adapter: TypeAdapter[Any], line: bytes) -> Any:
     try:
         return adapter.validate_json(line)
     except ValidationError as exc:
-        bad = _explained(exc)
-        raise BadMessage(bad.error, str(bad), _recognised(line)) from exc
+        bad = _explain(exc)
+        raise InvalidMessage(bad.error, str(bad), _recognised(line)) from exc
     except RecursionError as exc:
-        raise BadMessage("not_json", "the line is nested too deeply", _recognised(line)) from exc
+        raise InvalidMessage("not_json", "the line is nested too deeply", _recognised(line)) from exc
 
 
 _ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
@@ -193,15 +193,15 @@ def _recognised(line: bytes) -> str:
     return str(number).encode(errors="replace").decode()[:100] if isinstance(number, str | int) else ""
 
 
-def _explained(exc: ValidationError) -> BadMessage:
+def _explain(exc: ValidationError) -> InvalidMessage:
     first = exc.errors(include_url=False)[0]
     kind, given = first["type"], first.get("input")
     if kind == "json_invalid":
-        return BadMessage("not_json", f"the line is not JSON: {first['msg']}")
+        return InvalidMessage("not_json", f"the line is not JSON: {first['msg']}")
     if kind == "union_tag_invalid":
         name = given.get("t") if isinstance(given, dict) else given
-        return BadMessage("unknown_message", f"no message is called {name!r:.80}")
+        return InvalidMessage("unknown_message", f"no message is called {name!r:.80}")
     if kind == "union_tag_not_found":
-        return BadMessage("unknown_message", "the message has no field 't' that says what it is")
+        return InvalidMessage("unknown_message", "the message has no field 't' that says what it is")
     where = ".".join(map(str, first["loc"])) or "message"
-    return BadMessage("bad_message", f"{where}: {first['msg']}")
+    return InvalidMessage("bad_message", f"{where}: {first['msg']}")

@@ -23,73 +23,73 @@ from runtime.link.wire.startup_messages import (
     STREAM,
     Ack,
     Attach,
-    BadMessage,
-    Changed,
     DeltaKind,
     Hello,
-    Inboxed,
+    InboxRow,
+    InvalidMessage,
     Message,
     Ping,
     Pong,
     Role,
-    Snapshot,
-    Told,
+    StartupMessage,
     Why,
-    told,
+    WorkspaceChange,
+    WorkspaceSnapshot,
+    parse_startup_message,
 )
 
 if TYPE_CHECKING:
     from runtime.link.wire.messages import (
-        As,
         Command,
+        CommandReply,
         Delta,
         FromConsole,
         FromRuntime,
+        Identify,
         Later,
-        Part,
-        Refused,
-        Reply,
+        MessagePart,
+        MessageRefused,
         RunEvent,
         RunSnapshot,
         Unwatch,
         Watch,
-        from_console,
         new_command_id,
+        parse_console_message,
     )
 
 __all__ = [
     "PROTO",
     "STREAM",
     "Ack",
-    "As",
     "Attach",
-    "BadMessage",
-    "Changed",
     "Command",
+    "CommandReply",
     "Delta",
     "DeltaKind",
     "FromConsole",
     "FromRuntime",
     "Hello",
-    "Inboxed",
+    "Identify",
+    "InboxRow",
+    "InvalidMessage",
     "Later",
     "Message",
-    "Part",
+    "MessagePart",
+    "MessageRefused",
     "Ping",
     "Pong",
-    "Refused",
-    "Reply",
     "Role",
     "RunEvent",
     "RunSnapshot",
-    "Snapshot",
-    "Told",
+    "StartupMessage",
     "Unwatch",
     "Watch",
     "Why",
-    "from_console",
-    "from_runtime",
+    "WorkspaceChange",
+    "WorkspaceSnapshot",
     "new_command_id",
+    "parse_console_message",
+    "parse_message",
 ]
 
 
@@ -102,11 +102,11 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module("runtime.link.wire.messages"), name)
 
 
-def from_runtime(line: bytes) -> FromRuntime:
-    """The message of a runtime in `line`. Raises `BadMessage`."""
-    found = told(line)
+def parse_message(line: bytes) -> FromRuntime:
+    """The message of a runtime in `line`. Raises `InvalidMessage`."""
+    found = parse_startup_message(line)
     if found is not None:
         return found
-    from runtime.link.wire.messages import later
+    from runtime.link.wire.messages import parse_runtime_message
 
-    return later(line)
+    return parse_runtime_message(line)

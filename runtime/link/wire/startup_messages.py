@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from orbiter.text_encoding import encodable
+from orbiter.text_encoding import drop_surrogates
 from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
-    from runtime.record.state.events import GrantAdded, IncidentOpened, Record
+    from runtime.record.state.events import GrantAdded, IncidentOpened, JournalEvent
 
-E = TypeVar("E", bound="Record")
+E = TypeVar("E", bound="JournalEvent")
 
 PROTO = 1
 """Both sides must speak the same; a message or field that the other may ignore needs no new number."""
@@ -39,7 +39,7 @@ class Message(Protocol):
         ...
 
 
-class BadMessage(ValueError):
+class InvalidMessage(ValueError):
     """A line cannot be read as a message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``; `asked` is
     the id of the command or ping that it was meant to be, as far as that can be recognised.
     """
@@ -51,7 +51,7 @@ class BadMessage(ValueError):
 
 
 @dataclass(slots=True, frozen=True)
-class Inboxed:
+class InboxRow:
     """A row of the inbox: an open incident and the run that it belongs to."""
 
     run_id: str
@@ -59,10 +59,10 @@ class Inboxed:
     title: str = ""
 
     def json(self) -> str:
-        from runtime.record.state.events import dump  # an incident is there: so are they
+        from runtime.record.state.events import dump_event  # an incident is there: so are they
 
         head = json.dumps({"run_id": self.run_id, "title": self.title}, ensure_ascii=False)
-        return f'{encodable(head)[:-1]},"opened":{dump(self.opened)}}}'
+        return f'{drop_surrogates(head)[:-1]},"opened":{dump_event(self.opened)}}}'
 
 
 @dataclass(slots=True, frozen=True)
@@ -86,13 +86,13 @@ class Hello:
 
 
 @dataclass(slots=True, frozen=True)
-class Snapshot:
+class WorkspaceSnapshot:
     """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
 
     position: int
     why: Why
     summaries: tuple[Summary, ...] = ()
-    incidents: tuple[Inboxed, ...] = ()
+    incidents: tuple[InboxRow, ...] = ()
     grants: tuple[GrantAdded, ...] = ()
     more: bool = False
     t: Literal["snapshot"] = "snapshot"
@@ -105,14 +105,14 @@ class Snapshot:
 
 
 @dataclass(slots=True, frozen=True)
-class Changed:
+class WorkspaceChange:
     """One change of the picture. What is None did not change; `closed` is an incident that left the inbox. With nothing
     in it, something else of the workspace did: a breaker, a freeze.
     """
 
     position: int
     summary: Summary | None = None
-    incident: Inboxed | None = None
+    incident: InboxRow | None = None
     closed: str = ""
     grants: tuple[GrantAdded, ...] | None = None
     t: Literal["changed"] = "changed"
@@ -174,15 +174,15 @@ class Ping:
         return line("ping", id=self.id)
 
 
-Told = Hello | Snapshot | Changed | Pong
+StartupMessage = Hello | WorkspaceSnapshot | WorkspaceChange | Pong
 
 
 def line(t: str, **said: Any) -> bytes:
     """A message as one line of JSON, without its line feed."""
-    return encodable(json.dumps({"t": t, **said}, ensure_ascii=False, separators=(",", ":"))).encode()
+    return drop_surrogates(json.dumps({"t": t, **said}, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
-def told(data: bytes) -> Told | None:
+def parse_startup_message(data: bytes) -> StartupMessage | None:
     """The message in a line, if it is one of these; None if it is not. They begin with what they are, as `line` writes
     them.
 
@@ -195,16 +195,16 @@ def told(data: bytes) -> Told | None:
     try:
         return read(json.loads(data))
     except json.JSONDecodeError as exc:
-        raise BadMessage("not_json", f"the line is not JSON: {exc}") from exc
+        raise InvalidMessage("not_json", f"the line is not JSON: {exc}") from exc
     except RecursionError as exc:
-        raise BadMessage("not_json", "the line is nested too deeply") from exc
+        raise InvalidMessage("not_json", "the line is nested too deeply") from exc
     except KeyError as exc:
-        raise BadMessage("bad_message", f"{exc.args[0]}: is missing") from exc
+        raise InvalidMessage("bad_message", f"{exc.args[0]}: is missing") from exc
     except (ValueError, TypeError, AttributeError) as exc:
-        raise BadMessage("bad_message", f"{exc}"[:400]) from exc
+        raise InvalidMessage("bad_message", f"{exc}"[:400]) from exc
 
 
-def _hello(said: dict[str, Any]) -> Hello:
+def _read_hello(said: dict[str, Any]) -> Hello:
     known = {found.name: said[found.name] for found in fields(Hello) if found.name in said}
     for name, value in known.items():
         wanted = list if name == "keys" else int if name in ("position", "pid", "window", "proto") else str
@@ -215,72 +215,72 @@ def _hello(said: dict[str, Any]) -> Hello:
     return Hello(**{**known, "keys": tuple(map(str, known.get("keys", ())))})
 
 
-def _snapshot(said: dict[str, Any]) -> Snapshot:
-    return Snapshot(
-        _number(said, "position"),
-        _why(said["why"]),
-        tuple(map(Summary.of, _rows(said, "summaries"))),
-        tuple(map(_inboxed, _rows(said, "incidents"))),
-        _granted(_rows(said, "grants")),
+def _read_snapshot(said: dict[str, Any]) -> WorkspaceSnapshot:
+    return WorkspaceSnapshot(
+        _read_number(said, "position"),
+        _read_why(said["why"]),
+        tuple(map(Summary.of, _read_rows(said, "summaries"))),
+        tuple(map(_read_inbox_row, _read_rows(said, "incidents"))),
+        _read_grants(_read_rows(said, "grants")),
         more=bool(said.get("more")),
     )
 
 
-def _changed(said: dict[str, Any]) -> Changed:
+def _read_change(said: dict[str, Any]) -> WorkspaceChange:
     summary, incident = said.get("summary"), said.get("incident")
-    return Changed(
-        _number(said, "position"),
+    return WorkspaceChange(
+        _read_number(said, "position"),
         Summary.of(summary) if summary is not None else None,
-        _inboxed(incident) if incident is not None else None,
+        _read_inbox_row(incident) if incident is not None else None,
         str(said.get("closed", "")),
-        _granted(_rows(said, "grants")) if said.get("grants") is not None else None,
+        _read_grants(_read_rows(said, "grants")) if said.get("grants") is not None else None,
     )
 
 
-_READ: dict[bytes, Callable[[dict[str, Any]], Told]] = {
-    b"hello": _hello,
-    b"snapshot": _snapshot,
-    b"changed": _changed,
-    b"pong": lambda said: Pong(_number(said, "id"), str(said.get("held_up", ""))),
+_READ: dict[bytes, Callable[[dict[str, Any]], StartupMessage]] = {
+    b"hello": _read_hello,
+    b"snapshot": _read_snapshot,
+    b"changed": _read_change,
+    b"pong": lambda said: Pong(_read_number(said, "id"), str(said.get("held_up", ""))),
 }
 
 
-def _number(said: dict[str, Any], name: str) -> int:
+def _read_number(said: dict[str, Any], name: str) -> int:
     if not isinstance(said[name], int):
         raise ValueError(f"{name}: {said[name]!r:.80} is no number")  # noqa: TRY004 - it is a bad value of a message
     return int(said[name])
 
 
-def _why(said: Any) -> Why:
+def _read_why(said: Any) -> Why:
     if said not in ("first", "gap", "epoch", "slow"):
         raise ValueError(f"why: {said!r:.80} is no reason")
     return said  # type: ignore[no-any-return]
 
 
-def _rows(said: dict[str, Any], name: str) -> list[Any]:
+def _read_rows(said: dict[str, Any], name: str) -> list[Any]:
     found = said.get(name, [])
     if not isinstance(found, list):
         raise ValueError(f"{name}: {found!r:.80} is no list")  # noqa: TRY004
     return found
 
 
-def _inboxed(row: Any) -> Inboxed:
+def _read_inbox_row(row: Any) -> InboxRow:
     from runtime.record.state.events import IncidentOpened  # only where a decision waits
 
     if not isinstance(row, dict) or not isinstance(row.get("run_id"), str):
         raise ValueError("incidents: one has no run")  # noqa: TRY004
-    return Inboxed(row["run_id"], _event(IncidentOpened, row.get("opened")), str(row.get("title", "")))
+    return InboxRow(row["run_id"], _read_event(IncidentOpened, row.get("opened")), str(row.get("title", "")))
 
 
-def _granted(rows: list[Any]) -> tuple[GrantAdded, ...]:
+def _read_grants(rows: list[Any]) -> tuple[GrantAdded, ...]:
     if not rows:
         return ()
     from runtime.record.state.events import GrantAdded  # only where there are some
 
-    return tuple(_event(GrantAdded, row) for row in rows)
+    return tuple(_read_event(GrantAdded, row) for row in rows)
 
 
-def _event(kind: type[E], row: Any) -> E:
+def _read_event(kind: type[E], row: Any) -> E:
     from pydantic import ValidationError
 
     try:
@@ -297,6 +297,6 @@ def _list(rows: Iterable[str]) -> str:
 def _grants(grants: tuple[GrantAdded, ...]) -> str:
     if not grants:
         return "[]"
-    from runtime.record.state.events import dump
+    from runtime.record.state.events import dump_event
 
-    return _list(dump(grant) for grant in grants)
+    return _list(dump_event(grant) for grant in grants)

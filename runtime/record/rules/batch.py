@@ -11,13 +11,15 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runtime.record.rules.parking import waits_for_nothing
-from runtime.record.rules.rows import Draft
+from runtime.record.rules.rows import EventRow
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RUN_TERMINAL, RunState
+from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 
 # By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
-OF_RUNS = frozenset(kind for kind in ev.KNOWN if kind.model_fields["type"].default.startswith("run."))
-OF_INCIDENTS: frozenset[type[ev.Record]] = frozenset({ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed})
+RUN_COLUMNS = frozenset(kind for kind in ev.EVENT_CLASSES if kind.model_fields["type"].default.startswith("run."))
+INCIDENT_COLUMNS: frozenset[type[ev.JournalEvent]] = frozenset(
+    {ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed}
+)
 
 
 @dataclass(slots=True)
@@ -66,11 +68,11 @@ class IncidentRow:
     closed_seq: int | None = None
 
 
-class Written(NamedTuple):
+class WrittenEvent(NamedTuple):
     """An event with its place in the journal."""
 
     pos: int
-    event: ev.Record
+    event: ev.JournalEvent
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class Batch:
     new_replies: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[int, int, int, str, str | None]] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
-    written: list[Written] = field(default_factory=list)
+    written: list[WrittenEvent] = field(default_factory=list)
 
     def add_run(self, run_id: str) -> RunRow:
         self.rid += 1
@@ -105,29 +107,29 @@ class Batch:
     def touch(self, run: RunRow) -> None:
         self.changed[run.rid] = run
 
-    def write(self, run: RunRow, draft: Draft) -> ev.Record:
+    def write(self, run: RunRow, draft: EventRow) -> ev.JournalEvent:
         """Give the event its place, and let it take effect on the run's row and the incidents."""
         self.pos += 1
         run.last_seq += 1
         event = draft.event.model_copy(update={"seq": run.last_seq, "run_id": run.id})
         self.rows.append((self.pos, run.rid, run.last_seq, draft.body, draft.blobs))
         self.blobs.update(draft.values)
-        self.written.append(Written(self.pos, event))
+        self.written.append(WrittenEvent(self.pos, event))
         run.updated_at = event.ts.timestamp()
         self.longer[run.rid] = run
         if run.id == ev.WORKSPACE:
             pass  # a freeze of everything stands there too; the stream itself has no state
-        elif type(event) in OF_RUNS:
+        elif type(event) in RUN_COLUMNS:
             self._phase(run, event)
-        elif type(event) in OF_INCIDENTS:
+        elif type(event) in INCIDENT_COLUMNS:
             self._incident(run, event)
         return event
 
-    def _phase(self, run: RunRow, event: ev.Record) -> None:
+    def _phase(self, run: RunRow, event: ev.JournalEvent) -> None:
         """The run's state, by the fold's own rule: what it means is said in one place."""
         self.touch(run)
         wake_at = datetime.fromtimestamp(run.wake_at, UTC) if run.wake_at is not None else None
-        probe = RunState(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
+        probe = DurableRun(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
         was_terminal = probe.terminal
         probe.apply(event)
         run.state = probe.phase
@@ -139,7 +141,7 @@ class Batch:
                 if incident.run == run.rid and incident.state == "open":
                     self._close(incident, event.seq)
 
-    def _incident(self, run: RunRow, event: ev.Record) -> None:
+    def _incident(self, run: RunRow, event: ev.JournalEvent) -> None:
         assert isinstance(event, ev.IncidentOpened | ev.IncidentAnswered | ev.IncidentClosed)
         known = self.incidents.get(event.incident_id)
         if isinstance(event, ev.IncidentOpened):

@@ -9,7 +9,7 @@ _LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResult
 """What may be written to a run that has ended."""
 
 
-def refusal(event: ev.Record, state: str) -> str:
+def refusal(event: ev.JournalEvent, state: str) -> str:
     """Why the event would have no effect on a run in `state`; empty where it has one."""
     if state in RUN_TERMINAL and not isinstance(event, _LATE):
         why = {ev.AbortRequested: "there is nothing to abort", ev.ClockStepped: "it waits for nothing"}

@@ -15,30 +15,30 @@ from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, ValidationError, from_json, to_json
 
-from orbiter.text_encoding import json_of
+from orbiter.text_encoding import dump_json
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
 from runtime.record.state.summary import Summary
 
 _IN_COLUMNS = {"v", "seq", "run_id", "type"}
-_DEEP = 128
+_MAX_NESTING = 128
 """Only a text with more brackets than this can be nested too deeply."""
-_ROOM = 20
+_MIN_BLOB_BYTES = 20
 """Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
-LONGEST = 500_000_000
+MAX_EVENT_BYTES = 500_000_000
 """Of one event's JSON, in bytes. SQLite's own limit, a billion, is for a whole row."""
 
 
-class Draft(NamedTuple):
+class EventRow(NamedTuple):
     """An event on its way into the journal. `blobs` maps fields to digests (JSON), `values` digests to JSON texts."""
 
-    event: ev.Record
+    event: ev.JournalEvent
     body: str
     blobs: str | None = None
     values: Mapping[str, str] = MappingProxyType({})
 
 
-def encode(event: ev.Record) -> Draft:
+def encode_event(event: ev.JournalEvent) -> EventRow:
     """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that nobody could read
     it back, or is far too long. Lone surrogates are replaced.
     """
@@ -46,18 +46,18 @@ def encode(event: ev.Record) -> Draft:
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
     fresh = event.seq == 0 and not event.run_id and event.v == ev.VERSION and type(event) is not ev.UnknownEvent
     try:
-        body = json_of(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
-        if body.count("{") + body.count("[") > _DEEP:
+        body = dump_json(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
+        if body.count("{") + body.count("[") > _MAX_NESTING:
             # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
-            from_json(f"{'[' * _ROOM}{body}{']' * _ROOM}", cache_strings=False)
-        if len(body) > LONGEST:
+            from_json(f"{'[' * _MIN_BLOB_BYTES}{body}{']' * _MIN_BLOB_BYTES}", cache_strings=False)
+        if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")
     except (PydanticSerializationError, RecursionError, ValueError) as exc:
         raise Unrecordable(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
     head = _head(event.v, kind)
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
         return _with_blobs(event, head, body)
-    return Draft(event, _object(head, body))
+    return EventRow(event, _object(head, body))
 
 
 @cache
@@ -70,7 +70,7 @@ def _object(head: str, body: str) -> str:
     return f"{{{head},{body[1:]}" if len(body) > 2 else f"{{{head}}}"
 
 
-def _with_blobs(event: ev.Record, head: str, body: str) -> Draft:
+def _with_blobs(event: ev.JournalEvent, head: str, body: str) -> EventRow:
     small: list[str] = []
     names: dict[str, str] = {}
     values: dict[str, str] = {}
@@ -83,11 +83,11 @@ def _with_blobs(event: ev.Record, head: str, body: str) -> Draft:
         else:
             small.append(f"{json.dumps(name)}:{text}")
     if not names:
-        return Draft(event, _object(head, body))
-    return Draft(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
+        return EventRow(event, _object(head, body))
+    return EventRow(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
 
 
-def summarised(summary: Summary) -> str:
+def encode_summary(summary: Summary) -> str:
     """The same JSON as `Summary.json` makes, at a quarter of its cost: a run's summary is written with every step."""
     try:
         return to_json(summary.said()).decode()
@@ -95,9 +95,9 @@ def summarised(summary: Summary) -> str:
         return summary.json()
 
 
-def decode(
+def decode_event(
     run_id: str, seq: int, body: str, blobs: str | None = None, values: Mapping[str, str] | None = None
-) -> ev.Record:
+) -> ev.JournalEvent:
     """The event of a row. `values` holds the blobs that it names.
 
     Raises:
@@ -114,6 +114,6 @@ def decode(
                 )
             head += f"{json.dumps(name)}:{values[digest]},"
     try:
-        return ev.load(head + body[1:])
+        return ev.load_event(head + body[1:])
     except ValidationError as exc:
         raise Unrecordable(f"event {seq} of run {run_id} cannot be read: {exc}") from exc

@@ -11,16 +11,16 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
-from runtime.record.rules.batch import Written
+from runtime.record.rules.batch import WrittenEvent
 from runtime.record.sqlite.change_watch import POLL_S, Watch
 from runtime.record.state import events as ev
 
-CHUNK = 1000
+CHUNK_EVENTS = 1000
 _MAX_PUSHED = 4096
 """Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
 
-Kinds = Collection[type[ev.Record]] | None
-Fetch = Callable[[str | None, int, int], Awaitable[list[Written]]]
+Kinds = Collection[type[ev.JournalEvent]] | None
+Fetch = Callable[[str | None, int, int], Awaitable[list[WrittenEvent]]]
 """Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
 
 
@@ -36,32 +36,32 @@ class Subscription:
         self.cursor = after
         self.kinds = kinds
         self.look = True
-        self.pushed: deque[Written] = deque()
+        self.pushed: deque[WrittenEvent] = deque()
         self.ready = asyncio.Event()
 
-    def wants(self, event: ev.Record) -> bool:
+    def wants(self, event: ev.JournalEvent) -> bool:
         return self.kinds is None or type(event) in self.kinds
 
-    def offer(self, written: Sequence[Written]) -> None:
+    def offer(self, written: Sequence[WrittenEvent]) -> None:
         """Events of this run, or of any; a place is what the cursor counts."""
         for place, event in written:
             if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
                 self.cursor = place  # nobody is woken for it
             else:
-                self.pushed.append(Written(place, event))
+                self.pushed.append(WrittenEvent(place, event))
         if len(self.pushed) > _MAX_PUSHED:
             self.pushed.clear()
             self.look = True
         if self.pushed or self.look:
             self.ready.set()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         self.look = True
         self.ready.set()
 
-    def take(self) -> list[ev.Record]:
+    def take(self) -> list[ev.JournalEvent]:
         """What was pushed and follows on directly. A gap means that somebody else wrote: the file is asked."""
-        taken: list[ev.Record] = []
+        taken: list[ev.JournalEvent] = []
         while self.pushed and not self.look:
             place, event = self.pushed[0]
             if place > self.cursor + 1:
@@ -88,13 +88,13 @@ class Tails:
     ) -> None:
         self._fetch = fetch
         self._subscriptions: set[Subscription] = set()
-        self._watch = Watch(path, position, writing, self.stir, poll_s)
+        self._watch = Watch(path, position, writing, self.wake, poll_s)
         self._closed = False
 
-    def publish(self, written: Sequence[Written]) -> None:
-        by_run: dict[str, list[Written]] = {}
+    def publish(self, written: Sequence[WrittenEvent]) -> None:
+        by_run: dict[str, list[WrittenEvent]] = {}
         for _, event in written:
-            by_run.setdefault(event.run_id, []).append(Written(event.seq, event))
+            by_run.setdefault(event.run_id, []).append(WrittenEvent(event.seq, event))
         for subscription in self._subscriptions:
             if subscription.run_id is None:
                 subscription.offer(written)
@@ -102,19 +102,19 @@ class Tails:
                 subscription.offer(by_run[subscription.run_id])
         self._watch.wrote(written)
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Let every tail look into the file now."""
         for subscription in self._subscriptions:
-            subscription.stir()
+            subscription.wake()
 
-    async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.Record]]:
+    async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.JournalEvent]]:
         subscription = Subscription(run_id, after, kinds)
         self._subscriptions.add(subscription)
         self._pace()
         try:
             while not self._closed:
                 subscription.ready.clear()
-                events = await self._look(subscription) if subscription.look else subscription.take()
+                events = await self._check_for_changes(subscription) if subscription.look else subscription.take()
                 if events:
                     yield events
                 elif not subscription.look:
@@ -127,7 +127,7 @@ class Tails:
         """End every tail."""
         self._closed = True
         self._watch.stop()
-        self.stir()
+        self.wake()
 
     def _pace(self) -> None:
         """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
@@ -137,10 +137,10 @@ class Tails:
         self._watch.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
         self._watch.start()
 
-    async def _look(self, subscription: Subscription) -> list[ev.Record]:
+    async def _check_for_changes(self, subscription: Subscription) -> list[ev.JournalEvent]:
         subscription.look = False
-        found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK)
-        if len(found) == CHUNK:
+        found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK_EVENTS)
+        if len(found) == CHUNK_EVENTS:
             subscription.look = True
         if found:
             subscription.cursor = found[-1].pos

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from runtime.record.journal import Fenced, JournalError, Lease, Overtaken, Refused
-from runtime.record.rules.batch import OF_INCIDENTS, Batch, RunRow
+from runtime.record.journal import AnswerRefused, Fenced, JournalError, Lease, StaleSequence
+from runtime.record.rules.batch import INCIDENT_COLUMNS, Batch, RunRow
 from runtime.record.rules.parking import decided
 from runtime.record.rules.posting import refusal
-from runtime.record.rules.rows import Draft, encode
+from runtime.record.rules.rows import EventRow, encode_event
 from runtime.record.state import events as ev
 
 
-class Op(ABC):
+class Write(ABC):
     """One thing that a caller asked for. `apply` raises before it changes anything, or not at all."""
 
     sync = False
@@ -45,9 +45,9 @@ class Op(ABC):
 
 
 @dataclass(slots=True)
-class Create(Op):
+class CreateRun(Write):
     run_id: str
-    drafts: Sequence[Draft]
+    drafts: Sequence[EventRow]
     summary: str
     sync = True
     counted = True
@@ -67,7 +67,7 @@ class Create(Op):
 
 
 @dataclass(slots=True)
-class Claim(Op):
+class ClaimLease(Write):
     run_id: str
     owner: str
     ttl_s: float
@@ -89,7 +89,7 @@ class Claim(Op):
 
 
 @dataclass(slots=True)
-class Leased(Op):
+class LeasedWrite(Write):
     """What only the holder of a lease may do. An expired lease that nobody took over is still its holder's."""
 
     lease: Lease
@@ -109,7 +109,7 @@ class Leased(Op):
 
 
 @dataclass(slots=True)
-class Renew(Leased):
+class RenewLease(LeasedWrite):
     def apply(self, batch: Batch) -> None:
         run = self.held(batch)
         run.lease_until, run.lease_ttl = batch.now + self.lease.ttl_s, self.lease.ttl_s
@@ -117,7 +117,7 @@ class Renew(Leased):
 
 
 @dataclass(slots=True)
-class Release(Leased):
+class ReleaseLease(LeasedWrite):
     def apply(self, batch: Batch) -> None:
         try:
             run = self.held(batch)
@@ -128,7 +128,7 @@ class Release(Leased):
 
 
 @dataclass(slots=True)
-class Expire(Leased):
+class ExpireLease(LeasedWrite):
     """False if the lease is another's by now."""
 
     def apply(self, batch: Batch) -> bool:
@@ -142,8 +142,8 @@ class Expire(Leased):
 
 
 @dataclass(slots=True)
-class Append(Leased):
-    drafts: Sequence[Draft]
+class AppendEvents(LeasedWrite):
+    drafts: Sequence[EventRow]
     summary: str | None
     seen: int | None
     counted = True
@@ -158,17 +158,17 @@ class Append(Leased):
     def incident_ids(self) -> Sequence[str]:
         found: list[str] = []
         for draft in self.drafts:
-            if type(draft.event) in OF_INCIDENTS:
+            if type(draft.event) in INCIDENT_COLUMNS:
                 found.append(draft.event.incident_id)  # type: ignore[attr-defined]
             elif isinstance(draft.event, ev.RunParked):
                 found.extend(draft.event.incidents)
         return found
 
-    def apply(self, batch: Batch) -> Sequence[ev.Record]:
+    def apply(self, batch: Batch) -> Sequence[ev.JournalEvent]:
         run = self.held(batch)
         ends = any(type(draft.event) in (ev.RunFinished, ev.RunRewound) for draft in self.drafts)
         if ends and self.seen is not None and run.told_seq > self.seen:
-            raise Overtaken(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
+            raise StaleSequence(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
         written = [batch.write(run, self._decided(batch, run, draft)) for draft in self.drafts]
         for event in written:
             if type(event) is ev.RunRewound:
@@ -178,7 +178,7 @@ class Append(Leased):
             batch.longer[run.rid] = run
         return written
 
-    def _decided(self, batch: Batch, run: RunRow, draft: Draft) -> Draft:
+    def _decided(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
         """A park as `rules.parking` decides it from the rows of this transaction; anything else as it is."""
         park = draft.event
         if not isinstance(park, ev.RunParked):
@@ -197,18 +197,18 @@ class Append(Leased):
             open_incidents=run.open_incidents,
             is_open=is_open,
         )
-        return draft if made is park else encode(made)
+        return draft if made is park else encode_event(made)
 
 
 @dataclass(slots=True)
-class Answer(Op):
+class AnswerIncident(Write):
     """Gives the accepted event, or why not, with the place (run id, seq) of the event that says so.
 
     `grant` is the permission that the answer makes: written with it, or not at all.
     """
 
-    draft: Draft
-    grant: Draft | None = None
+    draft: EventRow
+    grant: EventRow | None = None
     sync = True
     counted = True
     begins = True
@@ -224,29 +224,29 @@ class Answer(Op):
     def incident_ids(self) -> Sequence[str]:
         return (self.event.incident_id,)
 
-    def apply(self, batch: Batch) -> ev.IncidentAnswered | tuple[Refused, str, int | None]:
+    def apply(self, batch: Batch) -> ev.IncidentAnswered | tuple[AnswerRefused, str, int | None]:
         found = batch.incidents.get(self.event.incident_id)
         run = next((run for run in batch.runs.values() if found is not None and run.rid == found.run), None)
         if found is None or run is None:
-            return Refused("unknown", f"there is no incident {self.event.incident_id}"), "", None
+            return AnswerRefused("unknown", f"there is no incident {self.event.incident_id}"), "", None
         if found.state != "open":
-            return Refused(found.state), run.id, found.answer_seq or found.closed_seq
+            return AnswerRefused(found.state), run.id, found.answer_seq or found.closed_seq
         if found.revision != self.event.revision:
             detail = f"it was given for revision {self.event.revision}, the incident is at revision {found.revision}"
-            return Refused("revision", detail), run.id, None
+            return AnswerRefused("revision", detail), run.id, None
         if self.grant is not None:
             # Before the answer: whoever hears the answer looks for the grant at once.
             batch.write(batch.runs[ev.WORKSPACE], self.grant)
         event = batch.write(run, self.draft)
-        _tell(batch, run, event)
+        _wake_run(batch, run, event)
         assert isinstance(event, ev.IncidentAnswered)
         return event
 
 
 @dataclass(slots=True)
-class Post(Op):
+class PostEvent(Write):
     run_id: str
-    draft: Draft
+    draft: EventRow
     told: int | None = None
     effective: bool = False
     counted = True
@@ -261,27 +261,27 @@ class Post(Op):
         event = self.draft.event
         return (event.incident_id,) if isinstance(event, ev.IncidentClosed) else ()
 
-    def apply(self, batch: Batch) -> ev.Record:
+    def apply(self, batch: Batch) -> ev.JournalEvent:
         run, event = batch.runs.get(self.run_id), self.draft.event
         if run is None:
             raise JournalError(f"there is no run {self.run_id}")
         if self.told is not None and run.told_seq > self.told:
-            raise Overtaken(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
+            raise StaleSequence(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
         asked = self.effective or isinstance(event, ev.AbortRequested | ev.ClockStepped)
         if asked and run.id != ev.WORKSPACE and (why := refusal(event, run.state)):
-            raise Overtaken(f"run {run.id} {why}")
+            raise StaleSequence(f"run {run.id} {why}")
         if isinstance(event, ev.IncidentClosed):
             found = batch.incidents.get(event.incident_id)
             if found is None or found.run != run.rid or found.state != "open":
                 state = found.state if found is not None and found.run == run.rid else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
         written = batch.write(run, self.draft)
-        if isinstance(event, ev.WAKING) and run.id != ev.WORKSPACE:
-            _tell(batch, run, written)
+        if isinstance(event, ev.WAKING_EVENTS) and run.id != ev.WORKSPACE:
+            _wake_run(batch, run, written)
         return written
 
 
-def _tell(batch: Batch, run: RunRow, event: ev.Record) -> None:
+def _wake_run(batch: Batch, run: RunRow, event: ev.JournalEvent) -> None:
     """The desk wants the run driven. A live drive is told by its tail; its lease is never touched."""
     batch.touch(run)
     run.told_seq = event.seq
@@ -290,7 +290,7 @@ def _tell(batch: Batch, run: RunRow, event: ev.Record) -> None:
 
 
 @dataclass(slots=True)
-class Command(Op):
+class RecordCommand(Write):
     command_id: str
     reply: str
     sync = True
@@ -307,7 +307,7 @@ class Command(Op):
 
 
 @dataclass(slots=True)
-class Resummarise(Op):
+class RebuildSummary(Write):
     """Put in a summary made anew from a run's events up to `seq`, unless events came since."""
 
     run_id: str

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""The journal in one SQLite file.
+
+Imports `runtime.record`, `runtime.record.rules`, `runtime.record.state` and `aiosqlite`.
+"""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from runtime.record.rules.batch import Written
+from runtime.record.rules.batch import WrittenEvent
 
 POLL_S = 0.03
 """Seconds between two looks while something happens."""
@@ -83,7 +83,7 @@ class Watch:
             self._timer.cancel()
         self._loop = self._timer = None
 
-    def wrote(self, written: Sequence[Written]) -> None:
+    def wrote(self, written: Sequence[WrittenEvent]) -> None:
         """This object has committed these events."""
         if self._known is not None and written[0].pos != self._known + 1:
             self._changed()  # events of others lie between

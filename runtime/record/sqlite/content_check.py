@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.record.sqlite.statements import POSITION
-from runtime.record.sqlite.wal_loss import marked
+from runtime.record.sqlite.wal_loss import read_mark
 
 _TABLE = "CREATE TABLE IF NOT EXISTS life (token TEXT NOT NULL)"
 _NOT_OURS = "not a database"
@@ -82,7 +82,7 @@ class ContentWatch:
         self._stamp: tuple[int, int] | None = None
         self._size = self._position = 0
         self._log_size, self._salts = 0, b""
-        self._marked = marked(path)
+        self._marked = read_mark(path)
         self.found = ""
         """What `overwritten` said last."""
 
@@ -115,7 +115,7 @@ class ContentWatch:
 
     def _log_cut(self) -> str:
         """A log grows until SQLite begins it again, with other salts; SQLite empties it when all is checkpointed."""
-        known = marked(self._path)
+        known = read_mark(self._path)
         try:
             with self._log.open("rb") as file:  # this file has no locks that closing could drop
                 head, size = file.read(_LOG_HEAD), file.seek(0, 2)

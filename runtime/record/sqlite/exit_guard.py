@@ -16,8 +16,8 @@ _lock = threading.Lock()
 _watching = False
 
 
-def guard(connection: aiosqlite.Connection) -> None:
-    """Stop this connection when the process ends, unless `unguard` comes first."""
+def stop_at_exit(connection: aiosqlite.Connection) -> None:
+    """Stop this connection when the process ends, unless `forget` comes first."""
     global _watching  # noqa: PLW0603 - one watcher per process is the point
     with _lock:
         _open.add(connection)
@@ -26,7 +26,7 @@ def guard(connection: aiosqlite.Connection) -> None:
             threading.Thread(target=_watch, name="journal exit guard", daemon=True).start()
 
 
-def unguard(connection: aiosqlite.Connection) -> None:
+def forget(connection: aiosqlite.Connection) -> None:
     with _lock:
         _open.discard(connection)
 

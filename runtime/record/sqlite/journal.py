@@ -20,38 +20,38 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from runtime.record.journal import Accepted, JournalError, Lease, OpenIncident, Placed, Refused
-from runtime.record.rules.rows import encode, summarised
+from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.rules.rows import encode_event, encode_summary
 from runtime.record.rules.tails import Tails
 from runtime.record.rules.writes import (
-    Answer,
-    Append,
-    Claim,
-    Command,
-    Create,
-    Expire,
-    Post,
-    Release,
-    Renew,
+    AnswerIncident,
+    AppendEvents,
+    ClaimLease,
+    CreateRun,
+    ExpireLease,
+    PostEvent,
+    RecordCommand,
+    ReleaseLease,
+    RenewLease,
 )
 from runtime.record.sqlite import content_check, maintenance, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S
-from runtime.record.sqlite.exit_guard import guard, unguard
+from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
-from runtime.record.sqlite.position_probe import Glance
+from runtime.record.sqlite.position_probe import PositionProbe
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import (
     connect,
-    prepare,
-    touch,
-    translated,
+    create_file,
+    migrate,
+    sqlite_errors,
 )
-from runtime.record.sqlite.statements import roused
-from runtime.record.sqlite.transaction_thread import Hop
+from runtime.record.sqlite.statements import wake_parked_runs
+from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.sqlite.writer import Clock, Writer
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.record.state.workspace_state import Standing
+from runtime.record.state.workspace_state import WorkspaceState
 
 
 class SqliteJournal:
@@ -64,8 +64,8 @@ class SqliteJournal:
         self._reader = reader
         self._writer: Writer | None = None
         self._clock = clock
-        self._standing = Standing()
-        self._glance = Glance(path)
+        self._standing = WorkspaceState()
+        self._glance = PositionProbe(path)
         self._tails = Tails(path, reader.after, self._glance.position, self._writing, poll_s)
 
     @classmethod
@@ -86,20 +86,20 @@ class SqliteJournal:
                 f"there is no journal at {path}: nothing has been run here yet, or --state names another place"
             )
         if not readonly:
-            touch(path)
-        with translated("cannot open the journal", path):
-            hop = Hop()
+            create_file(path)
+        with sqlite_errors("cannot open the journal", path):
+            hop = TransactionThread()
             first = await connect(path, readonly=readonly, hop=hop)
-            guard(first)
+            stop_at_exit(first)
             try:
-                await prepare(first, path, readonly=readonly)
+                await migrate(first, path, readonly=readonly)
                 reading = first if readonly else await connect(path, readonly=True)
                 files = None if readonly else JournalFiles(path)
             except BaseException:
                 await first.close()
-                unguard(first)
+                forget(first)
                 raise
-        guard(reading)
+        stop_at_exit(reading)
         journal = cls(path, Reader(reading, path), poll_s, clock)
         if files is not None:
             journal._files = files
@@ -126,44 +126,49 @@ class SqliteJournal:
         self._reader.closed = True
         self._glance.close()
         for connection in connections:
-            with translated("cannot close", self.path):
+            with sqlite_errors("cannot close", self.path):
                 await connection.close()
-            unguard(connection)
+            forget(connection)
 
     # -- runs --------------------------------------------------------------------------------------------------
 
     async def create(self, event: ev.RunCreated, summary: Summary, *, frozen: ev.RunFrozen | None = None) -> bool:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
-        drafts = [encode(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().do(Create(event.run_id, drafts, summarised(summary)))
+        drafts = [encode_event(each) for each in (event, frozen) if each is not None]
+        result: bool = await self._write().do(CreateRun(event.run_id, drafts, encode_summary(summary)))
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
-        result: Lease | None = await self._write().do(Claim(run_id, owner, ttl_s))
+        result: Lease | None = await self._write().do(ClaimLease(run_id, owner, ttl_s))
         return result
 
     async def renew(self, lease: Lease) -> None:
-        await self._write().do(Renew(lease))
+        await self._write().do(RenewLease(lease))
 
     async def release(self, lease: Lease) -> None:
-        await self._write().do(Release(lease))
+        await self._write().do(ReleaseLease(lease))
 
     async def expire(self, died: Callable[[str], bool]) -> list[str]:
         held = [lease for lease in await self._reader.leases() if died(lease.owner)]
-        expired = await asyncio.gather(*(self._write().do(Expire(lease)) for lease in held))
+        expired = await asyncio.gather(*(self._write().do(ExpireLease(lease)) for lease in held))
         return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
 
     def append(
-        self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
-    ) -> Awaitable[Sequence[ev.Record]]:
+        self,
+        lease: Lease,
+        events: Sequence[ev.JournalEvent],
+        *,
+        summary: Summary | None = None,
+        seen: int | None = None,
+    ) -> Awaitable[Sequence[ev.JournalEvent]]:
         # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
         try:
-            text = summarised(summary) if summary is not None else None
-            drafts = [encode(event) for event in events]
-            return self._write().do(Append(lease, drafts, text, seen))
+            text = encode_summary(summary) if summary is not None else None
+            drafts = [encode_event(event) for event in events]
+            return self._write().do(AppendEvents(lease, drafts, text, seen))
         except JournalError as exc:
-            failed: asyncio.Future[Sequence[ev.Record]] = asyncio.get_running_loop().create_future()
+            failed: asyncio.Future[Sequence[ev.JournalEvent]] = asyncio.get_running_loop().create_future()
             failed.set_exception(exc)
             return failed
 
@@ -177,7 +182,7 @@ class SqliteJournal:
         return await self._reader.lost(self._clock().timestamp())
 
     async def rouse(self, now: datetime) -> list[str]:
-        return await self._write().alone(lambda connection: roused(connection, now.timestamp()))
+        return await self._write().alone(lambda connection: wake_parked_runs(connection, now.timestamp()))
 
     async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
         found = await self._reader.summaries(limit, states)
@@ -197,29 +202,33 @@ class SqliteJournal:
 
     # -- the desk ----------------------------------------------------------------------------------------------
 
-    async def answer(self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None) -> Accepted | Refused:
-        result = await self._write().do(Answer(encode(answer), encode(grant) if grant is not None else None))
+    async def answer(
+        self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None
+    ) -> AnswerAccepted | AnswerRefused:
+        result = await self._write().do(
+            AnswerIncident(encode_event(answer), encode_event(grant) if grant is not None else None)
+        )
         if isinstance(result, ev.IncidentAnswered):
-            return Accepted(result)
+            return AnswerAccepted(result)
         refused, run_id, seq = result
         if seq is None:
-            assert isinstance(refused, Refused)
+            assert isinstance(refused, AnswerRefused)
             return refused
         said = await self._reader.event(run_id, seq)
         if isinstance(said, ev.IncidentAnswered):
-            return Refused("answered", f"{said.by.name or said.by.channel} answered {said.option} before", said)
+            return AnswerRefused("answered", f"{said.by.name or said.by.channel} answered {said.option} before", said)
         reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
-        return Refused("closed", reason)
+        return AnswerRefused("closed", reason)
 
     async def post(
-        self, run_id: str, event: ev.Record, *, told: int | None = None, effective: bool = False
-    ) -> ev.Record:
-        if run_id != ev.WORKSPACE and not isinstance(event, ev.DESK_KINDS):
-            kinds = ", ".join(kind.__name__ for kind in ev.DESK_KINDS)
+        self, run_id: str, event: ev.JournalEvent, *, told: int | None = None, effective: bool = False
+    ) -> ev.JournalEvent:
+        if run_id != ev.WORKSPACE and not isinstance(event, ev.OPERATOR_EVENTS):
+            kinds = ", ".join(kind.__name__ for kind in ev.OPERATOR_EVENTS)
             raise JournalError(
                 f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
             )
-        result: ev.Record = await self._write().do(Post(run_id, encode(event), told, effective))
+        result: ev.JournalEvent = await self._write().do(PostEvent(run_id, encode_event(event), told, effective))
         return result
 
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
@@ -235,7 +244,7 @@ class SqliteJournal:
     async def freezes(self) -> dict[str, ev.FreezeSet]:
         return dict((await self._now_standing()).freezes)
 
-    async def _now_standing(self) -> Standing:
+    async def _now_standing(self) -> WorkspaceState:
         """The workspace's stream, folded as far as it is written; only what is new is read."""
         for event in await self.read(ev.WORKSPACE, self._standing.seq):
             self._standing.apply(event)
@@ -245,20 +254,20 @@ class SqliteJournal:
         if reply is None:
             text = await self._reader.reply(command_id)
         else:
-            text = await self._write().do(Command(command_id, json.dumps(reply, ensure_ascii=False)))
+            text = await self._write().do(RecordCommand(command_id, json.dumps(reply, ensure_ascii=False)))
         stored: dict[str, Any] | None = json.loads(text) if text is not None else None
         return stored
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+    async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         if run_id == ev.WORKSPACE and not self._reader.closed and self._glance.seq() == after:
             return []
         return await self._reader.events(run_id, after, limit)
 
     def tail(
-        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
-    ) -> AsyncIterator[list[ev.Record]]:
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
+    ) -> AsyncIterator[list[ev.JournalEvent]]:
         return self._tails.tail(run_id, after, kinds)
 
     async def latest(
@@ -269,7 +278,7 @@ class SqliteJournal:
         before: int | None = None,
         limit: int = 500,
         marks: Sequence[str] = (),
-    ) -> list[Placed]:
+    ) -> list[PlacedEvent]:
         return await self._reader.latest(run_id, after, before, limit, marks)
 
     async def position(self) -> int:
@@ -281,7 +290,7 @@ class SqliteJournal:
 
         Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.stir)``.
         """
-        self._tails.stir()
+        self._tails.wake()
 
     @property
     def operations(self) -> int:
@@ -297,24 +306,24 @@ class SqliteJournal:
 
     async def check(self) -> list[str]:
         """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
-        return await maintenance.check(self._reader)
+        return await maintenance.check_journal(self._reader)
 
     async def look_for_loss(self) -> str:
         """What is missing at the journal's end since somebody last wrote to it, in words; empty if nothing is. For
         whoever is the first to open it, before anything else is written.
         """
-        return await self._write().alone(lambda connection: wal_loss.lost(connection, self.path))
+        return await self._write().alone(lambda connection: wal_loss.find_loss(connection, self.path))
 
     async def stand_still(self, lost: str) -> list[str]:
         """Freeze everything, and say what was found to be lost: who goes on from what is left would do again what only
         the lost part told of. Gives the ids of the runs that were frozen now. If this fails the loss is found again.
         """
         by = ev.Actor(name="the journal", channel="rule")
-        ids = await self._write().alone(wal_loss.unfrozen)
+        ids = await self._write().alone(wal_loss.unfrozen_runs)
         # Queued at once, and in this order: a loss is told of once it has taken effect on all.
         await asyncio.gather(
-            self.post(ev.WORKSPACE, ev.FreezeSet(reason=wal_loss.WHY, by=by)),
-            *(self.post(run_id, ev.RunFrozen(reason=wal_loss.WHY, by=by)) for run_id in ids),
+            self.post(ev.WORKSPACE, ev.FreezeSet(reason=wal_loss.LOSS_REASON, by=by)),
+            *(self.post(run_id, ev.RunFrozen(reason=wal_loss.LOSS_REASON, by=by)) for run_id in ids),
             self.post(ev.WORKSPACE, ev.EventsLost(detail=lost)),
         )
         wal_loss.mark_again(self.path, await self.position())
@@ -356,7 +365,7 @@ class SqliteJournal:
 
     async def backup(self, target: str | Path) -> None:
         """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""
-        await maintenance.backup(self.path, Path(target).absolute())  # noqa: ASYNC240
+        await maintenance.backup_journal(self.path, Path(target).absolute())  # noqa: ASYNC240
 
     async def rebuild_summaries(self) -> int:
         """Make every run's summary anew from its events; how many were."""
@@ -368,7 +377,7 @@ class SqliteJournal:
         Never a run that is not finished. Gives the ids of those forgotten.
         """
         before = self._clock() - older_than if older_than is not None else None
-        return await maintenance.prune(self._write(), before=before, max_bytes=max_bytes)
+        return await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes)
 
     def _writing(self) -> bool:
         return self._writer is not None and self._writer.writing

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from runtime.record.journal import JournalError
-from runtime.record.rules.writes import Resummarise
+from runtime.record.rules.writes import RebuildSummary
 from runtime.record.sqlite.content_check import remove_token
 from runtime.record.sqlite.reader import Reader
-from runtime.record.sqlite.schema import connect, translated
+from runtime.record.sqlite.schema import connect, sqlite_errors
 from runtime.record.sqlite.statements import POSITION
 from runtime.record.sqlite.writer import Writer
 from runtime.record.state.durable_run import RUN_TERMINAL
@@ -53,7 +53,7 @@ _LIVES_AGAIN = f"SELECT 1 FROM run WHERE rid = ? AND state NOT IN ({_FINISHED})"
 """It was turned back since it was listed."""
 
 
-async def check(reader: Reader) -> list[str]:
+async def check_journal(reader: Reader) -> list[str]:
     """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
     found: list[str] = []
     try:
@@ -74,7 +74,7 @@ async def check(reader: Reader) -> list[str]:
     return found
 
 
-async def backup(path: Path, target: Path) -> None:
+async def backup_journal(path: Path, target: Path) -> None:
     """Write a consistent copy to `target`, which must not exist. Others may write on in the meantime.
 
     The copy has its name only once it is whole and on disk.
@@ -106,7 +106,7 @@ def rescue(connection: sqlite3.Connection, target: Path) -> None:
 
 
 async def _copy(path: Path, target: Path) -> None:
-    with translated(f"cannot copy to {target}", path):
+    with sqlite_errors(f"cannot copy to {target}", path):
         connection = await connect(path, readonly=True)
         try:
             await connection.execute_fetchall("VACUUM INTO ?", (str(target),))
@@ -128,11 +128,11 @@ async def rebuild_summaries(reader: Reader, writer: Writer) -> int:
     for run_id, _ in await reader.rows("SELECT id, rid FROM run WHERE rid > 1 ORDER BY rid"):
         state = await reader.fold(run_id)
         summary = state.summary().json()
-        done += await writer.do(Resummarise(run_id, state.last_seq, summary))
+        done += await writer.do(RebuildSummary(run_id, state.last_seq, summary))
     return done
 
 
-async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | None) -> list[str]:
+async def prune_runs(writer: Writer, *, before: datetime | None, max_bytes: int | None) -> list[str]:
     """Forget finished runs last touched before `before`, then the oldest until the data fits in `max_bytes`.
 
     Runs that are not finished are never touched, nor is the workspace's stream. Gives the ids of the runs forgotten;
@@ -149,10 +149,10 @@ async def prune(writer: Writer, *, before: datetime | None, max_bytes: int | Non
             forget += [(statement, (rid,)) for statement in _FORGET]
             if list(connection.execute(_HAS_BLOBS, (rid,))):
                 forget.append((_FORGET_BLOBS, ()))
-            if _in_one(connection, forget, unless=(_LIVES_AGAIN, (rid,))):
+            if _in_one_transaction(connection, forget, unless=(_LIVES_AGAIN, (rid,))):
                 gone.append(run_id)
         if before is not None:
-            _in_one(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
+            _in_one_transaction(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
         # As a script, which is stepped to its end: a plain execute stops after the first page.
         connection.executescript("PRAGMA incremental_vacuum")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -165,7 +165,7 @@ def _used(connection: sqlite3.Connection) -> int:
     return int(connection.execute(_USED_BYTES).fetchone()[0])
 
 
-def _in_one(
+def _in_one_transaction(
     connection: sqlite3.Connection,
     statements: Sequence[tuple[str, Sequence[Any]]],
     *,

@@ -17,7 +17,7 @@ from runtime.record.sqlite.statements import POSITION
 _LAST = "SELECT last_seq FROM run WHERE rid = 1"
 
 
-class Glance:
+class PositionProbe:
     """Of one journal object; for its loop's thread alone."""
 
     def __init__(self, path: Path) -> None:

@@ -15,16 +15,16 @@ from typing import Any
 
 import aiosqlite
 
-from runtime.record.journal import Ambiguous, JournalError, Lease, OpenIncident, Placed
-from runtime.record.rules.batch import Written
-from runtime.record.rules.rows import decode
-from runtime.record.rules.writes import Resummarise
-from runtime.record.sqlite.schema import translated
+from runtime.record.journal import AmbiguousId, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.rules.batch import WrittenEvent
+from runtime.record.rules.rows import decode_event
+from runtime.record.rules.writes import RebuildSummary
+from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.sqlite.statements import POSITION
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import FOLD_VERSION, RunState, Summary
+from runtime.record.state.durable_run import FOLD_VERSION, DurableRun, Summary
 
-CHUNK = 1000
+CHUNK_ROWS = 1000
 _SUMMARY = (
     "SELECT id, state, wake_at, updated_at, summary,"
     " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
@@ -54,13 +54,13 @@ class Reader:
         self.connection = connection
         self._path = path
         self.closed = False
-        self.renewed: list[Resummarise] = []
+        self.renewed: list[RebuildSummary] = []
         """Summaries that had to be made anew, for whoever may write them down."""
 
     async def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         if self.closed:
             raise JournalError(f"the journal {self._path} is closed")
-        with translated("cannot read", self._path):
+        with sqlite_errors("cannot read", self._path):
             try:
                 return list(await self.connection.execute_fetchall(sql, parameters))
             except sqlite3.Error as exc:
@@ -74,10 +74,10 @@ class Reader:
             except ValueError as exc:  # aiosqlite's word for a connection closed in the meantime
                 raise JournalError(f"the journal {self._path} is closed") from exc
 
-    async def events(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
-        found: list[ev.Record] = []
+    async def events(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
+        found: list[ev.JournalEvent] = []
         while limit is None or len(found) < limit:
-            size = CHUNK if limit is None else min(CHUNK, limit - len(found))
+            size = CHUNK_ROWS if limit is None else min(CHUNK_ROWS, limit - len(found))
             part = await self.after(run_id, after, size)
             found.extend(written.event for written in part)
             if len(part) < size:
@@ -85,7 +85,7 @@ class Reader:
             after = part[-1].pos
         return found
 
-    async def after(self, run_id: str | None, cursor: int, limit: int) -> list[Written]:
+    async def after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
         """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`."""
         if run_id is None:
             rows = await self.rows(
@@ -100,11 +100,11 @@ class Reader:
                 {"run": run_id, "after": cursor, "limit": limit},
             )
         values = await self._values(row[4] for row in rows if row[4] is not None)
-        return [Written(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in rows]
+        return [WrittenEvent(pos, decode_event(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in rows]
 
     async def latest(
         self, run_id: str | None, after: int, before: int | None, limit: int, marks: Sequence[str]
-    ) -> list[Placed]:
+    ) -> list[PlacedEvent]:
         place = "pos" if run_id is None else "seq"
         of_run = "" if run_id is None else " AND event.run = (SELECT rid FROM run WHERE id = :run)"
         sieve = " AND EXISTS (SELECT 1 FROM json_each(:marks) WHERE instr(body, value))" if marks else ""
@@ -115,7 +115,10 @@ class Reader:
             {"after": after, "before": before, "limit": limit, "marks": json.dumps(list(marks)), "run": run_id},
         )
         values = await self._values(row[4] for row in rows if row[4] is not None)
-        return [Placed(pos, decode(run, seq, body, blobs, values)) for pos, run, seq, body, blobs in reversed(rows)]
+        return [
+            PlacedEvent(pos, decode_event(run, seq, body, blobs, values))
+            for pos, run, seq, body, blobs in reversed(rows)
+        ]
 
     async def _values(self, blobs: Iterable[str]) -> dict[str, str]:
         digests = sorted({digest for names in blobs for digest in json.loads(names).values()})
@@ -126,7 +129,7 @@ class Reader:
         )
         return dict(found)
 
-    async def event(self, run_id: str, seq: int) -> ev.Record | None:
+    async def event(self, run_id: str, seq: int) -> ev.JournalEvent | None:
         found = await self.after(run_id, seq - 1, 1)
         return found[0].event if found and found[0].pos == seq else None
 
@@ -139,16 +142,16 @@ class Reader:
         rows = await self.rows("SELECT id, owner, epoch, lease_ttl FROM run WHERE lease_until IS NOT NULL")
         return [Lease(*row) for row in rows]
 
-    async def fold(self, run_id: str) -> RunState:
+    async def fold(self, run_id: str) -> DurableRun:
         """A run's state from all its events, read in pieces so that a long run does not hold up the loop."""
-        state = RunState(id="")
+        state = DurableRun(id="")
         async for event in self.every(run_id):
             state.apply(event)
         return state
 
-    async def every(self, run_id: str) -> AsyncIterator[ev.Record]:
+    async def every(self, run_id: str) -> AsyncIterator[ev.JournalEvent]:
         after = 0
-        while part := await self.after(run_id, after, CHUNK):
+        while part := await self.after(run_id, after, CHUNK_ROWS):
             for written in part:
                 yield written.event
             after = part[-1].pos
@@ -169,7 +172,7 @@ class Reader:
         if cached is None or cached.fold != FOLD_VERSION:
             state = await self.fold(run_id)
             cached = state.summary()
-            self.renewed.append(Resummarise(run_id, state.last_seq, cached.json()))
+            self.renewed.append(RebuildSummary(run_id, state.last_seq, cached.json()))
         # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
         return replace(
             cached,
@@ -185,7 +188,7 @@ class Reader:
         values = await self._values(row[4] for row in rows if row[4] is not None)
         found: list[OpenIncident] = []
         for run, summary, seq, body, blobs in rows:
-            opened = decode(run, seq, body, blobs, values)
+            opened = decode_event(run, seq, body, blobs, values)
             assert isinstance(opened, ev.IncidentOpened)
             found.append(OpenIncident(run, json.loads(summary).get("title", "") if summary else "", opened))
         return found
@@ -200,7 +203,7 @@ class Reader:
             return None
         if len(rows) > 1 and rows[0][0] != incident_id:
             names = ", ".join(row[0] for row in rows)
-            raise Ambiguous(f"{incident_id!r} begins more than one incident ({names}): give more of the id")
+            raise AmbiguousId(f"{incident_id!r} begins more than one incident ({names}): give more of the id")
         _, run_id, opened_seq, answer_seq = rows[0]
         opened = await self.event(run_id, opened_seq)
         answer = await self.event(run_id, answer_seq) if answer_seq is not None else None

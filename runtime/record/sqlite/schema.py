@@ -20,7 +20,7 @@ from typing import Any
 import aiosqlite
 
 from runtime.record.journal import JournalError, NewerJournal, Unrecordable, Unwritable
-from runtime.record.sqlite.transaction_thread import Hop
+from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.state.events import WORKSPACE
 
 SCHEMA_VERSION = 1
@@ -64,7 +64,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {}
 
 
 @contextmanager
-def translated(doing: str, path: Path) -> Iterator[None]:
+def sqlite_errors(doing: str, path: Path) -> Iterator[None]:
     """Failures of SQLite as `JournalError`, saying what was being done, where, and what to do about it. Those that are
     a row's own (too big, or in the place of another) are `Unrecordable`.
     """
@@ -110,7 +110,7 @@ _ADVICE = (
 )
 
 
-async def connect(path: Path, *, readonly: bool, hop: Hop | None = None) -> aiosqlite.Connection:
+async def connect(path: Path, *, readonly: bool, hop: TransactionThread | None = None) -> aiosqlite.Connection:
     """A connection in autocommit mode: the journal says itself where a transaction begins. `path` is absolute."""
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rw'}"
     made: dict[str, Any] = {"factory": hop.factory} if hop is not None else {}
@@ -139,7 +139,7 @@ def _refuse_directory(path: Path) -> None:
         raise JournalError(f"{path} is a directory, not a journal: move it away, or choose another with --state")
 
 
-def touch(path: Path) -> None:
+def create_file(path: Path) -> None:
     """Make the file, for its owner's eyes only, before SQLite would make it with the process's umask.
 
     A file that is there is never opened here: closing it would drop the POSIX locks of every connection that this
@@ -160,7 +160,7 @@ def touch(path: Path) -> None:
         ) from exc
 
 
-async def prepare(
+async def migrate(
     connection: aiosqlite.Connection,
     path: Path,
     *,

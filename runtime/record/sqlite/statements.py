@@ -39,13 +39,13 @@ _ADD_REPLY = "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)"
 _ROUSE = """
     UPDATE run SET wake_at = :now
     WHERE state = 'waiting' AND wake_at > :now AND updated_at > :now + :slew RETURNING id"""
-_SLEW_S = 1.0
+_CLOCK_CORRECTION_S = 1.0
 """By how much, in seconds, a clock is corrected without that counting as having been set back."""
 
 
-def roused(connection: sqlite3.Connection, now: float) -> list[str]:
+def wake_parked_runs(connection: sqlite3.Connection, now: float) -> list[str]:
     """See `runtime.record.journal.Journal.rouse`. A run's last event is when it began to wait, or later."""
-    return [row[0] for row in connection.execute(_ROUSE, {"now": now, "slew": _SLEW_S}).fetchall()]
+    return [row[0] for row in connection.execute(_ROUSE, {"now": now, "slew": _CLOCK_CORRECTION_S}).fetchall()]
 
 
 def sql_writes(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:

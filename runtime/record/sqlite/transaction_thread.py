@@ -17,7 +17,7 @@ import aiosqlite
 T = TypeVar("T")
 
 
-class Hop:
+class TransactionThread:
     """Carries work to the thread of one connection; used by one task at a time."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Hop:
         """`connection` is the proxy of the connection that `factory` made."""
         self._connection = connection
 
-    async def carry_out(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `work`, which runs in the connection's thread and ends the transactions that it begins."""
         assert self._connection is not None
         results: list[T] = []
@@ -45,7 +45,7 @@ class Hop:
 
     async def leave_open(self) -> None:
         """Let the connection stay open, whoever closes it, until the process ends."""
-        await self.carry_out(lambda connection: setattr(connection, "left", True))
+        await self.run(lambda connection: setattr(connection, "left", True))
 
     def take(self) -> Callable[[sqlite3.Connection], None] | None:
         work, self._work = self._work, None
@@ -53,7 +53,7 @@ class Hop:
 
 
 class _Connection(sqlite3.Connection):
-    hop: Hop | None = None
+    hop: TransactionThread | None = None
     left = False
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 
 from runtime.record.sqlite.statements import POSITION
 
-WHY: Final = (
+LOSS_REASON: Final = (
     "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
     " look at them, then thaw"
 )
@@ -33,12 +33,12 @@ _BUSY_S: Final = 10.0
 _LOOK_AGAIN_S: Final = 0.01
 
 
-def lost(connection: sqlite3.Connection, path: Path) -> str:
+def find_loss(connection: sqlite3.Connection, path: Path) -> str:
     """What is missing at the end, in words; empty if nothing is. `path` is the journal's.
 
     For whoever opens it first after the last process died, before anything new is written.
     """
-    known = marked(path)  # before the position: another process may be writing, and both only rise
+    known = read_mark(path)  # before the position: another process may be writing, and both only rise
     (position,) = connection.execute(POSITION).fetchone()
     found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
     try:
@@ -82,7 +82,7 @@ def _frames(path: Path) -> int:
             time.sleep(_LOOK_AGAIN_S)
 
 
-def unfrozen(connection: sqlite3.Connection) -> list[str]:
+def unfrozen_runs(connection: sqlite3.Connection) -> list[str]:
     """Ids of the runs that would go on by themselves."""
     rows = connection.execute("SELECT id FROM run WHERE state IN ('queued', 'running', 'waiting')").fetchall()
     return [run_id for (run_id,) in rows]
@@ -106,14 +106,14 @@ def _transactions_behind(log: Path, read: int) -> int:
                 # The last frame of a transaction says how long the database is after it. Frames of an older round of
                 # the log have other salts; one that a process died over does not follow from the one before it.
                 ends = frame[8:16] == head[16:24] and any(frame[4:8])
-                count += ends and _follows(order, before, frame, content)
+                count += ends and _checksum_follows(order, before, frame, content)
                 before = frame
             return count
     except FileNotFoundError:
         return 0
 
 
-def _follows(order: str, before: bytes, frame: bytes, content: bytes) -> bool:
+def _checksum_follows(order: str, before: bytes, frame: bytes, content: bytes) -> bool:
     """Whether a frame's checksum goes on from that of the frame before it, as that one says it."""
     if not before:
         return False
@@ -128,7 +128,7 @@ def _mark(path: Path) -> Path:
     return path.with_name(f"{path.name}-mark")
 
 
-def marked(path: Path) -> int:
+def read_mark(path: Path) -> int:
     """How far the journal is known to have come. What is no number (cut short, damaged) does not count."""
     try:
         slots = _mark(path).read_bytes().split(b"\n")
@@ -137,7 +137,7 @@ def marked(path: Path) -> int:
     return max((int(slot) for each in slots if (slot := each.strip(b"\0")).isdigit()), default=0)
 
 
-def mark(path: Path, position: int) -> None:
+def write_mark(path: Path, position: int) -> None:
     """Keep that the journal has come to `position`. Not synced: what a power cut takes from the mark, it leaves in the
     journal, which is synced.
     """
@@ -151,4 +151,4 @@ def mark(path: Path, position: int) -> None:
 def mark_again(path: Path, position: int) -> None:
     """Keep that the journal has come to `position` and no further, once the loss of the rest is known."""
     _mark(path).write_bytes(b"")
-    mark(path, position)
+    write_mark(path, position)

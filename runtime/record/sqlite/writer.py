@@ -26,11 +26,11 @@ from runtime.record.rules.batch import (
     Batch,
     IncidentRow,
     RunRow,
-    Written,
+    WrittenEvent,
 )
-from runtime.record.rules.writes import Op
+from runtime.record.rules.writes import Write
 from runtime.record.sqlite import wal_loss
-from runtime.record.sqlite.schema import translated
+from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.sqlite.statements import (
     COMMANDS,
     HEADS,
@@ -39,7 +39,7 @@ from runtime.record.sqlite.statements import (
     RUNS_OF_INCIDENTS,
     sql_writes,
 )
-from runtime.record.sqlite.transaction_thread import Hop
+from runtime.record.sqlite.transaction_thread import TransactionThread
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -49,9 +49,9 @@ log = logging.getLogger(__name__)
 MAX_BATCH = 1024
 AGAIN_S = 0.5
 """How often, in seconds, it is tried to write what is held back."""
-_REMEMBERED = 1024
+_CACHED_ROWS = 1024
 """Runs whose rows are remembered from one transaction to the next."""
-DIE_AFTER = "ORBITER_DIE_AFTER_APPENDS"
+KILL_AFTER_ENV = "ORBITER_DIE_AFTER_APPENDS"
 """Test hook, for chaos suites only: with this variable set to n, the process kills itself with SIGKILL right after the
 transaction with the n-th operation that writes events (create, append, answer, post) is committed, before anybody
 learns of it. The n-th operation is then the last of its transaction."""
@@ -63,11 +63,11 @@ class Writer:
     def __init__(
         self,
         connection: aiosqlite.Connection,
-        hop: Hop,
+        hop: TransactionThread,
         path: Path,
         clock: Clock,
         *,
-        publish: Callable[[Sequence[Written]], None],
+        publish: Callable[[Sequence[WrittenEvent]], None],
         displaced: Callable[[], str],
     ) -> None:
         self.connection = connection
@@ -81,21 +81,21 @@ class Writer:
         self._clock = clock
         self._publish = publish
         self._displaced = displaced
-        self._queue: deque[tuple[Op | Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = deque()
+        self._queue: deque[tuple[Write | Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
         self._full: bool | None = None
         self._unmarked = False
         self._holding = False
-        self._waiting: list[tuple[Op, asyncio.Future[Any]]] = []
+        self._waiting: list[tuple[Write, asyncio.Future[Any]]] = []
         """What is held in memory, in the order in which it came."""
         self.held_back = ""
         """Why something waits for the store to be writable, in words."""
         self._rows = _Rows()
-        self._die_after = int(os.environ.get(DIE_AFTER, "0") or "0")
+        self._die_after = int(os.environ.get(KILL_AFTER_ENV, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
-    def do(self, op: Op) -> asyncio.Future[Any]:
+    def do(self, op: Write) -> asyncio.Future[Any]:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
         return self._put(op)
 
@@ -104,7 +104,7 @@ class Writer:
         result: T = await self._put(work)
         return result
 
-    def _put(self, work: Op | Callable[[sqlite3.Connection], Any]) -> asyncio.Future[Any]:
+    def _put(self, work: Write | Callable[[sqlite3.Connection], Any]) -> asyncio.Future[Any]:
         if self._closing or self._task.done():
             raise JournalError(f"the journal {self._path} is closed")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -138,7 +138,7 @@ class Writer:
                         with suppress(TimeoutError):
                             await asyncio.wait_for(self._arrived.wait(), AGAIN_S)
                         self._arrived.clear()
-                    if self._queue and not isinstance(self._queue[0][0], Op):
+                    if self._queue and not isinstance(self._queue[0][0], Write):
                         await self._alone()
                     else:
                         await self._batch(self._take())
@@ -152,15 +152,15 @@ class Writer:
                 JournalError(f"the journal {self._path} was closed before this was written"),
             )
 
-    def _take(self) -> list[tuple[Op, asyncio.Future[Any]]]:
+    def _take(self) -> list[tuple[Write, asyncio.Future[Any]]]:
         """The operations at the head of the queue; those whose caller has gone are dropped."""
         self._queue.extendleft(reversed(self._waiting))
         self._waiting.clear()
-        taken: list[tuple[Op, asyncio.Future[Any]]] = []
+        taken: list[tuple[Write, asyncio.Future[Any]]] = []
         counted = 0
         while self._queue and len(taken) < MAX_BATCH:
             work, future = self._queue[0]
-            if not isinstance(work, Op):
+            if not isinstance(work, Write):
                 break
             self._queue.popleft()
             if future.cancelled():
@@ -173,13 +173,13 @@ class Writer:
 
     async def _alone(self) -> None:
         work, future = self._queue.popleft()
-        if future.cancelled() or isinstance(work, Op):
+        if future.cancelled() or isinstance(work, Write):
             return
         self._full = None  # the work may have set it otherwise, and changed any row
         self._rows.forget()
         try:
-            with translated("cannot write", self._path):
-                result = await self._hop.carry_out(work)
+            with sqlite_errors("cannot write", self._path):
+                result = await self._hop.run(work)
         except Exception as exc:
             self._fail([(work, future)], exc)
         except BaseException:
@@ -189,11 +189,11 @@ class Writer:
             if not future.done():
                 future.set_result(result)
 
-    async def _batch(self, taken: list[tuple[Op, asyncio.Future[Any]]]) -> None:
+    async def _batch(self, taken: list[tuple[Write, asyncio.Future[Any]]]) -> None:
         try:
-            with translated("cannot write", self._path):
+            with sqlite_errors("cannot write", self._path):
                 ops = [op for op, _ in taken]
-                results, written = await self._hop.carry_out(lambda connection: self._transact(connection, ops))
+                results, written = await self._hop.run(lambda connection: self._transact(connection, ops))
         except Exception as exc:
             if isinstance(exc, Unrecordable) and len(taken) > 1:
                 for each in taken:  # one of them is at fault, and fails alone
@@ -224,8 +224,8 @@ class Writer:
                 future.set_result(result)
 
     def _held(
-        self, taken: list[tuple[Op, asyncio.Future[Any]]], exc: Exception
-    ) -> list[tuple[Op, asyncio.Future[Any]]]:
+        self, taken: list[tuple[Write, asyncio.Future[Any]]], exc: Exception
+    ) -> list[tuple[Write, asyncio.Future[Any]]]:
         """Keep what may wait in memory, to be tried before whatever comes after it; the rest."""
         held = [each for each in taken if each[0].may_wait]
         if held and not self.held_back:
@@ -237,7 +237,9 @@ class Writer:
         self._waiting.extend(held)
         return [each for each in taken if not each[0].may_wait]
 
-    def _transact(self, connection: sqlite3.Connection, ops: Sequence[Op]) -> tuple[list[Any], Sequence[Written]]:
+    def _transact(
+        self, connection: sqlite3.Connection, ops: Sequence[Write]
+    ) -> tuple[list[Any], Sequence[WrittenEvent]]:
         """All operations in one transaction. In the connection's thread."""
         full = any(op.sync for op in ops)
         if full != self._full:
@@ -266,7 +268,7 @@ class Writer:
     def _mark(self, position: int) -> None:
         """Keep how far the journal has come (see `sqlite_loss`). What was written stands also where this fails."""
         try:
-            wal_loss.mark(self._path, position)
+            wal_loss.write_mark(self._path, position)
         except OSError as exc:
             if not self._unmarked:
                 log.error("a loss of the journal's end might not be noticed: its mark cannot be written: %s", exc)  # noqa: TRY400
@@ -303,9 +305,9 @@ class _Rows:
         self._version = None
         self._known.clear()
 
-    def load(self, connection: sqlite3.Connection, ops: Sequence[Op], now: float) -> Batch:
+    def load(self, connection: sqlite3.Connection, ops: Sequence[Write], now: float) -> Batch:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version or len(self._known) > _REMEMBERED:
+        if version != self._version or len(self._known) > _CACHED_ROWS:
             self.forget()
             self._pos, self._rid = connection.execute(HEADS).fetchone()
         # Until this transaction is through nothing counts as known: its operations change these very rows.

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""Events, and the state that is folded from them. Pure: no I/O and no clock.
+
+Imports `orbiter` and `pydantic`.
+"""

@@ -17,11 +17,11 @@ from runtime.record.state import events as ev
 from runtime.record.state import fold_runs as runs
 from runtime.record.state import fold_steps as at_node
 from runtime.record.state.nodes import (
-    TRIES,
+    MAX_FAILED_ATTEMPTS,
+    FailedAttempt,
     Incident,
     Node,
     NodeKind,
-    Try,
 )
 from runtime.record.state.summary import (
     FOLD_VERSION,
@@ -34,23 +34,23 @@ from runtime.record.state.summary import (
 
 __all__ = [
     "FOLD_VERSION",
+    "MAX_FAILED_ATTEMPTS",
     "NODE_TERMINAL",
     "RUN_TERMINAL",
-    "TRIES",
+    "DurableRun",
+    "FailedAttempt",
     "Incident",
     "Node",
     "NodeKind",
     "NodePhase",
     "RunPhase",
-    "RunState",
     "Summary",
-    "Try",
-    "fold",
+    "fold_events",
 ]
 
 
 @dataclass(slots=True)
-class RunState:
+class DurableRun:
     """One run, as far as its events tell."""
 
     id: str = ""
@@ -137,7 +137,7 @@ class RunState:
     def open_incidents(self) -> list[Incident]:
         return [incident for incident in self.incidents.values() if incident.open]
 
-    def apply(self, event: ev.Record) -> None:
+    def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account."""
         self.last_seq = max(self.last_seq, event.seq)
         if self.active_since is not None and isinstance(event, ev.RunStarted):
@@ -208,7 +208,7 @@ class RunState:
         since = self.active_since
         return self.active_s + (max(0.0, (now - since).total_seconds()) if since is not None else 0.0)
 
-    def _book_time(self, e: ev.Record) -> None:
+    def _book_time(self, e: ev.JournalEvent) -> None:
         """Begin or end the stretch in which the run works, as it now does or does not."""
         works = self.phase == "running" and bool(self.busy)
         if works and self.open_incidents:
@@ -308,15 +308,15 @@ class RunState:
         (parent.children if parent is not None else self.roots).append(node.id)
 
 
-def fold(events: Iterable[ev.Record]) -> RunState:
+def fold_events(events: Iterable[ev.JournalEvent]) -> DurableRun:
     """The state after `events`, which are one run's, in order."""
-    state = RunState()
+    state = DurableRun()
     for event in events:
         state.apply(event)
     return state
 
 
-_HANDLERS: dict[type[ev.Record], Any] = {
+_HANDLERS: dict[type[ev.JournalEvent], Any] = {
     ev.RunCreated: runs.run_created,
     ev.RunStarted: runs.run_started,
     ev.RunParked: runs.run_parked,
@@ -356,7 +356,7 @@ _HANDLERS: dict[type[ev.Record], Any] = {
 
 _LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped)
 
-_TIMED: frozenset[type[ev.Record]] = frozenset(
+_TIMED: frozenset[type[ev.JournalEvent]] = frozenset(
     {
         ev.RunStarted, ev.RunParked, ev.RunFinished, ev.RunFrozen, ev.RunThawed, ev.RunRewound, ev.AbortRequested,
         ev.StepStarted, ev.StepEnded, ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed,

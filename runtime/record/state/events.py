@@ -29,7 +29,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Record(BaseModel):
+class JournalEvent(BaseModel):
     """Common to all events. `node_id` is the node's path; empty for what concerns the run as a whole."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -59,7 +59,7 @@ class Actor(BaseModel):
 # -- the run ---------------------------------------------------------------------------------------------------
 
 
-class RunCreated(Record):
+class RunCreated(JournalEvent):
     """A run was asked for. `ref` names the swarm (`module:attr`, `/path.py:attr`), `input` is its task."""
 
     type: Literal["run.created"] = "run.created"
@@ -72,7 +72,7 @@ class RunCreated(Record):
     by: Actor = Actor()
 
 
-class RunStarted(Record):
+class RunStarted(JournalEvent):
     """A process began to drive the run: the first time, or again after it parked or its driver died."""
 
     type: Literal["run.started"] = "run.started"
@@ -81,7 +81,7 @@ class RunStarted(Record):
     program: str = ""
 
 
-class RunParked(Record):
+class RunParked(JournalEvent):
     """The drive let go of the run. `waiting`: every open leaf waits (or the run is frozen); `stop`: the run is to be
     driven again, since the runtime stops or since what it waited for is over.
     """
@@ -96,7 +96,7 @@ class RunParked(Record):
     """An open leaf waits for the run to be thawed."""
 
 
-class RunFinished(Record):
+class RunFinished(JournalEvent):
     type: Literal["run.finished"] = "run.finished"
     DURABLE: ClassVar[bool] = True
     state: Literal["completed", "degraded", "failed", "interrupted", "aborted"]
@@ -105,7 +105,7 @@ class RunFinished(Record):
     by: Actor = Actor()
 
 
-class AbortRequested(Record):
+class AbortRequested(JournalEvent):
     """Somebody wants the run to end now. The drive cancels and awaits what runs, then the run is finished as
     aborted.
     """
@@ -116,7 +116,7 @@ class AbortRequested(Record):
     by: Actor = Actor()
 
 
-class RunFrozen(Record):
+class RunFrozen(JournalEvent):
     """No new step begins; those in flight come to their end."""
 
     type: Literal["run.frozen"] = "run.frozen"
@@ -125,13 +125,13 @@ class RunFrozen(Record):
     by: Actor = Actor()
 
 
-class RunThawed(Record):
+class RunThawed(JournalEvent):
     type: Literal["run.thawed"] = "run.thawed"
     DURABLE: ClassVar[bool] = True
     by: Actor = Actor()
 
 
-class RewindRequested(Record):
+class RewindRequested(JournalEvent):
     """Somebody wants the run to go on from a node as if what came at it and after it had not been. The drive lets go
     first, then drops; `changes` are for the node when it runs again: `model`, `arguments`.
     """
@@ -143,7 +143,7 @@ class RewindRequested(Record):
     by: Actor = Actor()
 
 
-class RunRewound(Record):
+class RunRewound(JournalEvent):
     """A node, its descendants and everything later in its sequential ancestors were dropped: so many nodes."""
 
     type: Literal["run.rewound"] = "run.rewound"
@@ -154,7 +154,7 @@ class RunRewound(Record):
     by: Actor = Actor()
 
 
-class SwarmLoaded(Record):
+class SwarmLoaded(JournalEvent):
     """The swarm's file is imported. Written only in a life whose forerunner ended with its process before anything of a
     node was recorded: if this one ends so too, it was not the import.
     """
@@ -162,14 +162,14 @@ class SwarmLoaded(Record):
     type: Literal["run.loaded"] = "run.loaded"
 
 
-class ClockSetBack(Record):
+class ClockSetBack(JournalEvent):
     """The clock was set back under waits that go on: those that began in what is now the future end so much earlier."""
 
     type: Literal["run.clock_set_back"] = "run.clock_set_back"
     seconds: float
 
 
-class ClockStepped(Record):
+class ClockStepped(JournalEvent):
     """The clock was set forward by so many seconds (back, below 0) while somebody lived who saw by how much: what waits
     for an instant waits as long as it would have.
     """
@@ -178,7 +178,7 @@ class ClockStepped(Record):
     seconds: float
 
 
-class BreakpointSet(Record):
+class BreakpointSet(JournalEvent):
     """The run waits before a tool or an agent whose name matches `pattern` (shell wildcards)."""
 
     type: Literal["run.breakpoint_set"] = "run.breakpoint_set"
@@ -187,14 +187,14 @@ class BreakpointSet(Record):
     by: Actor = Actor()
 
 
-class BreakpointCleared(Record):
+class BreakpointCleared(JournalEvent):
     type: Literal["run.breakpoint_cleared"] = "run.breakpoint_cleared"
     what: Literal["tool", "agent"]
     pattern: str
     by: Actor = Actor()
 
 
-class MessageInjected(Record):
+class MessageInjected(JournalEvent):
     """A message for an agent, to be read at its next turn. `agent` is its name; the node narrows it to one place."""
 
     type: Literal["run.message_injected"] = "run.message_injected"
@@ -205,7 +205,7 @@ class MessageInjected(Record):
     by: Actor = Actor()
 
 
-class MessageDelivered(Record):
+class MessageDelivered(JournalEvent):
     """An agent got injected messages at the beginning of a turn; a later life gives it the same at the same turn."""
 
     type: Literal["node.message_delivered"] = "node.message_delivered"
@@ -217,21 +217,21 @@ class MessageDelivered(Record):
 # -- nodes -----------------------------------------------------------------------------------------------------
 
 
-class NodeOpened(Record):
+class NodeOpened(JournalEvent):
     type: Literal["node.opened"] = "node.opened"
     kind: Literal["swarm", "group", "agent", "tool"]
     name: str
     info: dict[str, Any] = Field(default_factory=dict)
 
 
-class NodeClosed(Record):
+class NodeClosed(JournalEvent):
     type: Literal["node.closed"] = "node.closed"
     state: Literal["succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"]
     output: str = ""
     error: str = ""
 
 
-class Warned(Record):
+class Warned(JournalEvent):
     """Something an operator should know that is no fault: a limit reached, a policy that could not be honoured."""
 
     type: Literal["node.warned"] = "node.warned"
@@ -241,7 +241,7 @@ class Warned(Record):
 # -- steps -----------------------------------------------------------------------------------------------------
 
 
-class StepRecord(Record):
+class StepRecord(JournalEvent):
     """What a step is. `requested` is what the framework asked for, compared when the step is recalled."""
 
     kind: Literal["llm", "tool", "value"]
@@ -276,14 +276,14 @@ class StepStarted(StepRecord):
         return self.kind == "tool" and not self.idempotent
 
 
-class StepEdited(Record):
+class StepEdited(JournalEvent):
     """A PRE hook changed what the step works on; `changes` is put in again when the step is recalled."""
 
     type: Literal["step.edited"] = "step.edited"
     changes: dict[str, Any]
 
 
-class StepEnded(Record):
+class StepEnded(JournalEvent):
     """An attempt came to its end: with `result`, or with `fault`. `absorbed`: the fault went to the model as `result`.
     `settled` is False while POST hooks are still to run.
     """
@@ -316,13 +316,13 @@ class StepEnded(Record):
         return self.absorbed and self.result is not None and self.by is None
 
 
-class StepSettled(Record):
+class StepSettled(JournalEvent):
     """The POST hooks of a step have run."""
 
     type: Literal["step.settled"] = "step.settled"
 
 
-class RetryScheduled(Record):
+class RetryScheduled(JournalEvent):
     """The next attempt of a step waits until `until`."""
 
     type: Literal["step.retry_scheduled"] = "step.retry_scheduled"
@@ -334,7 +334,7 @@ class RetryScheduled(Record):
     reason: str = ""
 
 
-class StepFellBack(Record):
+class StepFellBack(JournalEvent):
     """A step goes on with another model than the one that failed, or that its breaker holds back."""
 
     type: Literal["step.fell_back"] = "step.fell_back"
@@ -346,7 +346,7 @@ class StepFellBack(Record):
     """Members of the chain that were not asked, each with why."""
 
 
-class StepCompacted(Record):
+class StepCompacted(JournalEvent):
     """A conversation that was refused as too large was made smaller: round 1 or 2, what was cut, and its bytes."""
 
     type: Literal["step.compacted"] = "step.compacted"
@@ -357,7 +357,7 @@ class StepCompacted(Record):
     bytes_after: int = 0
 
 
-class ControlReturned(Record):
+class ControlReturned(JournalEvent):
     """A failure goes back into the swarm instead of to a person: to the planner (`replan`), to the router (`reroute`),
     to an agent that stands in (`stand_in`), past the failed agent (`go_on`), or the agent ends with what it has
     (`degrade`). `scope` is the node that takes it up, `to` the agent that goes on.
@@ -371,7 +371,7 @@ class ControlReturned(Record):
     reason: str = ""
 
 
-class LateResultDropped(Record):
+class LateResultDropped(JournalEvent):
     """A call that had been given up came back; its result is noted, not used."""
 
     type: Literal["step.late_result"] = "step.late_result"
@@ -394,7 +394,7 @@ class Option(BaseModel):
     """Has effects beyond this incident (a grant that lasts): asks for a second confirmation."""
 
 
-class IncidentOpened(Record):
+class IncidentOpened(JournalEvent):
     """A fault waits for a person or a rule. `incident_id` is unique in the workspace."""
 
     type: Literal["incident.opened"] = "incident.opened"
@@ -432,7 +432,7 @@ class IncidentOpened(Record):
     """Where the answer is a secret: what it is sealed with on its way (`runtime.judgement.recovery.secret_box`)."""
 
 
-class IncidentAnswered(Record):
+class IncidentAnswered(JournalEvent):
     """The first answer to an incident; later ones are refused."""
 
     type: Literal["incident.answered"] = "incident.answered"
@@ -446,7 +446,7 @@ class IncidentAnswered(Record):
     by: Actor = Actor()
 
 
-class IncidentClosed(Record):
+class IncidentClosed(JournalEvent):
     """An incident that no longer matters, with the reason; it was not answered."""
 
     type: Literal["incident.closed"] = "incident.closed"
@@ -454,7 +454,7 @@ class IncidentClosed(Record):
     reason: str
 
 
-class AnalysisStarted(Record):
+class AnalysisStarted(JournalEvent):
     """A model is being asked about an incident; what comes of it is an `AnalysisAdded`, in this life or a later one."""
 
     type: Literal["incident.analysis_started"] = "incident.analysis_started"
@@ -462,7 +462,7 @@ class AnalysisStarted(Record):
     model: str
 
 
-class AnalysisAdded(Record):
+class AnalysisAdded(JournalEvent):
     """A model's view of an incident; a fixed sentence where none could be had."""
 
     type: Literal["incident.analysed"] = "incident.analysed"
@@ -478,7 +478,7 @@ class AnalysisAdded(Record):
 # -- the workspace ---------------------------------------------------------------------------------------------
 
 
-class GrantAdded(Record):
+class GrantAdded(JournalEvent):
     """A permission. `subject` is an agent's name, or `*`; it lasts for a run, for a swarm (`ref`), or until revoked."""
 
     type: Literal["grant.added"] = "grant.added"
@@ -497,7 +497,7 @@ class GrantAdded(Record):
     """How its pattern was read when it was given (`runtime.judgement.permissions.changed_patterns`)."""
 
 
-class GrantUsed(Record):
+class GrantUsed(JournalEvent):
     """A grant let a step pass. Stands in the run's stream, at the step."""
 
     type: Literal["grant.used"] = "grant.used"
@@ -505,14 +505,14 @@ class GrantUsed(Record):
     need: str
 
 
-class GrantRevoked(Record):
+class GrantRevoked(JournalEvent):
     type: Literal["grant.revoked"] = "grant.revoked"
     DURABLE: ClassVar[bool] = True
     grant_id: str
     by: Actor = Actor()
 
 
-class FreezeSet(Record):
+class FreezeSet(JournalEvent):
     """Runs that begin from now on are frozen: those of the swarm `ref`, or all where it is empty."""
 
     type: Literal["freeze.set"] = "freeze.set"
@@ -522,7 +522,7 @@ class FreezeSet(Record):
     by: Actor = Actor()
 
 
-class FreezeLifted(Record):
+class FreezeLifted(JournalEvent):
     """The freeze of a swarm is over; with an empty `ref` every one is."""
 
     type: Literal["freeze.lifted"] = "freeze.lifted"
@@ -531,7 +531,7 @@ class FreezeLifted(Record):
     by: Actor = Actor()
 
 
-class BreakerChanged(Record):
+class BreakerChanged(JournalEvent):
     """A circuit breaker is in another state. `key`: ``model:provider:name`` or ``tool:name``; times in epoch seconds;
     `opened_at` None: closed. The fields are those of `runtime.judgement.recovery.breaker.Breaker`.
     """
@@ -546,14 +546,14 @@ class BreakerChanged(Record):
     by: Actor = Actor()
 
 
-class OperatorLooked(Record):
+class OperatorLooked(JournalEvent):
     """An operator has seen what there was up to now: the next digest begins here."""
 
     type: Literal["operator.looked"] = "operator.looked"
     by: Actor
 
 
-class EventsLost(Record):
+class EventsLost(JournalEvent):
     """The newest events of the journal were found to be missing: its file was damaged, taken away, or put back as it
     had been. What it was that was lost nobody knows.
     """
@@ -563,7 +563,7 @@ class EventsLost(Record):
     detail: str
 
 
-class PatternReread(Record):
+class PatternReread(JournalEvent):
     """A pattern of a grant or a rule is read in another way by this version of the program. Told once."""
 
     type: Literal["permission.pattern_reread"] = "permission.pattern_reread"
@@ -573,7 +573,7 @@ class PatternReread(Record):
     now: str
 
 
-class NoticeSent(Record):
+class NoticeSent(JournalEvent):
     """A channel was told of incidents, each at a revision; a notice that a crash kept from being noted is sent
     again.
     """
@@ -583,14 +583,14 @@ class NoticeSent(Record):
     incidents: tuple[tuple[str, int], ...]
 
 
-class UnknownEvent(Record):
+class UnknownEvent(JournalEvent):
     """An event of a newer program; kept, shown by name, and without effect on state."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
     type: str
 
 
-KNOWN: tuple[type[Record], ...] = (
+EVENT_CLASSES: tuple[type[JournalEvent], ...] = (
     RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
     RewindRequested, RunRewound, SwarmLoaded, ClockSetBack, ClockStepped, BreakpointSet, BreakpointCleared,
     MessageInjected, MessageDelivered,
@@ -601,16 +601,16 @@ KNOWN: tuple[type[Record], ...] = (
     GrantAdded, GrantUsed, GrantRevoked, FreezeSet, FreezeLifted, BreakerChanged, OperatorLooked, EventsLost,
     NoticeSent, PatternReread,
 )  # fmt: skip
-DESK_KINDS: tuple[type[Record], ...] = (
+OPERATOR_EVENTS: tuple[type[JournalEvent], ...] = (
     AbortRequested, RunFrozen, RunThawed, RewindRequested, BreakpointSet, BreakpointCleared, MessageInjected,
     AnalysisStarted, AnalysisAdded, IncidentClosed, LateResultDropped, ClockStepped,
 )  # fmt: skip
 """What may be appended to a run without its lease, besides answers."""
 
-WAKING: tuple[type[Record], ...] = (AbortRequested, RunThawed, RewindRequested)
+WAKING_EVENTS: tuple[type[JournalEvent], ...] = (AbortRequested, RunThawed, RewindRequested)
 """Desk kinds after which a run that waits must be driven again."""
 
-_NAMES = frozenset(kind.model_fields["type"].default for kind in KNOWN)
+_NAMES = frozenset(kind.model_fields["type"].default for kind in EVENT_CLASSES)
 
 
 def _tag(value: Any) -> str:
@@ -667,10 +667,10 @@ Event = Annotated[
     Discriminator(_tag),
 ]
 
-_adapter: TypeAdapter[Record] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+_adapter: TypeAdapter[JournalEvent] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
-def dump(event: Record) -> str:
+def dump_event(event: JournalEvent) -> str:
     """One line of JSON. Fields at their defaults are left out, `type` never; `seq`, `run_id`, `node_id` and `ts`
     have columns of their own in a journal but stand here too where they are set, so that a line is whole.
     """
@@ -678,7 +678,7 @@ def dump(event: Record) -> str:
     return f'{{"type":"{event.type}"{"," if len(body) > 2 else ""}{body[1:]}'  # type: ignore[attr-defined]
 
 
-def load(body: str | bytes) -> Record:
+def load_event(body: str | bytes) -> JournalEvent:
     """The event that `dump` wrote.
 
     Raises:
@@ -687,6 +687,6 @@ def load(body: str | bytes) -> Record:
     return _adapter.validate_json(body)
 
 
-def load_value(value: Any) -> Record:
+def parse_event(value: Any) -> JournalEvent:
     """As `load`, from parsed JSON."""
     return _adapter.validate_python(value)

@@ -12,18 +12,18 @@ from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause
 from runtime.record.state.nodes import (
     DEATHS,
-    TRIES,
+    MAX_FAILED_ATTEMPTS,
+    FailedAttempt,
     Incident,
     Node,
-    Try,
 )
 from runtime.record.state.summary import NodePhase
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.durable_run import DurableRun
 
 
-def cancel_below(s: RunState, top: Node, e: ev.Record) -> None:
+def cancel_below(s: DurableRun, top: Node, e: ev.JournalEvent) -> None:
     """What is still open under a node that ended can only have been cancelled."""
     stack = [top]
     while stack:
@@ -34,13 +34,13 @@ def cancel_below(s: RunState, top: Node, e: ev.Record) -> None:
             s._move(node, "cancelled")
 
 
-def reopen(s: RunState, node: Node) -> None:
+def reopen(s: DurableRun, node: Node) -> None:
     s.counts[node.phase] -= 1
     s.counts["running"] += 1
     node.phase, node.output, node.error, node.closed_at = "running", "", "", None
 
 
-def node_opened(s: RunState, e: ev.NodeOpened) -> bool:
+def node_opened(s: DurableRun, e: ev.NodeOpened) -> bool:
     if e.node_id in s.nodes:
         return False
     node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts)
@@ -49,7 +49,7 @@ def node_opened(s: RunState, e: ev.NodeOpened) -> bool:
     return True
 
 
-def node_closed(s: RunState, e: ev.NodeClosed) -> bool:
+def node_closed(s: DurableRun, e: ev.NodeClosed) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.terminal:
         return False
@@ -59,14 +59,14 @@ def node_closed(s: RunState, e: ev.NodeClosed) -> bool:
     return True
 
 
-def warned(s: RunState, e: ev.Warned) -> bool:
+def warned(s: DurableRun, e: ev.Warned) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
         node.warnings.append(e.text)
     return True
 
 
-def _introduce(s: RunState, e: ev.StepRecord, phase: NodePhase) -> Node:
+def _introduce(s: DurableRun, e: ev.StepRecord, phase: NodePhase) -> Node:
     node = s.nodes.get(e.node_id)
     if node is None:
         node = Node(e.node_id, e.parent_id, e.kind, e.name, agent=e.agent, phase=phase, is_step=True, opened_at=e.ts)
@@ -76,14 +76,14 @@ def _introduce(s: RunState, e: ev.StepRecord, phase: NodePhase) -> Node:
     return node
 
 
-def step_requested(s: RunState, e: ev.StepRequested) -> bool:
+def step_requested(s: DurableRun, e: ev.StepRequested) -> bool:
     node = _introduce(s, e, "pending")
     if not (node.recorded or node.hooks_due):
         node.requested = e.requested
     return True
 
 
-def step_started(s: RunState, e: ev.StepStarted) -> bool:
+def step_started(s: DurableRun, e: ev.StepStarted) -> bool:
     node = _introduce(s, e, "running")
     if node.secret:
         node.secret = False
@@ -104,7 +104,7 @@ def step_started(s: RunState, e: ev.StepStarted) -> bool:
     return s._move(node, "running")
 
 
-def step_edited(s: RunState, e: ev.StepEdited) -> bool:
+def step_edited(s: DurableRun, e: ev.StepEdited) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None:
         return False
@@ -112,7 +112,7 @@ def step_edited(s: RunState, e: ev.StepEdited) -> bool:
     return True
 
 
-def step_ended(s: RunState, e: ev.StepEnded) -> bool:
+def step_ended(s: DurableRun, e: ev.StepEnded) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
@@ -131,8 +131,8 @@ def step_ended(s: RunState, e: ev.StepEnded) -> bool:
     if e.fault is not None:
         node.error = e.fault.technical or e.fault.user_message
         if e.by is None:
-            node.tries.append(Try(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500]))
-            del node.tries[:-TRIES]
+            node.tries.append(FailedAttempt(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500]))
+            del node.tries[:-MAX_FAILED_ATTEMPTS]
     if e.secret:
         node.secret, node.closed_at = True, e.ts
         return s._move(node, "succeeded")
@@ -143,7 +143,7 @@ def step_ended(s: RunState, e: ev.StepEnded) -> bool:
     return _settle(s, node, e) if e.settled else True
 
 
-def _settle(s: RunState, node: Node, e: ev.Record) -> bool:
+def _settle(s: DurableRun, node: Node, e: ev.JournalEvent) -> bool:
     node.recorded, node.hooks_due, node.closed_at = True, False, e.ts
     if node.by is not None and isinstance(e, ev.StepEnded) and e.skipped:
         return s._move(node, "skipped")
@@ -152,12 +152,12 @@ def _settle(s: RunState, node: Node, e: ev.Record) -> bool:
     return s._move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
 
 
-def step_settled(s: RunState, e: ev.StepSettled) -> bool:
+def step_settled(s: DurableRun, e: ev.StepSettled) -> bool:
     node = s.nodes.get(e.node_id)
     return node is not None and node.hooks_due and _settle(s, node, e)
 
 
-def step_fell_back(s: RunState, e: ev.StepFellBack) -> bool:
+def step_fell_back(s: DurableRun, e: ev.StepFellBack) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
@@ -166,7 +166,7 @@ def step_fell_back(s: RunState, e: ev.StepFellBack) -> bool:
     return True
 
 
-def step_compacted(s: RunState, e: ev.StepCompacted) -> bool:
+def step_compacted(s: DurableRun, e: ev.StepCompacted) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
@@ -174,7 +174,7 @@ def step_compacted(s: RunState, e: ev.StepCompacted) -> bool:
     return True
 
 
-def control_returned(s: RunState, e: ev.ControlReturned) -> bool:
+def control_returned(s: DurableRun, e: ev.ControlReturned) -> bool:
     s.returned.append(e)
     node = s.nodes.get(e.node_id)
     if node is None:
@@ -183,7 +183,7 @@ def control_returned(s: RunState, e: ev.ControlReturned) -> bool:
     return True
 
 
-def retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
+def retry_scheduled(s: DurableRun, e: ev.RetryScheduled) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
@@ -193,14 +193,14 @@ def retry_scheduled(s: RunState, e: ev.RetryScheduled) -> bool:
     return s._move(node, "retrying")
 
 
-def late_result(s: RunState, e: ev.LateResultDropped) -> bool:
+def late_result(s: DurableRun, e: ev.LateResultDropped) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
         node.warnings.append(f"attempt {e.attempt} came back after it had been given up: {e.summary}")
     return True
 
 
-def incident_opened(s: RunState, e: ev.IncidentOpened) -> bool:
+def incident_opened(s: DurableRun, e: ev.IncidentOpened) -> bool:
     if e.incident_id in s.incidents:
         return False
     s.incidents[e.incident_id] = Incident(e)
@@ -211,7 +211,7 @@ def incident_opened(s: RunState, e: ev.IncidentOpened) -> bool:
     return s._move(node, "waiting")
 
 
-def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
+def incident_answered(s: DurableRun, e: ev.IncidentAnswered) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None or not incident.open:
         return False
@@ -228,7 +228,7 @@ def incident_answered(s: RunState, e: ev.IncidentAnswered) -> bool:
     return True
 
 
-def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
+def incident_closed(s: DurableRun, e: ev.IncidentClosed) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None or not incident.open:
         return False
@@ -238,12 +238,12 @@ def incident_closed(s: RunState, e: ev.IncidentClosed) -> bool:
     return True
 
 
-def grant_used(s: RunState, e: ev.GrantUsed) -> bool:
+def grant_used(s: DurableRun, e: ev.GrantUsed) -> bool:
     s.granted.setdefault(e.node_id, []).append(e)  # of a step that has not begun: its node comes after
     return True
 
 
-def analysis_started(s: RunState, e: ev.AnalysisStarted) -> bool:
+def analysis_started(s: DurableRun, e: ev.AnalysisStarted) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:
         return False
@@ -252,7 +252,7 @@ def analysis_started(s: RunState, e: ev.AnalysisStarted) -> bool:
     return True
 
 
-def analysis_added(s: RunState, e: ev.AnalysisAdded) -> bool:
+def analysis_added(s: DurableRun, e: ev.AnalysisAdded) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:
         return False

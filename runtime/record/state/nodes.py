@@ -34,7 +34,7 @@ class Incident:
 
 
 @dataclass(slots=True, frozen=True)
-class Try:
+class FailedAttempt:
     """An attempt of a step that failed; `wait_s` and `wait_source` are of the wait that came after it, if one did."""
 
     attempt: int
@@ -48,7 +48,7 @@ class Try:
 
 DEATHS = 3
 """How many processes must end at the same place of a run before it is set aside."""
-TRIES = 50
+MAX_FAILED_ATTEMPTS = 50
 """Failed attempts of a step that are remembered, the latest ones."""
 
 
@@ -96,7 +96,7 @@ class Node:
     delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
-    tries: list[Try] = field(default_factory=list)
+    tries: list[FailedAttempt] = field(default_factory=list)
     secret: bool = False
     """Its result was given and is kept nowhere: a later life asks again."""
     fell_back: list[ev.StepFellBack] = field(default_factory=list)

@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import Node, RunState
+    from runtime.record.state.durable_run import DurableRun, Node
 
 _PLACE = re.compile(r"~(\d+)(?:\.(\d+))?$")
 
 
-def place(node_id: str) -> tuple[int, int | None]:
+def place_of(node_id: str) -> tuple[int, int | None]:
     """`seq` and `par` of the last element of a path (see `orbiter.steps.Place`)."""
     match = _PLACE.search(node_id)
     if match is None:
@@ -23,14 +23,14 @@ def place(node_id: str) -> tuple[int, int | None]:
     return int(match.group(1)), int(match.group(2)) if match.group(2) is not None else None
 
 
-def later(node_id: str, than: str) -> bool:
+def is_later(node_id: str, than: str) -> bool:
     """Whether one of two siblings comes after the other. The calls of a turn come after the turn's own reply."""
-    seq, par = place(node_id)
-    other_seq, other_par = place(than)
+    seq, par = place_of(node_id)
+    other_seq, other_par = place_of(than)
     return seq > other_seq or (seq == other_seq and par is not None and other_par is None)
 
 
-def dropped_by(state: RunState, node_id: str) -> set[str]:
+def nodes_dropped_by(state: DurableRun, node_id: str) -> set[str]:
     """Ids of the nodes that go when the run is turned back to `node_id`, it included."""
     lineage = state.lineage(node_id)
     # Inside a step that is one call of user code nothing can be kept: the call is made again as a whole.
@@ -39,12 +39,12 @@ def dropped_by(state: RunState, node_id: str) -> set[str]:
     for index, node in enumerate(lineage[: target + 1]):
         siblings = state.nodes[node.parent_id].children if node.parent_id in state.nodes else state.roots
         for sibling in siblings:
-            if later(sibling, node.id) or (index == target and sibling == node.id):
+            if is_later(sibling, node.id) or (index == target and sibling == node.id):
                 _with_descendants(state, sibling, dropped)
     return dropped
 
 
-def _with_descendants(state: RunState, node_id: str, found: set[str]) -> None:
+def _with_descendants(state: DurableRun, node_id: str, found: set[str]) -> None:
     stack = [node_id]
     while stack:
         current = stack.pop()
@@ -52,7 +52,7 @@ def _with_descendants(state: RunState, node_id: str, found: set[str]) -> None:
         stack.extend(state.nodes[current].children)
 
 
-def repeated_effects(state: RunState, dropped: set[str]) -> list[Node]:
+def repeated_effects(state: DurableRun, dropped: set[str]) -> list[Node]:
     """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked; in the order in
     which they began.
     """

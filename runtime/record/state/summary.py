@@ -11,7 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, cast, get_args
 
-from orbiter.text_encoding import encodable
+from orbiter.text_encoding import drop_surrogates
 
 FOLD_VERSION = 3
 """Rises when the same events give another summary; cached summaries of another version are made anew."""
@@ -68,7 +68,7 @@ class Summary:
 
     def said(self) -> dict[str, Any]:
         """What is not as it is in every summary of which nothing else is said. Written at every step of every run."""
-        values = zip(_READERS, _VALUES(self), _UNSAID, strict=True)
+        values = zip(_READERS, _VALUES(self), _OMITTED, strict=True)
         return {name: value for name, value, unsaid in values if value != unsaid}
 
     def told(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Summary:
 
     def json(self) -> str:
         """Brief, and without line feeds."""
-        return encodable(json.dumps(self.plain(brief=True), ensure_ascii=False, separators=(",", ":")))
+        return drop_surrogates(json.dumps(self.plain(brief=True), ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def of(cls, row: Any) -> Summary:
@@ -103,7 +103,7 @@ class Summary:
         except ValueError:
             name = next(name for name, value in row.items() if name in _READERS and not _fits(name, value))
             raise ValueError(f"{name}: {row[name]!r:.80} is not what it can be") from None
-        return cls(**{"fold": _UNMARKED, **found})
+        return cls(**{"fold": _PLAIN_FIELDS, **found})
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -168,7 +168,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 """How each field is read, in their order. Raises ValueError."""
 _VALUES = attrgetter(*_READERS)
 _DEFAULTS: dict[str, Any] = {found.name: found.default for found in fields(Summary)}
-_UNSAID = tuple(({**_DEFAULTS, "id": None, "nodes": {}, "fold": None})[name] for name in _READERS)
+_OMITTED = tuple(({**_DEFAULTS, "id": None, "nodes": {}, "fold": None})[name] for name in _READERS)
 """What a field is where nothing is said of it."""
-_UNMARKED = 3
+_PLAIN_FIELDS = 3
 """The fold of summaries that do not say theirs: earlier programs left it out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.record.state import events as ev
 
 
-class Standing:
+class WorkspaceState:
     """Grants by id and freezes by the swarm they name (empty: every run), as of `seq`."""
 
     __slots__ = ("freezes", "grants", "seq")
@@ -15,7 +15,7 @@ class Standing:
         self.grants: dict[str, ev.GrantAdded] = {}
         self.freezes: dict[str, ev.FreezeSet] = {}
 
-    def apply(self, event: ev.Record) -> None:
+    def apply(self, event: ev.JournalEvent) -> None:
         """Take in the stream's next event; one that was taken in already changes nothing."""
         if event.seq <= self.seq:
             return

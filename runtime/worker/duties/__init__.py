@@ -1,1 +1,5 @@
-"""TODO package."""
+"""Work that is done once for a workspace beside its runs: analyses and notices.
+
+Imports `orbiter`, `orbiter.models`, `orbiter.redaction`, `runtime.execution`, `runtime.execution.gates`,
+`runtime.judgement.*`, `runtime.operations`, `runtime.record`, `runtime.record.state` and `httpx`.
+"""

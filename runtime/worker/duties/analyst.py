@@ -18,7 +18,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from orbiter.models.provider import get_provider
 from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.types import SystemMessage, UserMessage
-from runtime.execution.execution_config import Deltas
+from runtime.execution.execution_config import DeltaSink
 from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.secret_vault import redactor
 from runtime.judgement.faults.classify import classify
@@ -26,20 +26,20 @@ from runtime.judgement.recovery.breaker import BreakerPolicy
 from runtime.judgement.reports import incident_report as reports
 from runtime.judgement.reports.analysis_prompt import (
     INSTRUCTIONS,
-    LONGEST,
+    MAX_ANALYSIS_CHARS,
     MAX_TOKENS,
     NO_ANALYSIS,
     TIMEOUT_S,
+    analysis_evidence,
+    analysis_prompt,
     analysis_text,
-    briefing,
-    evidence,
-    without_references,
+    strip_references,
 )
 from runtime.judgement.reports.prices import PriceTable
-from runtime.operations.queries import sifted
+from runtime.operations.queries import events_with_marks
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Effect,
@@ -49,34 +49,36 @@ from runtime.record.state.fault_taxonomy import (
 
 log = logging.getLogger("runtime.analysis")
 
-PREFERRED = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
+PREFERRED_MODELS = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
 """Who is asked if the configuration names nobody: the first whose key is there and that is not the one that failed.
 Models that answer at once: one that reasons first spends the few tokens of an analysis on that.
 """
 
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 """Incidents that a model is asked about at the same time."""
 
-FIRST_SHARE = 0.6
+FIRST_MODEL_SHARE = 0.6
 """Of the time that is left, how much a model gets where another one could still be asked after it."""
 
 _MARKS = ('{"type":"incident.analysed"',)
 
 
-def models_to_ask(configured: str, failing_provider: str) -> tuple[str, ...]:
+def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
     """Who could be asked, best first, the provider that failed last. `configured` is `auto` (all whose key is there),
     model strings with commas between them (these and no other), or `off`.
     """
     if configured == "off":
         return ()
     if configured in ("", "auto"):
-        able = [model for name, model in PREFERRED if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)]
+        able = [
+            model for name, model in PREFERRED_MODELS if any(os.environ.get(v) for v in ENDPOINTS[name].key_variables)
+        ]
     else:
         able = [model.strip() for model in configured.split(",") if model.strip()]
     return tuple(sorted(able, key=lambda model: model.partition(":")[0] == failing_provider))
 
 
-def worth_analysing(opened: ev.IncidentOpened) -> bool:
+def should_analyse(opened: ev.IncidentOpened) -> bool:
     """Whether a fault is behind it that somebody will decide about: not a question or a breakpoint, where nothing
     failed, nor what is decided without anybody, nor a fault of the process itself (seed 002's FATAL).
     """
@@ -98,7 +100,7 @@ class Analyst:
         patterns: tuple[str, ...] = (),
         prices: PriceTable | None = None,
         breaker: BreakerPolicy | None = None,
-        deltas: Deltas | None = None,
+        deltas: DeltaSink | None = None,
     ) -> None:
         self._journal = journal
         self._model = model
@@ -112,7 +114,7 @@ class Analyst:
         self._read_to = 0
         self._reading = asyncio.Lock()
         self._asking: dict[str, asyncio.Lock] = {}
-        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._at_once = asyncio.Semaphore(MAX_CONCURRENT)
         self._at_work: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
@@ -120,7 +122,7 @@ class Analyst:
         after = await self._journal.position()
         try:
             for found in await self._journal.incidents():
-                state = fold(await self._journal.read(found.run_id))
+                state = fold_events(await self._journal.read(found.run_id))
                 incident = state.incidents.get(found.opened.incident_id)
                 if incident is not None and incident.analysis is None:
                     self._begin(found)
@@ -134,7 +136,7 @@ class Analyst:
             await asyncio.gather(*self._at_work, return_exceptions=True)
 
     def _begin(self, found: OpenIncident) -> None:
-        if not worth_analysing(found.opened):
+        if not should_analyse(found.opened):
             return
         task = asyncio.create_task(self._analyse(found), name=f"analyse {found.opened.incident_id}")
         self._at_work.add(task)
@@ -160,7 +162,7 @@ class Analyst:
         if known is not None:
             # What it points to are events of the run that it was made of.
             own = known.run_id == found.run_id and known.node_id == opened.node_id
-            text = known.text if own else without_references(known.text)
+            text = known.text if own else strip_references(known.text)
             return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
         async with self._at_once:
             end = asyncio.get_running_loop().time() + self._timeout_s
@@ -178,7 +180,7 @@ class Analyst:
             return None
         async with self._reading:
             end = await self._journal.position()
-            async for event in sifted(self._journal, _MARKS, after=self._read_to, end=end):
+            async for event in events_with_marks(self._journal, _MARKS, after=self._read_to, end=end):
                 if isinstance(event, ev.AnalysisAdded) and event.fingerprint and not event.fallback:
                     self._known.setdefault(event.fingerprint, event)
             self._read_to = end
@@ -188,10 +190,10 @@ class Analyst:
         """Who can be asked now, best first, each with its share of the time that is left by then."""
         models = [
             model
-            for model in models_to_ask(self._model, opened.fault.provider)
-            if (await breakers_of(self._journal).look(*self._breaker_at(model), opened.incident_id)).allowed
+            for model in analysis_models(self._model, opened.fault.provider)
+            if (await breakers_of(self._journal).refresh(*self._breaker_at(model), opened.incident_id)).allowed
         ]
-        return [(model, 1.0 if model is models[-1] else FIRST_SHARE) for model in models]
+        return [(model, 1.0 if model is models[-1] else FIRST_MODEL_SHARE) for model in models]
 
     def _breaker_at(self, model: str) -> tuple[str, BreakerPolicy, float]:
         """The breaker that the runs' own calls go by, too, and now."""
@@ -218,9 +220,9 @@ class Analyst:
             await self._failed(model, opened, exc)
             return None
         except asyncio.CancelledError:
-            await asyncio.shield(breakers.released(f"model:{model}", opened.incident_id))
+            await asyncio.shield(breakers.release_probe(f"model:{model}", opened.incident_id))
             raise
-        await breakers.succeeded(f"model:{model}", opened.incident_id)
+        await breakers.record_success(f"model:{model}", opened.incident_id)
         return ev.AnalysisAdded(
             **at, fingerprint=opened.fingerprint, text=text, model=model, fallback=fallback, cost_usd=cost
         )
@@ -228,15 +230,19 @@ class Analyst:
     async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
         fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
         key, policy, now = self._breaker_at(model)
-        await breakers_of(self._journal).failed(key, fault, policy, now, opened.incident_id)
+        await breakers_of(self._journal).record_failure(key, fault, policy, now, opened.incident_id)
 
     async def _reply(self, found: OpenIncident, model: str, number: int) -> Any:
         events = await self._journal.read(found.run_id)
-        state = fold(events)
-        report = reports.build(state, found.opened)
+        state = fold_events(events)
+        report = reports.build_report(state, found.opened)
         messages = [
             SystemMessage(content=INSTRUCTIONS),
-            UserMessage(content=briefing(state, report, redactor(self._patterns), evidence(events, found.opened))),
+            UserMessage(
+                content=analysis_prompt(
+                    state, report, redactor(self._patterns), analysis_evidence(events, found.opened)
+                )
+            ),
         ]
         provider = self._provider_for(model)
         try:
@@ -248,13 +254,13 @@ class Analyst:
             await provider.aclose()
 
     async def _streamed(
-        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: Deltas, number: int
+        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: DeltaSink, number: int
     ) -> Any:
         """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its
         `number`th text, so that what a second model says is not put behind the first's half sentence.
         """
         assembly = StreamAssembly()
-        left = LONGEST + 1
+        left = MAX_ANALYSIS_CHARS + 1
         async with aclosing(provider.stream(messages, tools=None, max_tokens=MAX_TOKENS)) as chunks:
             async for chunk in chunks:
                 assembly.add(chunk)

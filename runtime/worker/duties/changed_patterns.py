@@ -1,4 +1,4 @@
-"""Tells once in each workspace which patterns mean something else than before (`runtime.judgement.permissions.changed_patterns`)."""
+"""Tells once in each workspace which patterns changed their meaning (`judgement.permissions.changed_patterns`)."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import httpx  # loaded where a webhook is configured: it is slow to import, and brings Rich along
 
 log = logging.getLogger("runtime.notices")
-told = logging.getLogger("runtime.notices.told")
+notice_log = logging.getLogger("runtime.notices.told")
 """The channel `log` itself, apart from what is wrong with the others: whoever follows a run is told already."""
 
-TIMEOUT_S = 10.0
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 300.0
-OURS = ("log", "webhook")
-MOST = 100
+WEBHOOK_TIMEOUT_S = 10.0
+FIRST_RETRY_S = 1.0
+MAX_RETRY_S = 300.0
+RUNTIME_CHANNELS = ("log", "webhook")
+MAX_PENDING = 100
 """Incidents that one post describes: receivers have limits, and nobody reads more."""
 
 
@@ -46,10 +46,10 @@ class Notifier:
         redactor: Redactor | None = None,
         patterns: tuple[str, ...] = (),
         clock: Callable[[], datetime] = ev.utc_now,
-        first_pause_s: float = FIRST_PAUSE_S,
+        first_pause_s: float = FIRST_RETRY_S,
     ) -> None:
         self._journal = journal
-        ours = {channel: least for channel, least in rules.channels.items() if channel in OURS}
+        ours = {channel: least for channel, least in rules.channels.items() if channel in RUNTIME_CHANNELS}
         self._rules = replace(rules, channels=ours)
         self._given, self._patterns = redactor, patterns
         self._clock = clock
@@ -61,7 +61,7 @@ class Notifier:
         self._again_at: dict[str, float] = {}
 
     @property
-    def speaks(self) -> bool:
+    def is_configured(self) -> bool:
         """Whether any channel of ours is told of anything."""
         return bool(self._rules.channels)
 
@@ -73,22 +73,22 @@ class Notifier:
         for found in await self._journal.incidents():
             self._outbox.apply(found.opened.model_copy(update={"run_id": found.run_id}))
         self._changed.set()
-        hearing = asyncio.create_task(self._hear(after))
+        hearing = asyncio.create_task(self._take_in(after))
         try:
             async with AsyncExitStack() as stack:
                 if "webhook" in self._rules.channels:
                     import httpx
 
-                    self._client = await stack.enter_async_context(httpx.AsyncClient(timeout=TIMEOUT_S))
+                    self._client = await stack.enter_async_context(httpx.AsyncClient(timeout=WEBHOOK_TIMEOUT_S))
                 while not hearing.done():
-                    await self._tell()
+                    await self._deliver()
                     await self._rest()
                 await hearing
         finally:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
 
-    async def _hear(self, after: int) -> None:
+    async def _take_in(self, after: int) -> None:
         try:
             async for batch in self._journal.tail(None, after):
                 for event in batch:
@@ -109,7 +109,7 @@ class Notifier:
                 await self._changed.wait()
         self._changed.clear()
 
-    async def _tell(self) -> None:
+    async def _deliver(self) -> None:
         now = asyncio.get_running_loop().time()
         for notice in self._outbox.due(self._clock()):
             if self._again_at.get(notice.channel, now) > now:
@@ -117,7 +117,7 @@ class Notifier:
             try:
                 await self._send(notice)
             except Exception as exc:  # one channel that cannot be reached, for whatever reason, silences no other
-                self._put_off(notice, exc, now)
+                self._postpone(notice, exc, now)
                 continue
             self._failures.pop(notice.channel, None)
             self._again_at.pop(notice.channel, None)
@@ -126,16 +126,18 @@ class Notifier:
             )
             self._outbox.apply(sent)
 
-    def _put_off(self, notice: Notice, exc: Exception, now: float) -> None:
+    def _postpone(self, notice: Notice, exc: Exception, now: float) -> None:
         failures = self._failures[notice.channel] = self._failures.get(notice.channel, 0) + 1
-        pause = min(LONGEST_PAUSE_S, self._first_pause_s * 2 ** min(failures - 1, 16))
+        pause = min(MAX_RETRY_S, self._first_pause_s * 2 ** min(failures - 1, 16))
         self._again_at[notice.channel] = now + pause
-        log.warning("%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _why(exc))
+        log.warning(
+            "%s could not be told of %s, again in %.0f s: %s", notice.channel, notice.title(), pause, _error_text(exc)
+        )
 
     async def _send(self, notice: Notice) -> None:
         mask = self._given or redactor_of(self._patterns)  # made for each notice: secrets may have become known
         if notice.channel == "log":
-            told.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
+            notice_log.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return
         body = mask.value(webhook_body(notice))
         assert self._client is not None, "a webhook is configured"
@@ -143,7 +145,7 @@ class Notifier:
         response.raise_for_status()
 
 
-def _why(exc: Exception) -> str:
+def _error_text(exc: Exception) -> str:
     """What went wrong, without the address, which is a secret: whoever has it may post. httpx quotes it, in a form of
     its own, where there was an answer.
     """
@@ -173,6 +175,6 @@ def webhook_body(notice: Notice) -> dict[str, Any]:
                 "fingerprint": opened.fingerprint,
                 "opened_at": opened.ts.isoformat(),
             }
-            for opened in notice.incidents[:MOST]
+            for opened in notice.incidents[:MAX_PENDING]
         ],
     }

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from runtime.judgement.recovery.input_validation import typed
+from runtime.judgement.recovery.input_validation import parse_input
 from runtime.record.state.events import IncidentOpened
 from screens.views.run.json_lines import json_text
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
-MOST: Final = 20
+MAX_FIELDS: Final = 20
 """Parameters that make a form; more are edited as JSON."""
 
 
-class Entry(NamedTuple):
+class FormField(NamedTuple):
     """One field: the parameter's name, what it wants in clean words, and what stands there at first."""
 
     name: str
@@ -23,14 +23,14 @@ class Entry(NamedTuple):
     single: bool = True
 
 
-def entries(opened: IncidentOpened, looks: Looks) -> list[Entry]:
+def form_fields(opened: IncidentOpened, looks: RenderContext) -> list[FormField]:
     """The fields for the arguments of the incident's call: those of the schema, then what the model gave besides.
     None where there is no schema to make them from.
     """
     properties = _properties(opened)
     given = _given(opened)
     names = [*properties, *(name for name in given if name not in properties)]
-    if not properties or len(names) > MOST:
+    if not properties or len(names) > MAX_FIELDS:
         return []
     needed = (opened.arguments_schema or {}).get("required") or ()
     found = []
@@ -38,11 +38,13 @@ def entries(opened: IncidentOpened, looks: Looks) -> list[Entry]:
         value = given.get(name)
         text = "" if name not in given else value if isinstance(value, str) else json_text(value)
         single = "\n" not in text and _kind(properties.get(name)) not in ("object", "array")
-        found.append(Entry(name, _label(name, properties.get(name), needed=name in needed, looks=looks), text, single))
+        found.append(
+            FormField(name, _label(name, properties.get(name), needed=name in needed, looks=looks), text, single)
+        )
     return found
 
 
-def arguments(opened: IncidentOpened, texts: Mapping[str, str]) -> dict[str, Any]:
+def read_arguments(opened: IncidentOpened, texts: Mapping[str, str]) -> dict[str, Any]:
     """What was typed, as the schema wants it. A field that is empty and was so before is left out.
 
     Raises:
@@ -59,7 +61,7 @@ def arguments(opened: IncidentOpened, texts: Mapping[str, str]) -> dict[str, Any
             continue
         schema = properties.get(name)
         try:
-            found[name] = typed(schema if isinstance(schema, Mapping) else {}, text)
+            found[name] = parse_input(schema if isinstance(schema, Mapping) else {}, text)
         except ValueError as exc:
             raise ValueError(f"{name}: {exc}") from exc
     return found
@@ -79,7 +81,7 @@ def _kind(schema: Any) -> str:
     return str(schema.get("type", "")) if isinstance(schema, Mapping) else ""
 
 
-def _label(name: str, schema: Any, *, needed: bool, looks: Looks) -> str:
+def _label(name: str, schema: Any, *, needed: bool, looks: RenderContext) -> str:
     """`path  string, needed  where to write`."""
     kind = _kind(schema)
     if isinstance(schema, Mapping) and isinstance(values := schema.get("enum"), list):

@@ -9,10 +9,10 @@ from typing import Final
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 _WORD_WIDTH = 13
 
@@ -30,7 +30,7 @@ def order_question(verb: str, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BatchItem:
     """One of them; `title` is clean."""
 
     key: str
@@ -38,7 +38,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class BatchOutcome:
     """What it came to: a state of the theme (for sign and colour), the word for it, and more about it, foreign."""
 
     state: str
@@ -46,28 +46,28 @@ class Came:
     detail: str = ""
 
 
-AHEAD = Came("pending", "not yet")
+NOT_YET = BatchOutcome("pending", "not yet")
 
 
-def item_lines(items: Sequence[Item], came: Mapping[str, Came], looks: Looks) -> list[Spans]:
+def item_lines(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome], looks: RenderContext) -> list[Spans]:
     """A line for each: sign and word, what it is, what is known of it."""
-    return [_line(item, came.get(item.key, AHEAD), looks) for item in items]
+    return [_line(item, came.get(item.key, NOT_YET), looks) for item in items]
 
 
-def _line(item: Item, came: Came, looks: Looks) -> Spans:
+def _line(item: BatchItem, came: BatchOutcome, looks: RenderContext) -> Spans:
     state = looks.state(came.state, came.word)
     filled = Span(" " * max(2, _WORD_WIDTH - len(came.word)))
     return (
         *state,
         filled,
-        *joined((span(item.title), span(looks.line(came.detail, 300), "ink-muted")), looks.glyphs.dot),
+        *join_spans((span(item.title), span(looks.line(came.detail, 300), "ink-muted")), looks.glyphs.dot),
     )
 
 
-def sum_words(items: Sequence[Item], came: Mapping[str, Came]) -> str:
+def outcome_summary(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome]) -> str:
     """`2 frozen, 1 refused, 3 not yet`."""
     counts: dict[str, int] = {}
     for item in items:
-        word = came.get(item.key, AHEAD).word
+        word = came.get(item.key, NOT_YET).word
         counts[word] = counts.get(word, 0) + 1
     return ", ".join(f"{count} {word}" for word, count in counts.items())

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from runtime.judgement.recovery.options import must_be_looked_at, words_of
+from runtime.judgement.recovery.options import needs_look, wording_of
 from runtime.record.state.events import IncidentOpened
 from screens.render.formatting import age, plural
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.decisions.batch_action import Came, Item
-from screens.views.decisions.incident_groups import Waiting
-from screens.views.decisions.prompt import LATER, Choice, choices
+from screens.views.decisions.batch_action import BatchItem, BatchOutcome
+from screens.views.decisions.incident_groups import OpenDecision
+from screens.views.decisions.prompt import LATER, PromptChoice, prompt_choices
 from screens.views.run.json_lines import json_text
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 SHOWN: Final = 600
 """Characters of an action that are shown of each."""
@@ -33,24 +33,24 @@ _CAME: Final = {
 }
 
 
-def exactly(opened: IncidentOpened) -> str:
+def subject_words(opened: IncidentOpened) -> str:
     """What this one is about, where the others may be about something else: its permission, or its tool's arguments."""
     if opened.action.get("permission"):
-        return words_of(opened, "grant")
+        return wording_of(opened, "grant")
     return json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
 
 
-def items_of(alike: Sequence[Waiting], looks: Looks) -> list[Item]:
+def items_of(alike: Sequence[OpenDecision], looks: RenderContext) -> list[BatchItem]:
     """One for each: its run, what exactly it is about, and who was asked to do what there."""
     return [
-        Item(
+        BatchItem(
             found.opened.incident_id,
             looks.glyphs.dot.join(
                 part
                 for part in (
                     looks.line(found.title, 60),
                     looks.line(found.run_id, 40),
-                    looks.line(" ".join(exactly(found.opened).split()), SHOWN),
+                    looks.line(" ".join(subject_words(found.opened).split()), SHOWN),
                     looks.glyphs.crumb.join(looks.line(name, 40) for name in found.opened.lineage),
                     looks.line(found.opened.task, 100),
                 )
@@ -61,25 +61,29 @@ def items_of(alike: Sequence[Waiting], looks: Looks) -> list[Item]:
     ]
 
 
-def offered(alike: Sequence[Waiting], looks: Looks, letters: Mapping[str, str]) -> list[Choice]:
+def common_choices(
+    alike: Sequence[OpenDecision], looks: RenderContext, letters: Mapping[str, str]
+) -> list[PromptChoice]:
     """What may be said to all of them: once, and nothing that every one of them would have to be read for."""
-    return [_for_all(choice, alike) for choice in choices(alike[0].opened, looks, letters) if choice.option != LATER]
+    return [
+        _for_all(choice, alike) for choice in prompt_choices(alike[0].opened, looks, letters) if choice.option != LATER
+    ]
 
 
-def _for_all(choice: Choice, alike: Sequence[Waiting]) -> Choice:
+def _for_all(choice: PromptChoice, alike: Sequence[OpenDecision]) -> PromptChoice:
     refused = choice.refused
     if choice.standing:
         refused = "to several at once only what is for once is said"
-    elif choice.option == "grant" and any(len(exactly(found.opened)) >= SHOWN for found in alike):
+    elif choice.option == "grant" and any(len(subject_words(found.opened)) >= SHOWN for found in alike):
         refused = "one of the actions is too long to be shown here: answer it by itself"
-    elif choice.option == "edit" and len({exactly(found.opened) for found in alike}) > 1:
+    elif choice.option == "edit" and len({subject_words(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
     elif alike[0].opened.secret_key:
         refused = "a secret is given at each by itself"
     return replace(choice, refused=refused)
 
 
-def before_words(precedent: Mapping[str, Any], looks: Looks) -> Spans:
+def before_words(precedent: Mapping[str, Any], looks: RenderContext) -> Spans:
     """What somebody answered one of them, and what came of it; nothing where nobody did."""
     if not precedent:
         return span("None of them was answered yet: the oldest goes first.", "ink-muted")
@@ -92,18 +96,18 @@ def before_words(precedent: Mapping[str, Any], looks: Looks) -> Spans:
     )
 
 
-def same_words(precedent: Mapping[str, Any], alike: Sequence[Waiting]) -> str:
+def same_words(precedent: Mapping[str, Any], alike: Sequence[OpenDecision]) -> str:
     """The option that the rest may be answered, as one was; empty where that has not proved right, or says nothing of
     the others.
     """
     if precedent.get("state") != "went on":
         return ""
     option = str(precedent["option"])
-    return "" if any(must_be_looked_at(found.opened, option) for found in alike) else option
+    return "" if any(needs_look(found.opened, option) for found in alike) else option
 
 
 def choice_lines(
-    offer: Sequence[Choice], precedent: Mapping[str, Any], alike: Sequence[Waiting], looks: Looks
+    offer: Sequence[PromptChoice], precedent: Mapping[str, Any], alike: Sequence[OpenDecision], looks: RenderContext
 ) -> list[Spans]:
     """The keys."""
     lines: list[Spans] = []
@@ -113,16 +117,16 @@ def choice_lines(
     for choice in offer:
         ink = "ink-muted" if choice.refused else "ink"
         hint = span(choice.refused or choice.hint, "ink-muted")
-        lines.append((Span(f"{choice.key:<6} ", "ink-key", bold=True), *joined((span(choice.label, ink), hint))))
+        lines.append((Span(f"{choice.key:<6} ", "ink-key", bold=True), *join_spans((span(choice.label, ink), hint))))
     return lines
 
 
-def to_look_at(alike: Sequence[Waiting], option: str) -> list[Waiting]:
+def to_look_at(alike: Sequence[OpenDecision], option: str) -> list[OpenDecision]:
     """Those of which somebody must say that they did not happen, before they are repeated."""
-    return [found for found in alike if must_be_looked_at(found.opened, option)]
+    return [found for found in alike if needs_look(found.opened, option)]
 
 
-def look_words(item: Item, number: int, count: int) -> list[Spans]:
+def look_words(item: BatchItem, number: int, count: int) -> list[Spans]:
     """One of them, and what is asked about it."""
     return [
         span(f"{number} of {count}: did you look, and did it not happen?", "severity-warning", bold=True),
@@ -133,18 +137,20 @@ def look_words(item: Item, number: int, count: int) -> list[Spans]:
     ]
 
 
-def reached(alike: Sequence[Waiting], option: str) -> list[Waiting]:
+def incidents_reached(alike: Sequence[OpenDecision], option: str) -> list[OpenDecision]:
     """Those that an answer to the first is an answer to: a permission is for its very words, and so is an input for its
     question; the runtime leaves the others alone.
     """
-    words = words_of(alike[0].opened, option)
-    return [found for found in alike if words_of(found.opened, option) == words]
+    words = wording_of(alike[0].opened, option)
+    return [found for found in alike if wording_of(found.opened, option) == words]
 
 
-def plan_words(label: str, alike: Sequence[Waiting], looks: Looks, *, proven: bool, option: str = "") -> str:
+def plan_words(
+    label: str, alike: Sequence[OpenDecision], looks: RenderContext, *, proven: bool, option: str = ""
+) -> str:
     """What `y` will do, with the number in it."""
     others = len(alike)
-    alike = reached(alike, option)
+    alike = incidents_reached(alike, option)
     others -= len(alike)
     rest = len(alike) - 1
     if proven:
@@ -155,19 +161,21 @@ def plan_words(label: str, alike: Sequence[Waiting], looks: Looks, *, proven: bo
     return f"Answer the oldest ({title}) with {label}?{then}"
 
 
-def so_far(asked: Sequence[Waiting], open_now: Mapping[str, Waiting]) -> dict[str, Came]:
+def outcomes_so_far(asked: Sequence[OpenDecision], open_now: Mapping[str, OpenDecision]) -> dict[str, BatchOutcome]:
     """What shows of the answers before the runtime tells what came of each: which were taken, which came again."""
-    found: dict[str, Came] = {}
+    found: dict[str, BatchOutcome] = {}
     for each in asked:
         opened = each.opened
         if opened.incident_id in open_now:
             continue
         again = _again(each, open_now.values())
-        found[opened.incident_id] = Came("failed", "failed again", again) if again else Came("running", "answered")
+        found[opened.incident_id] = (
+            BatchOutcome("failed", "failed again", again) if again else BatchOutcome("running", "answered")
+        )
     return found
 
 
-def _again(one: Waiting, open_now: Iterable[Waiting]) -> str:
+def _again(one: OpenDecision, open_now: Iterable[OpenDecision]) -> str:
     """The incident that came in its place; empty if none did."""
     for other in open_now:
         same = other.run_id == one.run_id and other.opened.fingerprint == one.opened.fingerprint
@@ -176,19 +184,21 @@ def _again(one: Waiting, open_now: Iterable[Waiting]) -> str:
     return ""
 
 
-def results(told: Iterable[Mapping[str, Any]]) -> dict[str, Came]:
+def outcomes(told: Iterable[Mapping[str, Any]]) -> dict[str, BatchOutcome]:
     """What the runtime says came of each."""
     return {
-        str(each["id"]): Came(_CAME.get(str(each["state"]), "pending"), str(each["state"]), str(each.get("detail", "")))
+        str(each["id"]): BatchOutcome(
+            _CAME.get(str(each["state"]), "pending"), str(each["state"]), str(each.get("detail", ""))
+        )
         for each in told
     }
 
 
-def head_lines(alike: Sequence[Waiting], what: Spans, looks: Looks) -> list[Spans]:
+def head_lines(alike: Sequence[OpenDecision], what: Spans, looks: RenderContext) -> list[Spans]:
     """How many there are, what went wrong, since when."""
     count = Span(f"{len(alike)} like this", "ink-strong", bold=True)
     since = span(f"the oldest waits {age(alike[0].opened.ts, looks.now)}", "ink-muted")
-    lines: list[Spans] = [joined(((count,), since), looks.glyphs.dot), what]
-    if any(must_be_looked_at(found.opened, "retry") for found in alike):
+    lines: list[Spans] = [join_spans(((count,), since), looks.glyphs.dot), what]
+    if any(needs_look(found.opened, "retry") for found in alike):
         lines.append(span("They may have happened: before a retry you are asked about each.", "severity-warning"))
     return lines

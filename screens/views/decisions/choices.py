@@ -9,50 +9,50 @@ from typing import Any
 from runtime.judgement.recovery.input_validation import is_secret
 from runtime.record.state.events import IncidentOpened
 from screens.render.layout import Span, Spans
-from screens.views.decisions.prompt import Choice
+from screens.views.decisions.prompt import PromptChoice
 from screens.views.run.json_lines import json_text
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ChoiceOffer:
     """What there is to choose; `several`: any number of them."""
 
     values: tuple[Any, ...]
     several: bool
 
 
-def schema_of(opened: IncidentOpened, choice: Choice) -> Mapping[str, Any]:
+def schema_of(opened: IncidentOpened, choice: PromptChoice) -> Mapping[str, Any]:
     """The schema of what is typed for a choice; empty where any text will do."""
     schema = {"input": opened.answer_schema, "result": opened.result_schema}.get(choice.option)
     return schema or {}
 
 
-def offer_of(opened: IncidentOpened, choice: Choice) -> Offer | None:
+def offer_of(opened: IncidentOpened, choice: PromptChoice) -> ChoiceOffer | None:
     """What may be chosen; None where the answer is typed."""
     schema = schema_of(opened, choice)
     if is_secret(schema):
         return None
     if isinstance(values := schema.get("enum"), list) and values:
-        return Offer(tuple(values), several=False)
+        return ChoiceOffer(tuple(values), several=False)
     items = schema.get("items")
     if isinstance(items, Mapping) and isinstance(values := items.get("enum"), list) and values:
-        return Offer(tuple(values), several=True)
+        return ChoiceOffer(tuple(values), several=True)
     return None
 
 
-def wants_file(opened: IncidentOpened, choice: Choice) -> bool:
+def wants_file(opened: IncidentOpened, choice: PromptChoice) -> bool:
     """Whether the answer is a file's content, in base64."""
     return schema_of(opened, choice).get("contentEncoding") == "base64"
 
 
-def answer_of(offer: Offer, ticked: Collection[int]) -> Any:
+def answer_of(offer: ChoiceOffer, ticked: Collection[int]) -> Any:
     """The answer that the ticked ones make, in the order in which they are offered."""
     chosen = [offer.values[index] for index in sorted(ticked)]
     return chosen if offer.several else chosen[0]
 
 
-def pick_line(offer: Offer, index: int, looks: Looks, *, marked: bool, ticked: bool) -> Spans:
+def pick_line(offer: ChoiceOffer, index: int, looks: RenderContext, *, marked: bool, ticked: bool) -> Spans:
     """One of them, with the digit that chooses it, too."""
     value = offer.values[index]
     sign = looks.glyphs.cursor if marked else " "

@@ -12,8 +12,8 @@ GROUP = "group:"
 """What the key of a group's line begins with."""
 
 
-class Waiting(Protocol):
-    """An open incident and the run that it belongs to: `link.protocol.Inboxed`, `record.journal.OpenIncident`."""
+class OpenDecision(Protocol):
+    """An open incident and the run that it belongs to: `link.protocol.InboxRow`, `record.journal.OpenIncident`."""
 
     @property
     def run_id(self) -> str: ...
@@ -25,7 +25,7 @@ class Waiting(Protocol):
     def opened(self) -> IncidentOpened: ...
 
 
-def alike(found: Waiting, where: str = "") -> str:
+def group_key(found: OpenDecision, where: str = "") -> str:
     """The key of the group that a decision belongs to: those of one host with one fingerprint. One without a
     fingerprint is like no other.
     """
@@ -33,17 +33,19 @@ def alike(found: Waiting, where: str = "") -> str:
     return f"{GROUP}{where}:{opened.fingerprint}" if opened.fingerprint else f"{GROUP}{where}:={opened.incident_id}"
 
 
-def grouped(
-    waiting: Sequence[Waiting], where: Callable[[str], str] = lambda _run_id: ""
-) -> Mapping[str, list[Waiting]]:
+def group_decisions(
+    waiting: Sequence[OpenDecision], where: Callable[[str], str] = lambda _run_id: ""
+) -> Mapping[str, list[OpenDecision]]:
     """Decisions by group, groups in the order of their first one."""
-    groups: dict[str, list[Waiting]] = {}
+    groups: dict[str, list[OpenDecision]] = {}
     for found in waiting:
-        groups.setdefault(alike(found, where(found.run_id)), []).append(found)
+        groups.setdefault(group_key(found, where(found.run_id)), []).append(found)
     return groups
 
 
-def members(key: str, waiting: Iterable[Waiting], where: Callable[[str], str] = lambda _run_id: "") -> list[Waiting]:
+def group_members(
+    key: str, waiting: Iterable[OpenDecision], where: Callable[[str], str] = lambda _run_id: ""
+) -> list[OpenDecision]:
     """The decisions of a group, the oldest first; also those like one decision, whose key begins with `incident:`."""
     waiting = list(waiting)
     if not key.startswith(GROUP):
@@ -51,6 +53,6 @@ def members(key: str, waiting: Iterable[Waiting], where: Callable[[str], str] = 
         one = next((found for found in waiting if found.opened.incident_id == name), None)
         if one is None:
             return []
-        key = alike(one, where(one.run_id))
-    found = [each for each in waiting if alike(each, where(each.run_id)) == key]
+        key = group_key(one, where(one.run_id))
+    found = [each for each in waiting if group_key(each, where(each.run_id)) == key]
     return sorted(found, key=lambda each: (each.opened.ts, each.opened.incident_id))

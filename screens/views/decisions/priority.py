@@ -6,8 +6,8 @@ A decision's weight is
 
 Blocked work is the number of nodes that cannot end before the answer: the failed one and those around it (its lineage);
 and where everything in the run waits, all of its nodes that have not ended, shared among its open decisions. Decisions
-with one fingerprint are answered together (`screens.views.decisions.incident_groups`), so they count together and stand together, the
-oldest first. What weighs the same stands in the order in which it came.
+with one fingerprint are answered together (`screens.views.decisions.incident_groups`), so they count together and
+stand together, the oldest first. What weighs the same stands in the order in which it came.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from runtime.record.state.summary import NODE_TERMINAL, Summary
-from screens.views.decisions.incident_groups import Waiting, alike
+from screens.views.decisions.incident_groups import OpenDecision, group_key
 
 
-def blocked(found: Waiting, summary: Summary | None) -> float:
+def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
     """Nodes that cannot end before this decision is taken; at least 1."""
     around = float(max(1, len(found.opened.lineage)))
     if summary is None or summary.shown not in ("waiting", "frozen"):
@@ -29,25 +29,26 @@ def blocked(found: Waiting, summary: Summary | None) -> float:
     return max(around, left / max(1, summary.open_incidents))
 
 
-def weight(found: Waiting, summary: Summary | None, now: datetime) -> float:
+def priority_of(found: OpenDecision, summary: Summary | None, now: datetime) -> float:
     """How much a decision matters by now; see the module."""
     minutes = max(0.0, (now - found.opened.ts).total_seconds() / 60)
     spent = (summary.cost_usd or 0.0) if summary is not None else 0.0
-    return blocked(found, summary) * (1 + minutes) * (1 + max(0.0, spent))
+    return blocked_count(found, summary) * (1 + minutes) * (1 + max(0.0, spent))
 
 
-def in_order(
-    incidents: Iterable[Waiting],
+def by_priority(
+    incidents: Iterable[OpenDecision],
     summaries: Mapping[str, Summary],
     now: datetime,
     where: Callable[[str], str] = lambda _run_id: "",
-) -> list[Waiting]:
+) -> list[OpenDecision]:
     """The decisions, the one to take next first."""
-    together: dict[str, list[Waiting]] = defaultdict(list)
+    together: dict[str, list[OpenDecision]] = defaultdict(list)
     for found in sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id)):
-        together[alike(found, where(found.run_id))].append(found)
+        together[group_key(found, where(found.run_id))].append(found)
     weights = {
-        key: sum(weight(found, summaries.get(found.run_id), now) for found in group) for key, group in together.items()
+        key: sum(priority_of(found, summaries.get(found.run_id), now) for found in group)
+        for key, group in together.items()
     }
     first = {key: (group[0].opened.ts, group[0].opened.incident_id) for key, group in together.items()}
     return [found for key in sorted(together, key=lambda key: (-weights[key], first[key])) for found in together[key]]

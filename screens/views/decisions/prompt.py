@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from runtime.judgement.recovery.input_validation import (
-    edited,
+    check_edited,
     json_object,
-    quantity,
-    typed,
+    parse_input,
+    parse_quantity,
 )
 from runtime.judgement.recovery.options import consequence
 from runtime.record.state.events import IncidentOpened
@@ -21,13 +21,13 @@ from screens.render.key_names import KEYS
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.render.sanitize import LINES, SIZE
+from screens.render.sanitize import MAX_CHARS, MAX_LINES
 from screens.views.lists.inbox import cause_and_place
 from screens.views.run.json_lines import json_text
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 LATER: Final = "later"
 """The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""
@@ -46,7 +46,7 @@ LIFETIMES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PromptChoice:
     """One line of a prompt. `enter`: whether the enter key may choose it; grants are chosen by their letter alone."""
 
     key: str
@@ -63,18 +63,20 @@ class Choice:
     """Why it cannot be chosen, if it cannot."""
 
 
-def choices(opened: IncidentOpened, looks: Looks, letters: Mapping[str, str] = KEYS) -> list[Choice]:
+def prompt_choices(
+    opened: IncidentOpened, looks: RenderContext, letters: Mapping[str, str] = KEYS
+) -> list[PromptChoice]:
     """All that may be answered, in the incident's order, after the choice to leave it. `letters` are the keys."""
     whole = is_whole(opened)
-    found = [Choice("escape", LATER, "Decide later", hint="it goes on waiting")]
+    found = [PromptChoice("escape", LATER, "Decide later", hint="it goes on waiting")]
     for number, option in enumerate(opened.options, 1):
         key = letters.get(option.id, str(number % 10))
         label, hint = looks.line(option.label, 60), looks.line(option.hint, 120)
         if option.id == "grant":
-            found.append(Choice(key, "grant", f"{label} once", hint, enter=False))
+            found.append(PromptChoice(key, "grant", f"{label} once", hint, enter=False))
             refused = "" if whole else "the action is too long to be shown whole: only once, or deny"
             found.append(
-                Choice(
+                PromptChoice(
                     key.upper(),
                     "grant",
                     f"{label} for longer",
@@ -88,13 +90,15 @@ def choices(opened: IncidentOpened, looks: Looks, letters: Mapping[str, str] = K
             continue
         may_have = _MAY_HAVE.get(option.id, "")
         need: Need = may_have or option.needs
-        found.append(Choice(key, option.id, label, hint, need, optional=bool(may_have), enter=not option.standing))
+        found.append(
+            PromptChoice(key, option.id, label, hint, need, optional=bool(may_have), enter=not option.standing)
+        )
     return found
 
 
-def only_looked_at() -> list[Choice]:
+def view_only_choices() -> list[PromptChoice]:
     """What is left of the choices for a login that may only look."""
-    return [Choice("escape", LATER, "Back", hint="an operator decides")]
+    return [PromptChoice("escape", LATER, "Back", hint="an operator decides")]
 
 
 def action_text(opened: IncidentOpened) -> str:
@@ -105,12 +109,12 @@ def action_text(opened: IncidentOpened) -> str:
 def is_whole(opened: IncidentOpened) -> bool:
     """Whether the gate lets the whole action through, so that an operator can read all of it."""
     text = action_text(opened)
-    return len(text) < SIZE // 2 and text.count("\n") < LINES - 1
+    return len(text) < MAX_CHARS // 2 and text.count("\n") < MAX_LINES - 1
 
 
-def title_line(opened: IncidentOpened, looks: Looks, held: int = 0) -> Spans:
+def title_line(opened: IncidentOpened, looks: RenderContext, held: int = 0) -> Spans:
     """What went wrong, where, for how long it has been waiting, and how many nodes wait on it (`held`)."""
-    return joined(
+    return join_spans(
         (
             (looks.sign("waiting"), Span(" "), *cause_and_place(opened, looks)),
             span(f"waits {elapsed(opened.ts, None, looks.now)}", "ink-muted"),
@@ -119,7 +123,7 @@ def title_line(opened: IncidentOpened, looks: Looks, held: int = 0) -> Spans:
     )
 
 
-def question_lines(opened: IncidentOpened, looks: Looks) -> list[Spans]:
+def question_lines(opened: IncidentOpened, looks: RenderContext) -> list[Spans]:
     """What exactly is to be done, what went wrong with it, who wants it, and to what end."""
     lines = [*_labelled("asks", looks.block(opened.question) if opened.question else []), *_action(opened, looks)]
     if opened.in_doubt:
@@ -141,7 +145,7 @@ _OVERDUE_S = 3.0
 """What is this late was not kept: nobody could have answered."""
 
 
-def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
+def deadline_line(opened: IncidentOpened, looks: RenderContext) -> Spans:
     """What happens by itself, and in how long; nothing where nothing does."""
     if opened.deadline is None:
         return ()
@@ -154,7 +158,7 @@ def deadline_line(opened: IncidentOpened, looks: Looks) -> Spans:
     return span(f"{when}, without an answer: {looks.line(safe, 60)}", "severity-warning")
 
 
-def _action(opened: IncidentOpened, looks: Looks) -> list[Spans]:
+def _action(opened: IncidentOpened, looks: RenderContext) -> list[Spans]:
     """The action, each value in its canonical form: arguments as JSON, the permission with its object."""
     lines: list[Spans] = []
     asks = bool(opened.action.get("permission"))
@@ -182,14 +186,15 @@ def _limit(budget: Mapping[str, Any]) -> str:
 def _labelled(label: str, texts: list[str]) -> list[Spans]:
     """Cleaned texts below each other, the label before the first."""
     return [
-        (Span(f"{label if not number else '':<5}  ", "ink-muted"), *marked(text)) for number, text in enumerate(texts)
+        (Span(f"{label if not number else '':<5}  ", "ink-muted"), *mark_invisible(text))
+        for number, text in enumerate(texts)
     ]
 
 
 _MARKS: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩|<U\+[0-9A-F]{4,6}>|⟨\+\d+ marks⟩|[␀-␡⏎]")
 
 
-def marked(text: str) -> Spans:
+def mark_invisible(text: str) -> Spans:
     """Cleaned text with the marks of invisible characters made visible."""
     found: list[Span] = []
     at = 0
@@ -203,7 +208,7 @@ def marked(text: str) -> Spans:
     return tuple(found)
 
 
-def destroying_lines(choice: Choice, looks: Looks) -> list[Spans]:
+def destroying_lines(choice: PromptChoice, looks: RenderContext) -> list[Spans]:
     """What an option will do that takes a second key."""
     words = consequence(choice.option, looks.key("run.rewind", "R") or "rewind")
     hint = f"{choice.hint[:1].upper()}{choice.hint[1:]}." if choice.hint else ""
@@ -221,7 +226,7 @@ def grant_words(opened: IncidentOpened, lifetime: str) -> str:
     return f"{agent or 'this agent'} may {need or 'do this'}, {how_long}"
 
 
-def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
+def asked_for(opened: IncidentOpened, choice: PromptChoice, looks: RenderContext) -> str:
     """What kind of answer is wanted, in a few words; empty where any text will do."""
     if choice.need == "amount":
         budget = opened.action.get("budget")
@@ -247,7 +252,7 @@ def asked_for(opened: IncidentOpened, choice: Choice, looks: Looks) -> str:
     return words.get(str(kind), "")
 
 
-def _proposed_wait(opened: IncidentOpened, looks: Looks) -> str:
+def _proposed_wait(opened: IncidentOpened, looks: RenderContext) -> str:
     """How long `wait_retry` waits where nobody says for how long."""
     fault = opened.fault
     if fault.retry_after_s is None:
@@ -255,7 +260,7 @@ def _proposed_wait(opened: IncidentOpened, looks: Looks) -> str:
     return f"{fault.retry_after_s:.10g} s from the fault ({looks.line(fault.hint_source or 'server', 40)})"
 
 
-def check(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:
+def check_answer(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:
     """What the desk would refuse is said before it is sent, while it can still be mended.
 
     Raises:
@@ -263,14 +268,14 @@ def check(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> Non
     """
     if option == "edit" and isinstance(params.get("arguments"), Mapping):
         before = opened.action.get("arguments")
-        edited(opened.arguments_schema, params["arguments"], before if isinstance(before, Mapping) else {})
+        check_edited(opened.arguments_schema, params["arguments"], before if isinstance(before, Mapping) else {})
     elif option == "input" and opened.question and "value" in params:
-        typed(opened.answer_schema, params["value"])
+        parse_input(opened.answer_schema, params["value"])
     elif option == "result" and opened.result_schema is not None and "value" in params:
-        typed(opened.result_schema, params["value"])
+        parse_input(opened.result_schema, params["value"])
 
 
-def answer_params(choice: Choice, value: Any = None) -> dict[str, Any]:
+def answer_params(choice: PromptChoice, value: Any = None) -> dict[str, Any]:
     """The parameters of the `answer` verb for `choice` and what was typed or picked for it.
 
     Raises:
@@ -293,7 +298,7 @@ def _read(need: Need, text: str) -> Any:
     if not text.strip():
         raise ValueError(f"something is needed here: {need}")
     if need in ("seconds", "amount"):
-        return quantity(need, text.strip())
+        return parse_quantity(need, text.strip())
     if need == "arguments":
         return json_object(text)
     return text.strip()

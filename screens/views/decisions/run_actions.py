@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runtime.judgement.recovery.input_validation import json_object
-from runtime.record.state.durable_run import Node, RunState
-from runtime.record.state.rewind import dropped_by, repeated_effects
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.rewind import nodes_dropped_by, repeated_effects
 from screens.render.formatting import cost, plural
 from screens.render.layout import Span, Spans, span
 from screens.views.decisions.batch_action import CONSEQUENCES
 from screens.views.run.json_lines import json_text
 from screens.views.run.node import KIND
 from screens.views.run.status import in_flight_words
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 _NAMED: Final = 8
 """Nodes that are named; of the rest only the number is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ActionField:
     """What can be typed for an act: the parameter's name, what it is, and what stands there at first."""
 
     name: str
@@ -33,7 +33,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class RunAction:
     """One thing to do: the verb of the link with its arguments, and all that has to be read before."""
 
     verb: str
@@ -42,7 +42,7 @@ class Act:
     yes: str
     done: str
     args: Mapping[str, Any] = field(default_factory=dict)
-    asks: Field | None = None
+    asks: ActionField | None = None
     confirms: bool = True
     """Whether it takes a `y` after all has been read and typed."""
 
@@ -68,24 +68,24 @@ class Act:
         return args | {"changes": {name: value}}
 
 
-Maker = Callable[[RunState, str, Looks], "Act | str"]
+ActionMaker = Callable[[DurableRun, str, RenderContext], "RunAction | str"]
 """Makes an act on the node under the cursor, or says why there is none."""
 
 
-def freeze(state: RunState, _node_id: str, looks: Looks) -> Act | str:
+def freeze(state: DurableRun, _node_id: str, looks: RenderContext) -> RunAction | str:
     """Freeze the run; thaw it, if it is frozen."""
     if state.terminal:
         return _over(state)
     if state.phase == "frozen":
         open_nodes = sum(not node.terminal for node in state.nodes.values())
         thawed = (span(f"{CONSEQUENCES['thaw'].rstrip('.')}: {plural(open_nodes, 'open node')}."),)
-        return Act("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
+        return RunAction("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
     said = span(CONSEQUENCES["freeze"])
     lines = (said, *_in_flight(state, looks, "to its end as usual"))
-    return Act("freeze", "Freeze this run", lines, "freeze it", "The run is being frozen.", {"run_id": state.id})
+    return RunAction("freeze", "Freeze this run", lines, "freeze it", "The run is being frozen.", {"run_id": state.id})
 
 
-def abort(state: RunState, _node_id: str, looks: Looks) -> Act | str:
+def abort(state: DurableRun, _node_id: str, looks: RenderContext) -> RunAction | str:
     """End the run now, for good."""
     if state.terminal:
         return _over(state)
@@ -96,16 +96,18 @@ def abort(state: RunState, _node_id: str, looks: Looks) -> Act | str:
         *_in_flight(state, looks, "to be cancelled; whether it took effect may stay unknown"),
         span(f"It closes {plural(len(open_nodes), 'open node')} and {plural(decisions, 'open decision')}."),
     )
-    asks = Field("reason", "why (it is kept; may be empty)")
-    return Act("abort", "Abort this run", lines, "abort it", "The run is being aborted.", {"run_id": state.id}, asks)
+    asks = ActionField("reason", "why (it is kept; may be empty)")
+    return RunAction(
+        "abort", "Abort this run", lines, "abort it", "The run is being aborted.", {"run_id": state.id}, asks
+    )
 
 
-def rewind(state: RunState, node_id: str, looks: Looks) -> Act | str:
+def rewind(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Turn the run back to the node under the cursor, which then runs again."""
     node = state.nodes.get(node_id)
     if node is None:
         return "Put the cursor on the node from which the run is to go on."
-    dropped = dropped_by(state, node_id)
+    dropped = nodes_dropped_by(state, node_id)
     repeated = repeated_effects(state, dropped)
     lost = sum(found.cost_usd or 0.0 for found in map(state.nodes.__getitem__, dropped) if found.cost_usd)
     lines = [
@@ -122,26 +124,26 @@ def rewind(state: RunState, node_id: str, looks: Looks) -> Act | str:
     else:
         lines.append(span("No side effect would be repeated."))
     args = {"run_id": state.id, "node_id": node_id, "confirm": bool(repeated)}
-    return Act("rewind", "Run again from here", tuple(lines), "turn it back", "The run is being turned back.", args,
-               _change(node))  # fmt: skip
+    said = "The run is being turned back."
+    return RunAction("rewind", "Run again from here", tuple(lines), "turn it back", said, args, _change(node))
 
 
-def fork(state: RunState, node_id: str, looks: Looks) -> Act | str:
+def fork(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Begin another run with what this one has completed, up to the node under the cursor."""
     node = state.nodes.get(node_id)
     if node is None:
         return "Put the cursor on the node from which the fork is to go its own way."
-    dropped = dropped_by(state, node_id)
+    dropped = nodes_dropped_by(state, node_id)
     kept = sum(found.is_step and found.recorded for key, found in state.nodes.items() if key not in dropped)
     lines = (
         (Span("A new run begins that goes its own way from "), *_name(node, looks), Span(". This one stays as it is.")),
         span(f"It takes over {plural(kept, 'completed step')}, and asks models and tools anew from there on."),
     )
     args = {"run_id": state.id, "node_id": node_id}
-    return Act("fork", "Fork from here", lines, "fork it", "The fork has begun.", args, _change(node))
+    return RunAction("fork", "Fork from here", lines, "fork it", "The fork has begun.", args, _change(node))
 
 
-def inject(state: RunState, node_id: str, looks: Looks) -> Act | str:
+def inject(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Give the agent under the cursor a message that it reads at its next turn."""
     if state.terminal:
         return _over(state)
@@ -155,12 +157,12 @@ def inject(state: RunState, node_id: str, looks: Looks) -> Act | str:
     if waiting:
         lines.append(span(f"Before it, not read yet: {plural(waiting, 'message')}.", "ink-muted"))
     args = {"run_id": state.id, "agent": agent.id}
-    asks = Field("text", "the message", needed=True)
+    asks = ActionField("text", "the message", needed=True)
     done = "The agent reads it at its next turn."
-    return Act("inject", "Message to an agent", tuple(lines), "send it", done, args, asks, confirms=False)
+    return RunAction("inject", "Message to an agent", tuple(lines), "send it", done, args, asks, confirms=False)
 
 
-def set_breakpoint(state: RunState, node_id: str, looks: Looks) -> Act | str:
+def set_breakpoint(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Make the run wait before the tool or agent under the cursor whenever it comes; or no longer."""
     if state.terminal:
         return _over(state)
@@ -171,13 +173,13 @@ def set_breakpoint(state: RunState, node_id: str, looks: Looks) -> Act | str:
     args = {"run_id": state.id, "what": kind, "pattern": node.name}
     if (node.kind, node.name) in state.breakpoints:
         lines = (span(f"The run no longer stops before {kind} {name}."),)
-        return Act("break", "Take the breakpoint away", lines, "take it away", f"No stop before {name} any more.",
+        return RunAction("break", "Take the breakpoint away", lines, "take it away", f"No stop before {name} any more.",
                    {**args, "clear": True})  # fmt: skip
     lines = (span(f"The run waits for a decision before every {kind} called {name}, from its next one on."),)
-    return Act("break", "Breakpoint", lines, "set it", f"The run stops before {name}.", args)
+    return RunAction("break", "Breakpoint", lines, "set it", f"The run stops before {name}.", args)
 
 
-ACTS: Final[Mapping[str, Maker]] = {
+RUN_ACTIONS: Final[Mapping[str, ActionMaker]] = {
     "freeze": freeze,
     "abort": abort,
     "rewind": rewind,
@@ -189,26 +191,26 @@ WHILE_IT_LASTS: Final = frozenset({"freeze", "abort", "inject", "break"})
 """What cannot be done to a run that has ended."""
 
 
-def _over(state: RunState) -> str:
+def _over(state: DurableRun) -> str:
     return f"The run has ended: it is {state.phase}."
 
 
-def _change(node: Node) -> Field | None:
+def _change(node: Node) -> ActionField | None:
     """What can be different when a node runs again."""
     if node.kind == "tool" and node.is_step:
         arguments = node.effective.get("arguments", node.requested.get("arguments"))
-        return Field("arguments", "its arguments (JSON)", json_text(arguments or {}), single=False)
+        return ActionField("arguments", "its arguments (JSON)", json_text(arguments or {}), single=False)
     if node.kind == "llm" or not node.is_step:
-        return Field("model", "another model, as provider:name (empty: the same)")
+        return ActionField("model", "another model, as provider:name (empty: the same)")
     return None
 
 
-def _name(node: Node, looks: Looks) -> Spans:
+def _name(node: Node, looks: RenderContext) -> Spans:
     kind = KIND.get(node.kind, node.kind)
     return (Span(f"{kind} "), Span(looks.line(node.name, 60) or "?", "ink-strong", bold=True))
 
 
-def _in_flight(state: RunState, looks: Looks, what: str) -> list[Spans]:
+def _in_flight(state: DurableRun, looks: RenderContext, what: str) -> list[Spans]:
     flying = state.in_flight
     if not flying:
         return [span("Nothing is in flight.")]
@@ -216,7 +218,7 @@ def _in_flight(state: RunState, looks: Looks, what: str) -> list[Spans]:
     return [span(f"In flight, each {what}:"), *named, *_more(len(flying))]
 
 
-def _listed(nodes: list[Node], looks: Looks) -> list[Spans]:
+def _listed(nodes: list[Node], looks: RenderContext) -> list[Spans]:
     named = [(Span("  "), looks.sign(node.phase), Span(" "), *_name(node, looks)) for node in nodes[:_NAMED]]
     return [*named, *_more(len(nodes))]
 

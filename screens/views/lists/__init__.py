@@ -1,1 +1,4 @@
-"""TODO package."""
+"""The rows of each list.
+
+Imports `runtime.judgement.recovery`, `runtime.record.state`, `screens.render`, `screens.views.*` and `pydantic`.
+"""

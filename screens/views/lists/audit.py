@@ -12,12 +12,12 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.lists.grants import at_host, instant, local
+from screens.views.lists.grants import at_host, instant, local_time
 from screens.views.run.json_lines import json_lines
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
     Column("when", width=19),
@@ -31,19 +31,19 @@ DECISION: Final = "decision:"
 """How keys of rows begin, before their number."""
 
 
-def audit_rows(entries: Sequence[tuple[str, Mapping[str, Any]]], looks: Looks) -> list[Row]:
+def audit_rows(entries: Sequence[tuple[str, Mapping[str, Any]]], looks: RenderContext) -> list[Row]:
     """Decisions with the host that each was made on, newest first; keys are their numbers as they were given."""
     ordered = sorted(range(len(entries)), key=lambda number: str(entries[number][1]["ts"]), reverse=True)
     return [_row(number, *entries[number], looks) for number in ordered]
 
 
-def _row(number: int, host: str, entry: Mapping[str, Any], looks: Looks) -> Row:
+def _row(number: int, host: str, entry: Mapping[str, Any], looks: RenderContext) -> Row:
     at, seconds = instant(entry["ts"]), entry.get("seconds")
     who = looks.line(str(entry["person"]), 60) or "a rule"
     what = looks.line(f"{entry['what']} {entry.get('option', '')}".strip(), 80)
     params = entry.get("params") or {}
     given = looks.line("  ".join(f"{name} {_short(value)}" for name, value in params.items()), 200) if params else ""
-    about = joined(
+    about = join_spans(
         (
             span(looks.line(str(entry.get("reason", "")), 200)),
             span(looks.line(str(entry.get("asked", "")), 200), "ink-muted"),
@@ -56,7 +56,7 @@ def _row(number: int, host: str, entry: Mapping[str, Any], looks: Looks) -> Row:
     return Row(
         f"{DECISION}{number}",
         (
-            span(local(at) if at is not None else "", "ink-muted"),
+            span(local_time(at) if at is not None else "", "ink-muted"),
             at_host(span(who, "ink-strong"), host, looks),
             span(looks.line(str(entry["channel"]), 20), "ink-muted"),
             span(what),
@@ -72,12 +72,12 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def entry_lines(entry: Mapping[str, Any], looks: Looks) -> list[Spans]:
+def entry_lines(entry: Mapping[str, Any], looks: RenderContext) -> list[Spans]:
     """One decision, whole."""
     at, seconds = instant(entry["ts"]), entry.get("seconds")
     facts = (
         ("who", f"{entry['person'] or 'a rule'} ({entry['channel']})"),
-        ("when", local(at) if at is not None else ""),
+        ("when", local_time(at) if at is not None else ""),
         ("what", f"{entry['what']} {entry.get('option', '')}".strip()),
         ("reach", str(entry.get("reach", ""))),
         ("took", duration(float(seconds)) if seconds is not None else ""),

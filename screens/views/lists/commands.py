@@ -32,7 +32,7 @@ class Command:
     why_not: str = ""
 
 
-def matching(commands: Iterable[Command], typed: str) -> list[Command]:
+def matching_commands(commands: Iterable[Command], typed: str) -> list[Command]:
     """Those that `typed` can mean, the likeliest first: named so, begun so, with these words, these letters."""
     wanted = typed.strip().removeprefix(":").strip().lower()
     if not wanted:
@@ -42,7 +42,7 @@ def matching(commands: Iterable[Command], typed: str) -> list[Command]:
     return [command for _, command in ranked]
 
 
-def nearest(commands: Iterable[Command], typed: str) -> str:
+def nearest_command(commands: Iterable[Command], typed: str) -> str:
     """The name that is most like what was typed; empty if none is."""
     wanted = typed.strip().removeprefix(":").strip().lower()
     names = {name.lower(): command.name for command in commands for name in (command.name, *command.also)}

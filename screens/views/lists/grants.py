@@ -16,12 +16,12 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    headed,
-    joined,
+    join_spans,
     span,
+    with_headings,
 )
 from screens.views.run.node_names import names_in, place_words
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
     Column("state", width=11),
@@ -51,7 +51,7 @@ _VERDICTS: Final = {"allow": ("succeeded", "allow"), "ask": ("waiting", "ask"), 
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class HostPermissions:
     """What one host's runtime said of its permissions: the answer of `permissions`, and the host's name."""
 
     host: str
@@ -60,17 +60,17 @@ class Known:
     rules: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], host: str = "") -> Known:
+    def of(cls, answer: Mapping[str, Any], host: str = "") -> HostPermissions:
         """Raises `KeyError` for what is no answer of `permissions`."""
         return cls(host, {each["id"]: each for each in answer["grants"]}, answer["recent"], answer["rules"])
 
 
-def ledger_rows(grants: Mapping[str, GrantAdded], known: Iterable[Known], looks: Looks) -> list[Row]:
+def ledger_rows(grants: Mapping[str, GrantAdded], known: Iterable[HostPermissions], looks: RenderContext) -> list[Row]:
     """Three groups, each under its heading, without those that are empty. `grants` are those in force by now; what was
     `known` a moment ago says how often each was used.
     """
     known = list(known)
-    return headed(
+    return with_headings(
         (
             Part("Grants in force", "state-succeeded", [grant_row(grant, known, looks) for grant in grants.values()]),
             Part("Lately used or denied", "state-running", _recent_rows(known, looks)),
@@ -79,53 +79,53 @@ def ledger_rows(grants: Mapping[str, GrantAdded], known: Iterable[Known], looks:
     )
 
 
-def words_of(grant: GrantAdded, looks: Looks) -> str:
+def grant_words(grant: GrantAdded, looks: RenderContext) -> str:
     """`keeper may fs.write:/data/**, in this run`: what a grant says, on one line and clean."""
     who = "every agent" if grant.subject == "*" else looks.line(grant.subject, 60)
-    return f"{who} may {what_of(grant, looks)}, {lasts(grant, looks)}"
+    return f"{who} may {grant_object(grant, looks)}, {lifetime_words(grant, looks)}"
 
 
-def what_of(grant: GrantAdded, looks: Looks) -> str:
+def grant_object(grant: GrantAdded, looks: RenderContext) -> str:
     """`fs.write:/data/**`."""
     return looks.line(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
 
 
-def lasts(grant: GrantAdded, looks: Looks) -> str:
+def lifetime_words(grant: GrantAdded, looks: RenderContext) -> str:
     """`run run-1`, `swarm digest.py:swarm`, `always`, each with its date if it has one; times in the local zone."""
     scope = f" {looks.line(grant.scope.rpartition('/')[2], 60)}" if grant.scope else ""
-    until = f" until {local(grant.until)[:16]}" if grant.until is not None else ""
+    until = f" until {local_time(grant.until)[:16]}" if grant.until is not None else ""
     return f"{grant.lifetime}{scope}{until}"
 
 
-def local(at: datetime) -> str:
+def local_time(at: datetime) -> str:
     """`2026-11-20 10:00:00` in the zone of whoever looks."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def grant_row(grant: GrantAdded, known: Iterable[Known], looks: Looks) -> Row:
+def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], looks: RenderContext) -> Row:
     """One grant in force."""
     held, host = held_by(known, grant.grant_id)
     uses, last = held.get("uses"), instant(held.get("last_used"))
-    by = joined((span(looks.line(grant.by.name, 40) or "a rule"), span(ago(grant.ts, looks.now), "ink-muted")), " ")
+    by = join_spans((span(looks.line(grant.by.name, 40) or "a rule"), span(ago(grant.ts, looks.now), "ink-muted")), " ")
     return Row(
         f"{GRANT}{grant.grant_id}",
         (
             looks.state("succeeded", "in force"),
             at_host(span(looks.line(grant.subject, 60), "ink-strong"), host, looks),
-            span(what_of(grant, looks), "ink-strong"),
-            span(lasts(grant, looks)),
+            span(grant_object(grant, looks), "ink-strong"),
+            span(lifetime_words(grant, looks)),
             by,
             span("" if uses is None else str(uses)),
             span(age(last, looks.now), "ink-muted"),
         ),
         values=(
-            "in force", grant.subject, what_of(grant, looks), lasts(grant, looks), grant.ts.timestamp(), uses,
-            last.timestamp() if last is not None else None,
+            "in force", grant.subject, grant_object(grant, looks), lifetime_words(grant, looks),
+            grant.ts.timestamp(), uses, last.timestamp() if last is not None else None,
         ),
     )  # fmt: skip
 
 
-def _recent_rows(known: Sequence[Known], looks: Looks) -> list[Row]:
+def _recent_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list[Row]:
     """Newest first; a row's key leads to its run and its node."""
     found = [(use, each.host) for each in known for use in each.recent]
     found.sort(key=lambda pair: str(pair[0]["ts"]), reverse=True)
@@ -140,7 +140,7 @@ def _recent_rows(known: Sequence[Known], looks: Looks) -> list[Row]:
     return rows
 
 
-def _use_row(key: str, use: Mapping[str, Any], host: str, looks: Looks) -> Row:
+def _use_row(key: str, use: Mapping[str, Any], host: str, looks: RenderContext) -> Row:
     state, word = _HOW.get(str(use["how"]), ("pending", "?"))
     at, run_id, node_id = instant(use["ts"]), str(use["run_id"]), str(use["node_id"])
     names = names_in(node_id)
@@ -162,12 +162,12 @@ def _use_row(key: str, use: Mapping[str, Any], host: str, looks: Looks) -> Row:
     )
 
 
-def _rule_rows(known: Sequence[Known], looks: Looks) -> list[Row]:
+def _rule_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list[Row]:
     found = [(rule, each.host) for each in known for rule in each.rules]
     return [_rule_row(number, rule, host, looks) for number, (rule, host) in enumerate(found)]
 
 
-def _rule_row(number: int, rule: Mapping[str, Any], host: str, looks: Looks) -> Row:
+def _rule_row(number: int, rule: Mapping[str, Any], host: str, looks: RenderContext) -> Row:
     state, word = _VERDICTS.get(str(rule["verdict"]), ("pending", "?"))
     pattern = rule["pattern"]
     what = "everything else" if rule["verb"] == "*" else f"{rule['verb']}:{pattern}" if pattern else str(rule["verb"])
@@ -193,23 +193,23 @@ def short_source(source: str) -> str:
     return f"{path.rpartition('/')[2]}:{line}" if colon and line.isdecimal() else source
 
 
-def held_by(known: Iterable[Known], grant_id: str) -> tuple[Mapping[str, Any], str]:
+def held_by(known: Iterable[HostPermissions], grant_id: str) -> tuple[Mapping[str, Any], str]:
     """What is known of a grant's uses, and by which host; nothing, where nothing is."""
     return next(((each.uses[grant_id], each.host) for each in known if grant_id in each.uses), ({}, ""))
 
 
-def grant_lines(grant: GrantAdded, held: Mapping[str, Any], looks: Looks) -> list[Spans]:
+def grant_lines(grant: GrantAdded, held: Mapping[str, Any], looks: RenderContext) -> list[Spans]:
     """What a grant says, where it comes from, and how often it was used."""
     counted = plural(int(held["uses"]), "use") if held else "not known how often it was used"
-    by = f"{looks.line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local(grant.ts)}"
+    by = f"{looks.line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local_time(grant.ts)}"
     answering = f", answering {looks.line(grant.incident_id, 60)}" if grant.incident_id else ""
     return [
-        span(f" {words_of(grant, looks)}", "ink-strong", bold=True),
+        span(f" {grant_words(grant, looks)}", "ink-strong", bold=True),
         (Span(f" {counted}; granted by {by}{answering}", "ink-muted"),),
     ]
 
 
-def use_rows(uses: Mapping[str, Any] | None, looks: Looks) -> list[Row]:
+def use_rows(uses: Mapping[str, Any] | None, looks: RenderContext) -> list[Row]:
     """Every remembered use of a grant, newest first: when, what exactly, by which node of which run."""
     found = list(uses["recent"])[::-1] if uses is not None else []
     rows: list[Row] = []
@@ -219,7 +219,7 @@ def use_rows(uses: Mapping[str, Any] | None, looks: Looks) -> list[Row]:
             Row(
                 f"{number}:{use['run_id']}",
                 (
-                    span(local(at) if at is not None else "", "ink-muted"),
+                    span(local_time(at) if at is not None else "", "ink-muted"),
                     span(looks.line(str(use["need"]), 300)),
                     span(place_words(str(use["node_id"]), looks), "ink-muted"),
                     span(looks.line(str(use["run_id"]), 60), "ink-accent"),
@@ -229,9 +229,9 @@ def use_rows(uses: Mapping[str, Any] | None, looks: Looks) -> list[Row]:
     return rows
 
 
-def at_host(who: Spans, host: str, looks: Looks) -> Spans:
+def at_host(who: Spans, host: str, looks: RenderContext) -> Spans:
     """Behind the name of the host, where there are several."""
-    return joined((span(looks.line(host, 40), "ink-muted"), who), looks.glyphs.dot) if host else who
+    return join_spans((span(looks.line(host, 40), "ink-muted"), who), looks.glyphs.dot) if host else who
 
 
 def instant(text: Any) -> datetime | None:

@@ -13,21 +13,21 @@ from screens.render.layout import (
     Part,
     Row,
     Spans,
-    headed,
-    joined,
-    plain,
+    join_spans,
+    plain_text,
     span,
+    with_headings,
 )
-from screens.views.decisions.incident_groups import Waiting, grouped
+from screens.views.decisions.incident_groups import OpenDecision, group_decisions
 from screens.views.lists.runs import (
     changes_at,
     is_done,
-    named,
     run_row,
+    title_at_host,
     title_spans,
 )
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
 
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
@@ -39,24 +39,24 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 def inbox_rows(
     summaries: Mapping[str, Summary],
-    waiting: Sequence[Waiting],
-    looks: Looks,
+    waiting: Sequence[OpenDecision],
+    looks: RenderContext,
     where: Callable[[str], str] = lambda _run_id: "",
-    memory: Memory | None = None,
+    memory: RowCache | None = None,
 ) -> list[Row]:
     """Three parts, each under its heading, without those that are empty. `waiting`: the decisions, the one to take next
     first; those that are the same are under one line. A run in which nothing moves before somebody decides stands
     there, and not also among those at work. `where`: the host that a run is on. With a `memory`, rows that say what
     they said are not made anew.
     """
-    memory = memory or Memory()
+    memory = memory or RowCache()
     asking = {found.run_id for found in waiting}
     working = [found for found in summaries.values() if not is_done(found) and not _only_asks(found, asking)]
     working.sort(key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or _LONG_AGO, found.id), reverse=True)
     refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
-    rows = headed(
+    rows = with_headings(
         (
             Part("Needs a decision", "state-waiting", _decisions(waiting, refs, looks, where, memory), len(waiting)),
             Part("Working", "state-running", _runs(working, looks, where, memory)),
@@ -72,10 +72,14 @@ def _only_asks(found: Summary, asking: Collection[str]) -> bool:
 
 
 def _decisions(
-    waiting: Sequence[Waiting], refs: Mapping[str, str], looks: Looks, where: Callable[[str], str], memory: Memory
+    waiting: Sequence[OpenDecision],
+    refs: Mapping[str, str],
+    looks: RenderContext,
+    where: Callable[[str], str],
+    memory: RowCache,
 ) -> list[Row]:
     rows: list[Row] = []
-    for key, found in grouped(waiting, where).items():
+    for key, found in group_decisions(waiting, where).items():
         under = key if len(found) > 1 else ""
         if under:
             rows.append(group_row(key, found, looks, where(found[0].run_id)))
@@ -94,7 +98,9 @@ def _decisions(
     return rows
 
 
-def _runs(summaries: Sequence[Summary], looks: Looks, where: Callable[[str], str], memory: Memory) -> list[Row]:
+def _runs(
+    summaries: Sequence[Summary], looks: RenderContext, where: Callable[[str], str], memory: RowCache
+) -> list[Row]:
     return [
         memory.row(
             f"run:{found.id}",
@@ -106,7 +112,7 @@ def _runs(summaries: Sequence[Summary], looks: Looks, where: Callable[[str], str
     ]
 
 
-def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "", ref: str = "") -> Row:
+def incident_row(found: OpenDecision, looks: RenderContext, where: str = "", under: str = "", ref: str = "") -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
     opened = found.opened
     title = title_spans(Summary(found.run_id, ref, found.title), looks, "ink-strong")
@@ -114,19 +120,19 @@ def incident_row(found: Waiting, looks: Looks, where: str = "", under: str = "",
         f"incident:{opened.incident_id}",
         (
             looks.state("waiting", "decide"),
-            named(title, where, looks),
-            what(opened, looks),
+            title_at_host(title, where, looks),
+            incident_words(opened, looks),
             (),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
         ),
-        values=("waiting", plain(title), str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        values=("waiting", plain_text(title), str(opened.fault.cause), None, None, -opened.ts.timestamp()),
         fault=True,
         under=under,
     )
 
 
-def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "") -> Row:
+def group_row(key: str, found: Sequence[OpenDecision], looks: RenderContext, where: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
     opened = found[0].opened
     count = span(f"{len(found)} like this", "ink-strong", bold=True)
@@ -134,8 +140,8 @@ def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "")
         key,
         (
             looks.state("waiting", "decide"),
-            named(count, where, looks),
-            what(opened, looks),
+            title_at_host(count, where, looks),
+            incident_words(opened, looks),
             (),
             (),
             span(age(opened.ts, looks.now), state_ink("waiting")),
@@ -146,19 +152,19 @@ def group_row(key: str, found: Sequence[Waiting], looks: Looks, where: str = "")
     )
 
 
-def what(opened: IncidentOpened, looks: Looks) -> Spans:
+def incident_words(opened: IncidentOpened, looks: RenderContext) -> Spans:
     """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
     from runtime.judgement.recovery.options import (
-        words_of,  # with the vocabulary of events, which runs alone do without
+        wording_of,  # with the vocabulary of events, which runs alone do without
     )
 
-    asked = words_of(opened, "grant") or opened.question or opened.message or opened.fault.user_message
+    asked = wording_of(opened, "grant") or opened.question or opened.message or opened.fault.user_message
     message = looks.line(asked, 200)
-    return joined((cause_and_place(opened, looks), span(message, "ink-muted")), looks.glyphs.dot)
+    return join_spans((cause_and_place(opened, looks), span(message, "ink-muted")), looks.glyphs.dot)
 
 
-def cause_and_place(opened: IncidentOpened, looks: Looks) -> Spans:
+def cause_and_place(opened: IncidentOpened, looks: RenderContext) -> Spans:
     """`permission denied · fetch_page`."""
     cause = "in doubt" if opened.in_doubt else str(opened.fault.cause).replace("_", " ")
     place = looks.line(opened.lineage[-1], 60) if opened.lineage else ""
-    return joined((span(cause, "state-waiting"), span(place)), looks.glyphs.dot)
+    return join_spans((span(cause, "state-waiting"), span(place)), looks.glyphs.dot)

@@ -23,14 +23,14 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    headed,
-    joined,
+    join_spans,
     span,
+    with_headings,
 )
-from screens.views.decisions.incident_groups import Waiting
+from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.lists.grants import at_host
 from screens.views.lists.runs import title_of
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
     Column("state", width=11),
@@ -63,7 +63,7 @@ _NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HostLimits:
     """What one host's runtime said of its breakers and budgets, and when."""
 
     host: str
@@ -73,7 +73,10 @@ class Told:
 
 
 def limit_rows(
-    told: Iterable[Told], summaries: Mapping[str, Summary], incidents: Iterable[Waiting], looks: Looks
+    told: Iterable[HostLimits],
+    summaries: Mapping[str, Summary],
+    incidents: Iterable[OpenDecision],
+    looks: RenderContext,
 ) -> list[Row]:
     """Breakers that hold back first, then limits that are used up or near; then the rest of both, each under its
     heading.
@@ -83,10 +86,12 @@ def limit_rows(
     breakers = [breaker_row(each, row, held.get(row["id"], ()), looks) for each in told for row in each.breakers]
     limits = [row for each in told for run in each.budgets for row in _limit_rows(each.host, run, summaries, looks)]
     limits.sort(key=lambda row: -float(row.values[4]))
-    return headed((Part("Circuit breakers", "ink-accent", breakers), Part("Budgets of runs", "ink-accent", limits)))
+    return with_headings(
+        (Part("Circuit breakers", "ink-accent", breakers), Part("Budgets of runs", "ink-accent", limits))
+    )
 
 
-def waits_by_breaker(incidents: Iterable[Waiting]) -> dict[str, tuple[str, ...]]:
+def waits_by_breaker(incidents: Iterable[OpenDecision]) -> dict[str, tuple[str, ...]]:
     """Titles of the runs that wait for a breaker, by its key."""
     found: dict[str, tuple[str, ...]] = {}
     for each in incidents:
@@ -96,7 +101,7 @@ def waits_by_breaker(incidents: Iterable[Waiting]) -> dict[str, tuple[str, ...]]
     return found
 
 
-def breaker_row(told: Told, breaker: Mapping[str, Any], waiting: Sequence[str], looks: Looks) -> Row:
+def breaker_row(told: HostLimits, breaker: Mapping[str, Any], waiting: Sequence[str], looks: RenderContext) -> Row:
     """One breaker. What counts down goes on from when it was told."""
     name, failures, threshold = str(breaker["id"]), int(breaker["failures"]), int(breaker["threshold"])
     left = _left(told, breaker["again_s"], looks)
@@ -120,7 +125,7 @@ def breaker_row(told: Told, breaker: Mapping[str, Any], waiting: Sequence[str], 
             span("failures", "ink-muted"),
             span(f"{failures} of {threshold}"),
             span(about, state_ink("waiting")),
-            joined((span(waits, state_ink("waiting")), span(lately, "ink-muted")), looks.glyphs.dot),
+            join_spans((span(waits, state_ink("waiting")), span(lately, "ink-muted")), looks.glyphs.dot),
         ),
         values=(shown, name, "failures", failures, left or 0.0, error),
         fault=state != "succeeded",
@@ -133,17 +138,17 @@ def kind_and_name(key: str) -> str:
     return f"{kind} {name}" if name else key
 
 
-def _left(told: Told, again_s: Any, looks: Looks) -> float | None:
+def _left(told: HostLimits, again_s: Any, looks: RenderContext) -> float | None:
     return None if again_s is None else float(again_s) - (looks.now - told.at).total_seconds()
 
 
-def _limit_rows(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> list[Row]:
+def _limit_rows(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> list[Row]:
     """A row for each limit of a run; one that says what it spent, where nothing limits it."""
     rows = [limit_row(host, run, limit, summaries, looks) for limit in run["limits"]]
     return rows or [_unlimited_row(host, run, summaries, looks)]
 
 
-def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> Row:
+def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> Row:
     spent, title = run["spent"], _title(run, summaries, looks)
     unknown = plural(int(spent["unpriced_calls"]), "call") + " of unknown price" if spent["unpriced_calls"] else ""
     parts = (
@@ -167,13 +172,13 @@ def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Su
     )
 
 
-def _title(run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks) -> str:
+def _title(run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> str:
     summary = summaries.get(str(run["id"]))
     return title_of(summary, looks) if summary is not None else looks.line(str(run["title"] or run["id"]), 60)
 
 
 def limit_row(
-    host: str, run: Mapping[str, Any], limit: Mapping[str, Any], summaries: Mapping[str, Summary], looks: Looks
+    host: str, run: Mapping[str, Any], limit: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext
 ) -> Row:
     """One limit of one run, or of a swarm in it."""
     used, allowed, run_id = float(limit["used"]), float(limit["allowed"]), str(run["id"])
@@ -189,9 +194,9 @@ def limit_row(
             looks.state(state, word),
             at_host(span(title, "ink-strong"), host, looks),
             span(_NAMES.get(name, looks.line(name, 40))),
-            (Span(bar(share, looks), state_ink(state)),),
+            (Span(limit_bar(share, looks), state_ink(state)),),
             span(f"{min(share, 9.99):>4.0%} {amount(name, used)} of {amount(name, allowed)}"),
-            joined(
+            join_spans(
                 (
                     span(waits, state_ink("waiting")),
                     span(f"{plural(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
@@ -205,7 +210,7 @@ def limit_row(
     )
 
 
-def bar(share: float, looks: Looks) -> str:
+def limit_bar(share: float, looks: RenderContext) -> str:
     """A bar of `BAR` cells; what is begun is not full, and what is used at all is to be seen."""
     share = min(1.0, max(0.0, share))
     full = BAR if share >= 1 else min(BAR - 1, max(1 if share > 0 else 0, round(share * BAR)))
@@ -220,7 +225,7 @@ def amount(name: str, value: float) -> str:
     return duration(value) if name == "max_wall_time_s" else count(int(value))
 
 
-def workspace_words(summaries: Mapping[str, Summary], told: Iterable[Told], looks: Looks) -> Spans:
+def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits], looks: RenderContext) -> Spans:
     """What all runs that the console knows have spent together, and how many breakers hold something back."""
     runs = list(summaries.values())
     spent = [summary.cost_usd for summary in runs if summary.cost_usd is not None]
@@ -231,4 +236,4 @@ def workspace_words(summaries: Mapping[str, Summary], told: Iterable[Told], look
         span(cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
         looks.state("failed", f"{plural(held, 'breaker holds', 'breakers hold')} calls back") if held else (),
     )
-    return joined(parts, looks.glyphs.dot)
+    return join_spans(parts, looks.glyphs.dot)

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from runtime.record.state import events as ev
 from screens.render.formatting import count, duration
 from screens.render.glyphs import state_ink, state_word
-from screens.render.layout import Span, joined, span
+from screens.render.layout import Span, join_spans, span
 from screens.views.lists.log_buffer import Level, LogLine, file_level
 from screens.views.run.node_names import place_words
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 _ERRORS: Final = frozenset({"failed", "timed_out", "aborted", "interrupted"})
 _WARNINGS: Final = frozenset({"waiting", "retrying", "degraded", "skipped", "warning"})
@@ -30,10 +30,10 @@ Said = tuple[str, str]
 """The state that an event is shown with, and what it says; foreign parts are clean."""
 
 
-def event_of(body: Mapping[str, Any]) -> ev.Record:
+def read_event(body: Mapping[str, Any]) -> ev.JournalEvent:
     """The event that a runtime told, or what is left of it if this program cannot read it."""
     try:
-        return ev.load_value(dict(body))
+        return ev.parse_event(dict(body))
     except ValidationError:
         return ev.UnknownEvent(
             type=str(body.get("type", "?")), run_id=str(body.get("run_id", "")), seq=int(body.get("seq", 0))
@@ -41,24 +41,26 @@ def event_of(body: Mapping[str, Any]) -> ev.Record:
 
 
 def event_lines(
-    rows: Sequence[tuple[str, Mapping[str, Any]]], looks: Looks, title: Callable[[str], str] | None = None
+    rows: Sequence[tuple[str, Mapping[str, Any]]], looks: RenderContext, title: Callable[[str], str] | None = None
 ) -> list[LogLine]:
     """Lines of what `log` told, each row with its host; by time, where there are several. `title` says what a run is
     called, where the log is of more than one.
     """
-    found = [(host, row["at"], event_of(row["event"])) for host, row in rows]
+    found = [(host, row["at"], read_event(row["event"])) for host, row in rows]
     if len({host for host, _, _ in found}) > 1:
         found.sort(key=lambda each: each[2].ts)
     return [_line(host, at, event, looks, title) for host, at, event in found if type(event) not in _SILENT]
 
 
-def _line(host: str, at: int, event: ev.Record, looks: Looks, title: Callable[[str], str] | None) -> LogLine:
-    state, text = says(event, looks)
+def _line(
+    host: str, at: int, event: ev.JournalEvent, looks: RenderContext, title: Callable[[str], str] | None
+) -> LogLine:
+    state, text = event_words(event, looks)
     level: Level = "error" if state in _ERRORS else "warning" if state in _WARNINGS else "info"
     sign = looks.glyphs.warning if state == "warning" else looks.glyphs.state.get(state, " ")
     ink = "severity-warning" if state == "warning" else state_ink(state) if state in looks.glyphs.state else "ink-muted"
     run = "" if title is None else "workspace" if event.run_id == ev.WORKSPACE else title(event.run_id)
-    where = joined(
+    where = join_spans(
         (
             span(looks.line(host, 40), "ink-muted"),
             span(looks.line(run, 30), "ink-muted"),
@@ -69,17 +71,17 @@ def _line(host: str, at: int, event: ev.Record, looks: Looks, title: Callable[[s
     recent = looks.now - event.ts < timedelta(hours=12)
     head = Span(f"{event.ts.astimezone().strftime('%H:%M:%S' if recent else '%m-%d %H:%M')} ", "ink-muted")
     said = span(text, _LEVEL_INKS[level] if level != "info" else "ink")
-    spans = (head, Span(f"{sign} ", ink), *joined((where, said), " "))
+    spans = (head, Span(f"{sign} ", ink), *join_spans((where, said), " "))
     return LogLine(f"{host}:{at}", event.ts, level, spans, host, event.run_id, event.seq)
 
 
-def gap_line(host: str, after: int, looks: Looks) -> LogLine:
+def gap_line(host: str, after: int, looks: RenderContext) -> LogLine:
     """Stands where more happened at once than a log takes in."""
     said = f"{looks.glyphs.ellipsis} more happened here than is shown: orbiter-console log has it all"
     return LogLine(f"gap:{host}:{after}", None, "warning", span(said, "severity-warning"), host)
 
 
-def file_lines(host: str, began: int, text: str, looks: Looks, before: Level = "info") -> list[LogLine]:
+def file_lines(host: str, began: int, text: str, looks: RenderContext, before: Level = "info") -> list[LogLine]:
     """Lines of the runtime's log file, which `began` at this byte."""
     found: list[LogLine] = []
     at, level = began, before
@@ -92,7 +94,7 @@ def file_lines(host: str, began: int, text: str, looks: Looks, before: Level = "
     return found
 
 
-def says(event: ev.Record, looks: Looks) -> Said:
+def event_words(event: ev.JournalEvent, looks: RenderContext) -> Said:
     """What an event says, in a few words after its time and place."""
     teller = _TELLERS.get(type(event))
     if teller is None:
@@ -104,32 +106,32 @@ def says(event: ev.Record, looks: Looks) -> Said:
 # -- one teller for each kind of event ---------------------------------------------------------------------------------
 
 
-def _who(by: ev.Actor | None, looks: Looks) -> str:
+def _who(by: ev.Actor | None, looks: RenderContext) -> str:
     return f"{looks.line(by.name, 60) or 'the runtime'} ({by.channel})" if by is not None else "the runtime"
 
 
-def _more(text: str, looks: Looks, limit: int = 300) -> str:
+def _more(text: str, looks: RenderContext, limit: int = 300) -> str:
     return f": {looks.line(text, limit)}" if text else ""
 
 
-def _json(value: Any, looks: Looks, limit: int = 200) -> str:
+def _json(value: Any, looks: RenderContext, limit: int = 200) -> str:
     return looks.line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), limit)
 
 
-def _created(e: ev.RunCreated, looks: Looks) -> Said:
+def _created(e: ev.RunCreated, looks: RenderContext) -> Said:
     return "queued", f"asked for by {_who(e.by, looks)}{_more(e.input, looks)}"
 
 
-def _parked(e: ev.RunParked, looks: Looks) -> Said:
+def _parked(e: ev.RunParked, looks: RenderContext) -> Said:
     until = f" until {e.wake_at.astimezone().strftime('%H:%M:%S')}" if e.wake_at is not None else ""
     return ("waiting", f"waits{until}") if e.reason == "waiting" else ("waiting", "is let go of, to be resumed")
 
 
-def _rewind(e: ev.RewindRequested, looks: Looks) -> Said:
+def _rewind(e: ev.RewindRequested, looks: RenderContext) -> Said:
     return "warning", f"to be turned back by {_who(e.by, looks)}{_more(e.reason, looks)}"
 
 
-def _started(e: ev.StepStarted, looks: Looks) -> Said:
+def _started(e: ev.StepStarted, looks: RenderContext) -> Said:
     works_on = e.effective or e.requested
     given, model = works_on.get("arguments"), works_on.get("model")
     what = f"({_json(given, looks)})" if e.kind == "tool" and given else ""
@@ -138,7 +140,7 @@ def _started(e: ev.StepStarted, looks: Looks) -> Said:
     return "running", f"{'asked' if e.kind == 'llm' else 'begins'}{what}{again}"
 
 
-def _ended(e: ev.StepEnded, looks: Looks) -> Said:
+def _ended(e: ev.StepEnded, looks: RenderContext) -> Said:
     took = f" after {duration(e.seconds)}" if e.seconds >= 0.05 else ""
     if e.skipped:
         return "skipped", f"skipped by {_who(e.by, looks)}"
@@ -151,32 +153,32 @@ def _ended(e: ev.StepEnded, looks: Looks) -> Said:
     return "succeeded", f"done{by}{took}{used}{_more(_result(e.result, looks), looks)}"
 
 
-def _result(result: Any, looks: Looks) -> str:
+def _result(result: Any, looks: RenderContext) -> str:
     found = result.get("error") or result.get("content") if isinstance(result, dict) else result
     return "" if found is None else _json(found, looks)
 
 
-def _retry(e: ev.RetryScheduled, looks: Looks) -> Said:
+def _retry(e: ev.RetryScheduled, looks: RenderContext) -> Said:
     source = f", by {looks.line(e.source, 60)}" if e.source else ""
     again = f"attempt {e.attempt} of {e.max_attempts} in {duration(e.delay_s)}"
     return "retrying", f"{again}{source}{_more(e.reason, looks)}"
 
 
-def _opened(e: ev.IncidentOpened, looks: Looks) -> Said:
+def _opened(e: ev.IncidentOpened, looks: RenderContext) -> Said:
     return "waiting", f"needs a decision{_more(e.question or e.message or e.fault.user_message, looks)}"
 
 
-def _answered(e: ev.IncidentAnswered, looks: Looks) -> Said:
+def _answered(e: ev.IncidentAnswered, looks: RenderContext) -> Said:
     given = f" {_json(e.params, looks)}" if e.params else ""
     return "running", f"{_who(e.by, looks)} answered {looks.line(e.option, 40)}{given}{_more(e.reason, looks)}"
 
 
-def _granted(e: ev.GrantAdded, looks: Looks) -> Said:
+def _granted(e: ev.GrantAdded, looks: RenderContext) -> Said:
     what = looks.line(f"{e.verb}:{e.pattern}" if e.pattern else e.verb, 200)
     return "running", f"{_who(e.by, looks)} granted {looks.line(e.subject, 60)} {what} ({e.lifetime})"
 
 
-def _breaker(e: ev.BreakerChanged, looks: Looks) -> Said:
+def _breaker(e: ev.BreakerChanged, looks: RenderContext) -> Said:
     state = "open" if e.opened_at is not None else "closed"
     by = f" by {_who(e.by, looks)}" if e.by.name else ""
     failures = f", {e.failures} failures" if e.failures else ""
@@ -184,17 +186,17 @@ def _breaker(e: ev.BreakerChanged, looks: Looks) -> Said:
     return shown, f"breaker {looks.line(e.key, 120)} is {state}{by}{failures}{_more(e.reason, looks)}"
 
 
-def _plain(state: str, words: str, *names: str) -> Callable[[Any, Looks], Said]:
+def _plain(state: str, words: str, *names: str) -> Callable[[Any, RenderContext], Said]:
     """A teller of fixed words with the event's fields in them, which are cleaned."""
 
-    def tell(event: Any, looks: Looks) -> Said:
+    def tell(event: Any, looks: RenderContext) -> Said:
         values = {name: looks.line(str(getattr(event, name)), 200) for name in names}
         return state, words.format(**values, by=_who(getattr(event, "by", None), looks)).rstrip(": ")
 
     return tell
 
 
-_TELLERS: Final[dict[type[ev.Record], Callable[[Any, Looks], Said]]] = {
+_TELLERS: Final[dict[type[ev.JournalEvent], Callable[[Any, RenderContext], Said]]] = {
     ev.RunCreated: _created,
     ev.RunStarted: _plain("running", "is driven, life {epoch}", "epoch"),
     ev.RunParked: _parked,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from screens.render.layout import Span, Spans, plain
-from screens.views.shared.row_filter import Filter
+from screens.render.layout import Span, Spans, plain_text
+from screens.views.shared.row_filter import RowFilter
 
-KEPT: Final = 20_000
+MAX_KEPT_LINES: Final = 20_000
 """Lines that a log remembers; the oldest go first."""
 Level = Literal["info", "warning", "error"]
 
@@ -30,11 +30,11 @@ class LogLine:
 
 
 @dataclass
-class LogBook:
+class LogBuffer:
     """Lines, oldest first. `shown` are those that the filter means."""
 
-    kept: int = KEPT
-    filter: Filter = field(default_factory=Filter)
+    kept: int = MAX_KEPT_LINES
+    filter: RowFilter = field(default_factory=RowFilter)
     faults_only: bool = False
     lines: list[LogLine] = field(default_factory=list)
     shown: list[LogLine] = field(default_factory=list)
@@ -61,14 +61,14 @@ class LogBook:
 
     def narrow(self, text: str | None = None, *, faults_only: bool | None = None) -> None:
         """Leave out other lines than now."""
-        self.filter = self.filter if text is None else Filter(text)
+        self.filter = self.filter if text is None else RowFilter(text)
         self.faults_only = self.faults_only if faults_only is None else faults_only
         self.shown = [line for line in self.lines if self.means(line)]
 
     def means(self, line: LogLine) -> bool:
         if self.faults_only and line.level == "info":
             return False
-        return not self.filter.active or self.filter.means(plain(line.spans))
+        return not self.filter.active or self.filter.means(plain_text(line.spans))
 
     @property
     def left_out(self) -> int:
@@ -76,20 +76,20 @@ class LogBook:
 
     # -- places ----------------------------------------------------------------------------------------------
 
-    def found(self, pattern: Filter, start: int, step: int) -> int:
+    def found(self, pattern: RowFilter, start: int, step: int) -> int:
         """The next line after `start` (before it, with a `step` of -1) that a pattern means, and round again; -1 if
         there is none.
         """
         count = len(self.shown)
         for distance in range(1, count + 1):
             at = (start + step * distance) % count
-            if pattern.means(plain(self.shown[at].spans)):
+            if pattern.means(plain_text(self.shown[at].spans)):
                 return at
         return -1
 
-    def matches(self, pattern: Filter) -> list[int]:
+    def matches(self, pattern: RowFilter) -> list[int]:
         """All lines that are shown and that a pattern means."""
-        return [at for at, line in enumerate(self.shown) if pattern.means(plain(line.spans))]
+        return [at for at, line in enumerate(self.shown) if pattern.means(plain_text(line.spans))]
 
     def at_time(self, start: int, by: timedelta) -> int:
         """The first line that is at least `by` later than that at `start`, or the last that is so much earlier; the end
@@ -107,7 +107,7 @@ class LogBook:
         return len(self.shown) - 1 if later else 0
 
 
-def marked(spans: Spans, pattern: Filter, ink: str = "ink-key") -> Spans:
+def mark_matches(spans: Spans, pattern: RowFilter, ink: str = "ink-key") -> Spans:
     """The spans with what a pattern finds in them in another ink."""
     found: list[Span] = []
     for piece in spans:
@@ -123,7 +123,9 @@ _FILE_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|I
 
 
 def file_level(text: str, before: Level) -> Level:
-    """How grave a line of the runtime's log file is (`runtime.daemon.log_file.FORMAT`); a line that goes on with the one
+    """How grave a line of the runtime's log file is (`runtime.daemon.log_file.FORMAT`).
+
+    A line that goes on with the one
     `before` it is as grave as that.
     """
     head = _FILE_LINE.match(text)

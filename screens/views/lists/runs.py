@@ -23,14 +23,14 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    joined,
-    plain,
+    join_spans,
+    plain_text,
     span,
 )
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import RunState
+    from runtime.record.state.durable_run import DurableRun
 
 COLUMNS: Final = (
     Column("state", width=13),
@@ -49,7 +49,7 @@ _ID_END: Final = 4
 """Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
 
 
-def title_spans(summary: Summary, looks: Looks, ink: str = "ink", limit: int = 120) -> Spans:
+def title_spans(summary: Summary, looks: RenderContext, ink: str = "ink", limit: int = 120) -> Spans:
     """What a run is called: its title, else the end of its reference and that of its id."""
     title, swarm = looks.line(summary.title, limit), looks.line(summary.ref.rpartition("/")[2], limit)
     if title or not swarm:
@@ -57,18 +57,18 @@ def title_spans(summary: Summary, looks: Looks, ink: str = "ink", limit: int = 1
     return (*span(swarm, ink), Span(f" {looks.line(summary.id[-_ID_END:], _ID_END)}", "ink-muted"))
 
 
-def title_of(summary: Summary, looks: Looks, limit: int = 120) -> str:
+def title_of(summary: Summary, looks: RenderContext, limit: int = 120) -> str:
     """The same in a sentence."""
-    return plain(title_spans(summary, looks, limit=limit))
+    return plain_text(title_spans(summary, looks, limit=limit))
 
 
 def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def named(title: Spans, where: str, looks: Looks) -> Spans:
+def title_at_host(title: Spans, where: str, looks: RenderContext) -> Spans:
     """A run's title, behind the host that it is on where there are several."""
-    return joined((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
+    return join_spans((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
 
 
 _NO_FAULT: Final = frozenset({"completed", "aborted"})
@@ -82,7 +82,7 @@ def has_fault(summary: Summary) -> bool:
     return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULTS)
 
 
-def since_of(summary: Summary) -> datetime | None:
+def age_start(summary: Summary) -> datetime | None:
     """What a run's age is counted from: its beginning, or its end."""
     return summary.updated_at if is_done(summary) else summary.created_at
 
@@ -91,12 +91,12 @@ def changes_at(summary: Summary, now: datetime) -> datetime:
     """When a run's row will say something else though nothing happens: its age goes on, or its countdown."""
     if summary.wake_at is not None and summary.state == "waiting":
         return now + timedelta(seconds=1)
-    return age_ends(since_of(summary), now)
+    return age_ends(age_start(summary), now)
 
 
-def run_values(summary: Summary, looks: Looks) -> tuple[Any, ...]:
+def run_values(summary: Summary, looks: RenderContext) -> tuple[Any, ...]:
     """What a row of runs is sorted by, column by column."""
-    since = since_of(summary)
+    since = age_start(summary)
     return (
         summary.shown,
         title_of(summary, looks),
@@ -107,7 +107,7 @@ def run_values(summary: Summary, looks: Looks) -> tuple[Any, ...]:
     )
 
 
-def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
+def run_row(summary: Summary, looks: RenderContext, where: str = "") -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
     detail = (
@@ -117,18 +117,18 @@ def run_row(summary: Summary, looks: Looks, where: str = "") -> Row:
         f"run:{summary.id}",
         (
             looks.state(summary.shown),
-            named(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
+            title_at_host(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(cost(summary.cost_usd), "ink-muted"),
-            span(age(since_of(summary), looks.now), "ink-muted"),
+            span(age(age_start(summary), looks.now), "ink-muted"),
         ),
         values=run_values(summary, looks),
         fault=has_fault(summary),
     )
 
 
-def progress(summary: Summary, looks: Looks) -> Spans:
+def progress(summary: Summary, looks: RenderContext) -> Spans:
     """Nodes by state, those that need somebody first; what a run waits for, if it waits for a time."""
     parts = node_counts(summary.nodes)
     if summary.wake_at is not None and summary.state == "waiting":
@@ -137,7 +137,7 @@ def progress(summary: Summary, looks: Looks) -> Spans:
             span(f"goes on in {whole_seconds(left + 1)}" if left > 0 else "goes on now", "state-waiting"),
             *parts,
         )
-    return joined(parts, looks.glyphs.dot)
+    return join_spans(parts, looks.glyphs.dot)
 
 
 def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
@@ -158,7 +158,7 @@ def time_left(summary: Summary, now: datetime) -> str:
     return age(now - whole, now).replace("now", "10s")
 
 
-def pace_facts(summary: Summary, looks: Looks) -> tuple[tuple[str, str], ...]:
+def pace_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str], ...]:
     """How fast a run goes: on average up to the last thing that happened in it, once that took a minute; and what is
     left, where its parts are known. How many steps a team or a handoff takes nobody knows before, and so it is said.
     """
@@ -181,7 +181,7 @@ def _with_rate(total: str, number: int, minutes: float) -> str:
     return f"{total}, {count(round(number / minutes))} a minute" if minutes >= 1 else total
 
 
-def head_line(state: RunState, looks: Looks) -> Spans:
+def head_line(state: DurableRun, looks: RenderContext) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
     nodes = {name: number for name, number in state.counts.items() if number > 0}
     parts = (
@@ -192,14 +192,14 @@ def head_line(state: RunState, looks: Looks) -> Spans:
         span(cost(state.cost_usd), "ink-muted"),
         span(plural(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
     )
-    return joined(parts, looks.glyphs.dot)
+    return join_spans(parts, looks.glyphs.dot)
 
 
 def _unit(number: str, unit: str) -> Spans:
     return (Span(f"{number} {unit}", "ink-muted"),) if number else ()
 
 
-def outcome_lines(state: RunState, looks: Looks) -> list[Spans]:
+def outcome_lines(state: DurableRun, looks: RenderContext) -> list[Spans]:
     """What a finished run came to; what an unfinished one was asked."""
     lines: list[Spans] = [span("Task", "ink-accent", bold=True)]
     lines += [span(text) for text in looks.block(state.input)]

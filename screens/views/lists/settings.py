@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from screens.render.layout import Column, Row, span
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
     Column("setting", width=29, grow=1),
@@ -31,7 +31,7 @@ class Setting:
     chosen: bool = False
 
 
-def settings_rows(settings: Sequence[Setting], looks: Looks) -> list[Row]:
+def settings_rows(settings: Sequence[Setting], looks: RenderContext) -> list[Row]:
     """A heading for each group, and a row for each setting."""
     rows: list[Row] = []
     for group, members in groupby(settings, key=lambda setting: setting.group):
@@ -40,7 +40,7 @@ def settings_rows(settings: Sequence[Setting], looks: Looks) -> list[Row]:
     return rows
 
 
-def _row(setting: Setting, looks: Looks) -> Row:
+def _row(setting: Setting, looks: RenderContext) -> Row:
     ink = "ink-strong" if setting.chosen else "ink"
     mark = f"{looks.glyphs.cursor} " if setting.chosen else "  "
     key = f"{THEME}{setting.theme}" if setting.theme else f"{setting.group}/{setting.name}"

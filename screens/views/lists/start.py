@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from runtime.judgement.recovery.budget import Budget, checked_limits
 from runtime.record.state.durable_run import Summary
 from screens.render.layout import Column, Row, span
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
 
 COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12, drop=1))
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,9 +25,9 @@ def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
     return list(dict.fromkeys(ref for ref in refs if ref and ref.isprintable()))
 
 
-def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Looks) -> list[Row]:
+def suggested_refs(typed: str, known: Sequence[str], found: Sequence[str], looks: RenderContext) -> list[Row]:
     """References that have what was typed: those that were run before it first, then those of the workspace's files."""
-    means = Filter(typed.strip()).means
+    means = RowFilter(typed.strip()).means
     refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "in a file")
     return [
         Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
@@ -36,7 +36,7 @@ def suggested(typed: str, known: Sequence[str], found: Sequence[str], looks: Loo
     ]
 
 
-class BadLimits(ValueError):
+class InvalidLimits(ValueError):
     """A limit that is none, or is not written as a name and a number."""
 
 
@@ -44,7 +44,7 @@ LIMITS = tuple(Budget.model_fields)
 """What a run's limits are called."""
 
 
-def limits_of(text: str) -> Mapping[str, float]:
+def parse_limits(text: str) -> Mapping[str, float]:
     """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`.
 
     Raises:
@@ -56,15 +56,15 @@ def limits_of(text: str) -> Mapping[str, float]:
         try:
             found[name] = int(number) if number.lstrip("+-").isdigit() else float(number)
         except ValueError as exc:
-            raise BadLimits(f"{each}: write name=number, such as max_steps=20") from exc
+            raise InvalidLimits(f"{each}: write name=number, such as max_steps=20") from exc
         try:
             checked_limits({name: found[name]})
         except ValueError as exc:
-            raise BadLimits(str(exc)) from exc
+            raise InvalidLimits(str(exc)) from exc
     return found
 
 
-def completed(text: str) -> str:
+def complete_limit(text: str) -> str:
     """`text` with the limit that is being typed at its end written out; empty where nothing is to be added."""
     begun = text.replace(",", " ").rpartition(" ")[2]
     name = next((name for name in LIMITS if begun and name.startswith(begun)), "")

@@ -19,24 +19,24 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
 from screens.views.lists.runs import (
+    age_start,
     changes_at,
     has_fault,
     is_done,
-    named,
     node_counts,
     progress,
     run_values,
-    since_of,
     time_left,
+    title_at_host,
     title_spans,
 )
-from screens.views.run.sparkline import BARS, Trends, sparkline
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_cache import Memory
+from screens.views.run.sparkline import BARS, TokenTrends, sparkline
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
 
 SWARM: Final = "swarm:"
 """What the key of a swarm's line begins with."""
@@ -60,13 +60,13 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 def swarm_rows(
     summaries: Mapping[str, Summary],
-    looks: Looks,
-    trends: Trends,
+    looks: RenderContext,
+    trends: TokenTrends,
     where: Callable[[str], str] = lambda _run_id: "",
-    memory: Memory | None = None,
+    memory: RowCache | None = None,
 ) -> list[Row]:
     """A line for each swarm, that with the newest run first, and its runs under it, the newest first."""
-    memory = memory or Memory()
+    memory = memory or RowCache()
     swarms: dict[str, list[Summary]] = {}
     for run_id in memory.order.of(summaries.keys(), lambda: _newest_first(summaries)):
         found = summaries[run_id]
@@ -119,7 +119,7 @@ def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
     return name.partition(":")[2]
 
 
-def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where: str) -> Row:
+def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContext, where: str) -> Row:
     states = {found.shown for found in runs}
     state = next((each for each in _STATES if each in states), runs[0].shown)
     live = sum(not is_done(found) and found.shown != "waiting" for found in runs)
@@ -131,13 +131,13 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where
     )
     used = sum(found.input_tokens + found.output_tokens for found in runs)
     known = [found.cost_usd for found in runs if found.cost_usd is not None]
-    since = since_of(runs[0])
+    since = age_start(runs[0])
     return Row(
         key,
         (
             looks.state(state),
-            named(span(looks.line(name, 120), "ink-strong", bold=True), where, looks),
-            joined(counts, looks.glyphs.dot),
+            title_at_host(span(looks.line(name, 120), "ink-strong", bold=True), where, looks),
+            join_spans(counts, looks.glyphs.dot),
             (),
             span(tokens(used, 0), "ink-muted"),
             span(cost(sum(known)) if known else "", "ink-muted"),
@@ -148,12 +148,12 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: Looks, where
     )
 
 
-def run_row(summary: Summary, looks: Looks, used: tuple[int, ...] = (), under: str = "") -> Row:
+def run_row(summary: Summary, looks: RenderContext, used: tuple[int, ...] = (), under: str = "") -> Row:
     """One run below its swarm."""
     done = is_done(summary)
     state, title, steps, total, spent, since = run_values(summary, looks)
     far: Spans = span(looks.line(summary.error, 200), "state-failed") if done and summary.error else ()
-    far = far or joined((progress_bar(summary, looks), progress(summary, looks)))
+    far = far or join_spans((progress_bar(summary, looks), progress(summary, looks)))
     return Row(
         f"run:{summary.id}",
         (
@@ -163,7 +163,7 @@ def run_row(summary: Summary, looks: Looks, used: tuple[int, ...] = (), under: s
             sparkline(used, looks.glyphs),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(cost(summary.cost_usd), "ink-muted"),
-            span(age(since_of(summary), looks.now), "ink-muted"),
+            span(age(age_start(summary), looks.now), "ink-muted"),
         ),
         values=(state, title, share(summary) if summary.members else steps, sum(used) or None, total, spent, since),
         fault=has_fault(summary),
@@ -176,7 +176,7 @@ def share(summary: Summary) -> float:
     return min(1.0, summary.members_done / summary.members) if summary.members else 0.0
 
 
-def progress_bar(summary: Summary, looks: Looks) -> Spans:
+def progress_bar(summary: Summary, looks: RenderContext) -> Spans:
     """`████░░░░ 2/4 ~3m`, where it is known how many parts a run has and while it has not ended; the time that is left
     if the rest takes as long as what is done did, while it is at work.
     """
@@ -192,7 +192,9 @@ def progress_bar(summary: Summary, looks: Looks) -> Spans:
     return (*bar, *span(f" ~{left}", "ink-muted")) if left else bar
 
 
-def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where: Callable[[str], str]) -> list[Spans]:
+def swarm_lines(
+    key: str, summaries: Mapping[str, Summary], looks: RenderContext, where: Callable[[str], str]
+) -> list[Spans]:
     """What is known of a swarm, for the pane beside the list."""
     runs = [summaries[run_id] for run_id in runs_of(key, summaries, where)]
     if not runs:
@@ -206,13 +208,13 @@ def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where:
     ended = [found for found in runs if is_done(found) and found.created_at is not None]
     lines: list[Spans] = [
         span(looks.line(ref, 300), "ink-strong", bold=True),
-        joined(
+        join_spans(
             ((*looks.state(state), Span(f" {count}")) for state, count in by_state.items() if count), looks.glyphs.dot
         ),
         (),
     ]
     facts = (
-        ("nodes", joined(node_counts(nodes), looks.glyphs.dot)),
+        ("nodes", join_spans(node_counts(nodes), looks.glyphs.dot)),
         ("took", span(f"{_took(ended[-1], looks)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
@@ -222,7 +224,7 @@ def swarm_lines(key: str, summaries: Mapping[str, Summary], looks: Looks, where:
     )
 
 
-def _took(summary: Summary, looks: Looks) -> str:
+def _took(summary: Summary, looks: RenderContext) -> str:
     return elapsed(summary.created_at, summary.updated_at, looks.now)
 
 

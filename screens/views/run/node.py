@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from runtime.judgement.reports.transcript import Said, transcript
-from runtime.link.client.workspace_view import StreamedText
-from runtime.record.state.durable_run import Node, RunState, Try
+from runtime.judgement.reports.transcript import TranscriptMessage, build_transcript
+from runtime.link.client.streamed_text import StreamedText
+from runtime.record.state.durable_run import DurableRun, FailedAttempt, Node
 from screens.render.formatting import (
     cost,
     duration,
@@ -19,7 +19,7 @@ from screens.render.layout import Span, Spans, span
 from screens.render.sanitize import clean
 from screens.views.run.json_lines import json_text
 from screens.views.run.report import decision_lines
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 KIND: Final = {"llm": "model", "value": "question"}
 """Kinds of nodes that have another word for an operator than for the code."""
@@ -34,7 +34,9 @@ MESSAGES: Final = 40
 _FIRST: Final = 2
 
 
-def node_lines(state: RunState, node_id: str, looks: Looks, *, streamed: StreamedText | None = None) -> list[Spans]:
+def node_lines(
+    state: DurableRun, node_id: str, looks: RenderContext, *, streamed: StreamedText | None = None
+) -> list[Spans]:
     """The sections in their order; those without anything to say are left out.
 
     `streamed` is the part of a reply that has come so far; its end is what is shown if it is long.
@@ -56,7 +58,7 @@ def node_lines(state: RunState, node_id: str, looks: Looks, *, streamed: Streame
 
 
 def _sections(
-    state: RunState, node: Node, looks: Looks, streamed: StreamedText | None
+    state: DurableRun, node: Node, looks: RenderContext, streamed: StreamedText | None
 ) -> Iterator[tuple[str, list[Spans]]]:
     if node.fault is not None or not node.is_step:  # of an attempt before the one that succeeded, `Attempts` tells
         yield "Error", _value(node.error, looks)
@@ -77,7 +79,7 @@ def _sections(
         yield "So far", _value(_latest(streamed.text), looks)
 
 
-def _facts(node: Node, looks: Looks) -> list[Spans]:
+def _facts(node: Node, looks: RenderContext) -> list[Spans]:
     facts = [
         ("agent", looks.line(node.agent, 120)),
         ("attempts", plural(node.attempts, "attempt") if node.attempts else ""),
@@ -111,7 +113,7 @@ def _stepped(length: int, step: int) -> int:
     return max(0, (length - 1) // step - 1) * step
 
 
-def _value(value: Any, looks: Looks) -> list[Spans]:
+def _value(value: Any, looks: RenderContext) -> list[Spans]:
     """Text as it is, everything else as JSON; what is too long is cut, and how much is said."""
     if value in (None, {}, ""):
         return []
@@ -125,9 +127,9 @@ def _block(text: str, size: int, ascii_only: bool) -> tuple[str, ...]:
     return tuple(clean(text, size=size, ascii_only=ascii_only).split("\n"))
 
 
-def _messages(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+def _messages(state: DurableRun, node: Node, looks: RenderContext) -> list[Spans]:
     """What the model was sent: who says what. The middle of a long conversation is left out, and said to be."""
-    messages, number = transcript(state, node.id)
+    messages, number = build_transcript(state, node.id)
     if not messages:
         return []
     lines: list[Spans] = []
@@ -146,7 +148,7 @@ def _messages(state: RunState, node: Node, looks: Looks) -> list[Spans]:
     return lines
 
 
-def _message(message: Said, looks: Looks) -> list[Spans]:
+def _message(message: TranscriptMessage, looks: RenderContext) -> list[Spans]:
     who = " ".join(part for part in (message.role, message.name) if part)
     head = Span(f"{looks.line(who, 60)}  ", "ink-muted", bold=True)
     texts = _block(message.text, VALUE, looks.ascii_only) if message.text else ()
@@ -158,7 +160,7 @@ def _message(message: Said, looks: Looks) -> list[Spans]:
     return lines
 
 
-def _attempt(each: Try, looks: Looks) -> list[Spans]:
+def _attempt(each: FailedAttempt, looks: RenderContext) -> list[Spans]:
     cause = each.cause.replace("_", " ")
     line: list[Span] = [
         Span(f"{each.attempt:>2}  ", "ink-muted"),
@@ -173,12 +175,12 @@ def _attempt(each: Try, looks: Looks) -> list[Spans]:
     return [tuple(line), *([span(f"    {said}")] if said else [])]
 
 
-def _fell_back(before: str, after: str, reason: str, looks: Looks) -> Spans:
+def _fell_back(before: str, after: str, reason: str, looks: RenderContext) -> Spans:
     why = f": {looks.line(reason)}" if reason else ""
     return (Span(f"{looks.line(after, 120)}", "ink-strong"), Span(f" in place of {looks.line(before, 120)}{why}"))
 
 
-def _granted(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+def _granted(state: DurableRun, node: Node, looks: RenderContext) -> list[Spans]:
     """Each use of a standing grant, and what was granted for this very call."""
     return [
         (
@@ -189,6 +191,6 @@ def _granted(state: RunState, node: Node, looks: Looks) -> list[Spans]:
     ]
 
 
-def _decisions(state: RunState, node: Node, looks: Looks) -> list[Spans]:
+def _decisions(state: DurableRun, node: Node, looks: RenderContext) -> list[Spans]:
     found = [state.incidents[key] for key in node.incidents if key in state.incidents]
     return [line for incident in found for line in decision_lines(incident, looks)]

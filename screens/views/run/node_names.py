@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 @lru_cache(maxsize=4096)
@@ -17,7 +17,7 @@ def _unescaped(name: str) -> str:
     return name.replace("%7E", "~").replace("%2F", "/").replace("%25", "%")
 
 
-def place_words(node_id: str, looks: Looks, *, root: bool = True) -> str:
+def place_words(node_id: str, looks: RenderContext, *, root: bool = True) -> str:
     """`researcher · write_file`: the last two names of a path, clean; empty for the run itself, and for its root where
     that is not to be named.
     """

@@ -10,21 +10,21 @@ from screens.render.key_names import KEYS
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.decisions.incident_groups import GROUP, Waiting
+from screens.views.decisions.incident_groups import GROUP, OpenDecision
 from screens.views.lists.runs import pace_facts, progress, title_of
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 def preview_lines(
     key: str,
     summaries: Mapping[str, Summary],
-    incidents: Mapping[str, Waiting],
-    looks: Looks,
+    incidents: Mapping[str, OpenDecision],
+    looks: RenderContext,
     *,
-    alike: Sequence[Waiting] = (),
+    alike: Sequence[OpenDecision] = (),
 ) -> list[Spans]:
     """`key` as the rows of the inbox have it; `alike` are the decisions on a line that stands for several."""
     kind, _, name = key.partition(":")
@@ -37,13 +37,13 @@ def preview_lines(
     return []
 
 
-def _incident_lines(found: Waiting, looks: Looks) -> list[Spans]:
-    from screens.views.decisions.prompt import choices, question_lines, title_line  # of no use to a list of runs
+def _incident_lines(found: OpenDecision, looks: RenderContext) -> list[Spans]:
+    from screens.views.decisions.prompt import prompt_choices, question_lines, title_line  # of no use to a list of runs
 
     opened = found.opened
     lines: list[Spans] = [title_line(opened, looks), (), *question_lines(opened, looks)]
     letters = {option: looks.key(f"decision.{option}", usual) for option, usual in KEYS.items()}
-    offered = choices(opened, looks, letters)[1:]
+    offered = prompt_choices(opened, looks, letters)[1:]
     return [*lines, (), *((Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.label)) for choice in offered)]
 
 
@@ -51,7 +51,7 @@ _LISTED = 12
 """Runs of a group that are named."""
 
 
-def _group_lines(alike: Sequence[Waiting], looks: Looks) -> list[Spans]:
+def _group_lines(alike: Sequence[OpenDecision], looks: RenderContext) -> list[Spans]:
     """How many there are and where; then the oldest of them, as an example."""
     lines: list[Spans] = [
         (Span(f"{len(alike)} like this", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
@@ -62,16 +62,16 @@ def _group_lines(alike: Sequence[Waiting], looks: Looks) -> list[Spans]:
     ]  # fmt: skip
     for found in alike[:_LISTED]:
         words = (span(looks.line(found.title or found.run_id, 60)), span(looks.line(found.run_id, 40), "ink-muted"))
-        lines.append(joined((*words, span(ago(found.opened.ts, looks.now), "ink-muted")), looks.glyphs.dot))
+        lines.append(join_spans((*words, span(ago(found.opened.ts, looks.now), "ink-muted")), looks.glyphs.dot))
     if len(alike) > _LISTED:
         lines.append(span(f"and {len(alike) - _LISTED} more", "ink-muted"))
     return [*lines, (), *_incident_lines(alike[0], looks)]
 
 
-def _run_lines(summary: Summary, looks: Looks) -> list[Spans]:
+def _run_lines(summary: Summary, looks: RenderContext) -> list[Spans]:
     lines: list[Spans] = [
         span(title_of(summary, looks), "ink-strong", bold=True),
-        joined((looks.state(summary.shown), progress(summary, looks)), looks.glyphs.dot)
+        join_spans((looks.state(summary.shown), progress(summary, looks)), looks.glyphs.dot)
         if summary.nodes
         else looks.state(summary.shown),
         (),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.judgement.reports.analysis_prompt import cited, recommended
-from runtime.judgement.reports.audit import shown
-from runtime.judgement.reports.incident_report import NO_ANALYSIS, Report
-from runtime.link.client.workspace_view import StreamedText
+from runtime.judgement.reports.analysis_prompt import cited_events, recommended_option
+from runtime.judgement.reports.audit import shown_params
+from runtime.judgement.reports.incident_report import NO_ANALYSIS, IncidentReport
+from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import Incident
 from screens.render.formatting import cost, duration, elapsed
 from screens.render.layout import (
@@ -15,11 +15,11 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.json_lines import json_lines, json_text
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
 def report_lines(
-    report: Report, looks: Looks, incident: Incident | None = None, streamed: StreamedText | None = None
+    report: IncidentReport, looks: RenderContext, incident: Incident | None = None, streamed: StreamedText | None = None
 ) -> list[Spans]:
     """The structured part at once, and a model's analysis; the seed's fixed sentence as long as there is none.
 
@@ -56,7 +56,9 @@ def report_lines(
     return [*lines, (), *_analysis(report, looks, incident, streamed)]
 
 
-def _analysis(report: Report, looks: Looks, incident: Incident | None, streamed: StreamedText | None) -> list[Spans]:
+def _analysis(
+    report: IncidentReport, looks: RenderContext, incident: Incident | None, streamed: StreamedText | None
+) -> list[Spans]:
     """What a model made of it, marked as a model's; while one is asked, who, and what has come of its answer."""
     asking = incident.analysing if incident is not None else None
     if asking is not None and not report.analysis:
@@ -72,27 +74,27 @@ def _analysis(report: Report, looks: Looks, incident: Incident | None, streamed:
     parts = ("a model's words, not checked", looks.line(written.model, 80), spent)
     by = looks.glyphs.dot.join(part for part in parts if part)
     lines = [(*_label("Analysis"), Span(f" {by}", "ink-muted"))]
-    option = recommended(report.analysis, report)
+    option = recommended_option(report.analysis, report)
     last = incident.opened.seq if incident is not None else 0
     for line in looks.block(report.analysis):
-        lines.append((Span("  "), *linked(line, last)))
+        lines.append((Span("  "), *link_events(line, last)))
     if option:
         label = next(found.label for found in report.options if found.id == option)
         lines.append((Span("  it would choose ", "ink-muted"), Span(looks.line(label, 80), "ink-strong")))
     return lines
 
 
-def advised(incident: Incident) -> str:
+def advised_option(incident: Incident) -> str:
     """The option that an analysis recommends, if the incident offers it; else empty."""
     found = incident.analysis
-    return recommended(found.text, incident.opened) if found is not None and not found.fallback else ""
+    return recommended_option(found.text, incident.opened) if found is not None and not found.fallback else ""
 
 
-def linked(line: str, last_seq: int) -> Spans:
+def link_events(line: str, last_seq: int) -> Spans:
     """A cleaned line with the events that it points to made links; what names no event before `last_seq` stays text."""
     found: list[Span] = []
     at = 0
-    for start, end, _ in cited(line, last_seq):
+    for start, end, _ in cited_events(line, last_seq):
         if start > at:
             found.append(Span(line[at:start]))
         found.append(Span(line[start:end], LINK))
@@ -102,24 +104,24 @@ def linked(line: str, last_seq: int) -> Spans:
     return tuple(found)
 
 
-def _listed(name: str, texts: list[str], looks: Looks) -> list[Spans]:
+def _listed(name: str, texts: list[str], looks: RenderContext) -> list[Spans]:
     return [_label(name), *(span(f"  - {looks.line(text)}") for text in texts)] if texts else []
 
 
-def traceback_lines(report: Report, looks: Looks) -> list[Spans]:
+def traceback_lines(report: IncidentReport, looks: RenderContext) -> list[Spans]:
     """The traceback, for those who want it; nothing if there is none."""
     if not report.traceback:
         return []
     return [(), _label("Traceback"), *(span(f"  {text}", "ink-muted") for text in looks.block(report.traceback))]
 
 
-def answer_lines(incident: Incident, looks: Looks) -> list[Spans]:
+def answer_lines(incident: Incident, looks: RenderContext) -> list[Spans]:
     """How an incident ended, above its report; nothing while it is open."""
     lines = decision_lines(incident, looks)
     return [*lines, ()] if lines else []
 
 
-def decision_lines(incident: Incident, looks: Looks) -> list[Spans]:
+def decision_lines(incident: Incident, looks: RenderContext) -> list[Spans]:
     """How an incident ended: by whom, with what; nothing while it is open."""
     answer = incident.answer
     if incident.closed:
@@ -136,7 +138,7 @@ def decision_lines(incident: Incident, looks: Looks) -> list[Spans]:
             Span(f" by {who} after {after}", "ink-muted"),
         )
     ]
-    for name, value in shown(answer.params).items():
+    for name, value in shown_params(answer.params).items():
         first, *rest = looks.block(value if isinstance(value, str) else json_text(value))
         lines.append((Span(f"{looks.line(name, 20)}  ", "ink-muted"), Span(first)))
         lines += [span(f"  {line}") for line in rest]
@@ -149,13 +151,13 @@ def _label(name: str) -> Spans:
     return (Span(f"{name}:", "ink-accent", bold=True),)
 
 
-def _field(name: str, text: str, looks: Looks) -> list[Spans]:
+def _field(name: str, text: str, looks: RenderContext) -> list[Spans]:
     """A label with its text behind it; the text's further lines are indented below."""
     first, *rest = looks.block(text)
     return [(*_label(name), Span(f" {first}")), *(span(f"  {line}") for line in rest)]
 
 
-def _summary(number: int, objective: str, ok: bool, looks: Looks) -> Spans:
+def _summary(number: int, objective: str, ok: bool, looks: RenderContext) -> Spans:
     sign = looks.glyphs.done if ok else looks.glyphs.not_done
     tail = "" if ok else " - Failed"
     return (

@@ -41,7 +41,7 @@ class _Trend:
         self.used[-1] += gained
 
 
-class Trends:
+class TokenTrends:
     """What was used by each run, told by looking at its summary once a second at most."""
 
     def __init__(self) -> None:

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import Final
 
-from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import RunRewound
 from screens.render.formatting import elapsed, plural
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 _NAMED: Final = 4
 """Calls in flight that are named."""
 
 
-def status_line(state: RunState, looks: Looks) -> Spans:
+def status_line(state: DurableRun, looks: RenderContext) -> Spans:
     """Nothing where nothing is special."""
     if state.terminal:
         return _again(looks) if state.phase == "aborted" else ()
     parts = (_ending(state, looks), _frozen(state, looks), _turned_back(state, looks), _breakpoints(state, looks))
-    return joined(parts, looks.glyphs.dot)
+    return join_spans(parts, looks.glyphs.dot)
 
 
-def _again(looks: Looks) -> Spans:
+def _again(looks: RenderContext) -> Spans:
     """How an aborted run goes on."""
     key = looks.key("run.rewind", "R") or "the command again"
     return (Span(key, "ink-key"), Span(" starts again from the step under the cursor", "ink-muted"))
 
 
-def _ending(state: RunState, looks: Looks) -> Spans:
+def _ending(state: DurableRun, looks: RenderContext) -> Spans:
     if state.abort is not None:
         who = looks.line(state.abort.by.name, 60) or "somebody"
         return span(f"being aborted by {who}{_flying(state, looks)}", "state-aborted", bold=True)
@@ -45,7 +45,7 @@ def _ending(state: RunState, looks: Looks) -> Spans:
     return ()
 
 
-def _frozen(state: RunState, looks: Looks) -> Spans:
+def _frozen(state: DurableRun, looks: RenderContext) -> Spans:
     """How far a freeze has come: what is still in flight comes to its end, then nothing moves."""
     if state.phase != "frozen":
         return ()
@@ -56,7 +56,7 @@ def _frozen(state: RunState, looks: Looks) -> Spans:
     return (Span(told, "state-frozen"), Span("p", "ink-key"), Span(" thaws", "ink-muted"))
 
 
-def _flying(state: RunState, looks: Looks) -> str:
+def _flying(state: DurableRun, looks: RenderContext) -> str:
     """`: 2 calls still in flight: fetch_page 3s, search 1s`."""
     flying = state.in_flight
     if not flying:
@@ -66,7 +66,7 @@ def _flying(state: RunState, looks: Looks) -> str:
     return f": {plural(len(flying), 'call')} still in flight: {named}{more}"
 
 
-def in_flight_words(node: Node, looks: Looks) -> str:
+def in_flight_words(node: Node, looks: RenderContext) -> str:
     """A call and how long it has been under way."""
     since = node.opened_at
     if node.tries:
@@ -75,7 +75,7 @@ def in_flight_words(node: Node, looks: Looks) -> str:
     return f"{looks.line(node.name, 40)} {elapsed(since, None, looks.now)}"
 
 
-def _turned_back(state: RunState, looks: Looks) -> Spans:
+def _turned_back(state: DurableRun, looks: RenderContext) -> Spans:
     if not state.rewound:
         return ()
     last: RunRewound = state.rewound[-1]
@@ -85,12 +85,12 @@ def _turned_back(state: RunState, looks: Looks) -> Spans:
     return span(f"turned back to {_named(last.node_id, looks)} by {who} {ago} ago{dropped}", "state-degraded")
 
 
-def _named(node_id: str, looks: Looks) -> str:
+def _named(node_id: str, looks: RenderContext) -> str:
     """The last part of a node's path, without its place: the node itself may be gone."""
     return looks.line(node_id.rpartition("/")[2].rpartition("~")[0] or node_id, 60)
 
 
-def _breakpoints(state: RunState, looks: Looks) -> Spans:
+def _breakpoints(state: DurableRun, looks: RenderContext) -> Spans:
     if not state.breakpoints:
         return ()
     named = ", ".join(f"{what} {looks.line(pattern, 40)}" for what, pattern in sorted(state.breakpoints))

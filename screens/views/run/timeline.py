@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
-from runtime.record.state.durable_run import Incident, Node, RunState
+from runtime.record.state.durable_run import DurableRun, Incident, Node
 from screens.render.formatting import (
     DAY,
     HOUR,
@@ -27,7 +27,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.tree import RunTree, label, state_words
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
     Column("node", width=24, grow=1),
@@ -66,7 +66,7 @@ class Scale(NamedTuple):
         at = int((instant - self.start).total_seconds() / self.seconds * self.width)
         return min(max(0, at), self.width - 1)
 
-    def words(self, looks: Looks) -> Spans:
+    def words(self, looks: RenderContext) -> Spans:
         """The scale, and what its signs mean."""
         signs = _SIGNS[looks.glyphs.name]
         legend = " ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} a person"))
@@ -74,7 +74,7 @@ class Scale(NamedTuple):
         return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
 
 
-def scale_of(state: RunState, now: datetime, width: int) -> Scale:
+def scale_of(state: DurableRun, now: datetime, width: int) -> Scale:
     """From the run's beginning to its end; while it lasts, to a round number of seconds that is still to come."""
     start = state.created_at or now
     if state.finished_at is not None:
@@ -105,7 +105,7 @@ class Timeline(RunTree):
         )
 
 
-def bar_of(node: Node, state: RunState, scale: Scale, looks: Looks) -> Spans:
+def bar_of(node: Node, state: DurableRun, scale: Scale, looks: RenderContext) -> Spans:
     """One node's bar; its last cell has the sign of its state."""
     if node.opened_at is None:
         return ()
@@ -122,7 +122,7 @@ def bar_of(node: Node, state: RunState, scale: Scale, looks: Looks) -> Spans:
     return (*found, looks.sign(node.phase))
 
 
-def _stretches(node: Node, state: RunState, end: datetime) -> Iterator[tuple[datetime, datetime, Doing]]:
+def _stretches(node: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime, Doing]]:
     """What a node did when; later ones cover earlier ones."""
     if node.opened_at is not None:
         yield node.opened_at, end, "work" if node.is_step else "open"
@@ -138,7 +138,7 @@ def _answered(incident: Incident, end: datetime) -> datetime:
     return incident.answer.ts if incident.answer is not None else end
 
 
-def _painted(cells: list[Doing], looks: Looks) -> list[Span]:
+def _painted(cells: list[Doing], looks: RenderContext) -> list[Span]:
     """Equal cells as one piece."""
     signs = _SIGNS[looks.glyphs.name]
     found: list[Span] = []
@@ -150,7 +150,7 @@ def _painted(cells: list[Doing], looks: Looks) -> list[Span]:
     return found
 
 
-def run_line(state: RunState, looks: Looks, width: int) -> Spans:
+def run_line(state: DurableRun, looks: RenderContext, width: int) -> Spans:
     """The whole run in one line: where any step worked, and where anything waited for a person. Steps are looked at
     until all of it is accounted for: of a run with thousands under way, the first few do.
     """

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from runtime.record.state.durable_run import Node, RunState
+from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.formatting import elapsed, tokens, whole_seconds
 from screens.render.glyphs import state_ink, state_word
 from screens.render.layout import (
@@ -19,8 +19,8 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.node import KIND
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
 
 COLUMNS: Final = (
     Column("node", width=24, grow=1, both_ends=True),
@@ -46,14 +46,14 @@ _FOLDING: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "c
 
 @dataclass(frozen=True, slots=True)
 class RunTree:
-    """A run as `screens.render.tree_outline.Outlined`. Rows are made only for lines in sight.
+    """A run as `screens.render.tree_outline.OutlineSource`. Rows are made only for lines in sight.
 
     With `only` set, what it holds is all there is (see `narrowed`). Nodes that came after `since` are marked as new for
     a while.
     """
 
-    state: RunState
-    looks: Looks
+    state: DurableRun
+    looks: RenderContext
     only: frozenset[str] | None = None
     since: datetime | None = None
 
@@ -110,7 +110,7 @@ class RunTree:
         return (self.only is None or node.id in self.only) and (node.kind != "value" or bool(node.incidents))
 
 
-def narrowed(state: RunState, pattern: Filter, *, faults_only: bool) -> frozenset[str] | None:
+def filter_nodes(state: DurableRun, pattern: RowFilter, *, faults_only: bool) -> frozenset[str] | None:
     """The nodes that a filter means, those with faults, or both; and all above them. None: nothing is left out."""
     if not pattern.active and not faults_only:
         return None
@@ -136,10 +136,10 @@ def is_fault(node: Node) -> bool:
 
 def _says(node: Node) -> str:
     """What a filter looks at."""
-    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent} {digest(node)}"
+    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent} {argument_digest(node)}"
 
 
-def digest(node: Node) -> str:
+def argument_digest(node: Node) -> str:
     """What a tool was called with, in a few words as they came: it tells calls of one name apart. Empty for others."""
     if node.kind != "tool":
         return ""
@@ -153,7 +153,7 @@ def _ends(text: str) -> str:
     return text if len(text) <= _VALUE else f"{text[: _VALUE // 2]}...{text[-_VALUE // 2 :]}"
 
 
-def label(node: Node, looks: Looks) -> Spans:
+def label(node: Node, looks: RenderContext) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
     name = looks.line(node.name, 120) or "?"
@@ -162,12 +162,12 @@ def label(node: Node, looks: Looks) -> Spans:
         found.append(Span(f" {KIND.get(node.kind, node.kind)}", "ink-muted"))
     if node.warnings:
         found.append(Span(f" {looks.glyphs.warning}", "severity-warning"))
-    if given := looks.line(digest(node), _VALUES * _VALUE):
+    if given := looks.line(argument_digest(node), _VALUES * _VALUE):
         found.append(Span(f" {given}", "ink-muted"))
     return tuple(found)
 
 
-def state_words(node: Node, state: RunState, looks: Looks) -> Spans:
+def state_words(node: Node, state: DurableRun, looks: RenderContext) -> Spans:
     """The state of a node, with what it counts down to or how long it has been waiting."""
     word = state_word(node.phase)
     if node.phase == "retrying" and node.retry is not None:
@@ -178,18 +178,18 @@ def state_words(node: Node, state: RunState, looks: Looks) -> Spans:
     return span(word, state_ink(node.phase))
 
 
-def _waiting_since(node: Node, state: RunState) -> datetime | None:
+def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
     found = [state.incidents[key] for key in node.incidents if key in state.incidents]
     return next((incident.opened.ts for incident in found if incident.open), None)
 
 
-def _tries(node: Node, looks: Looks) -> Spans:
+def _tries(node: Node, looks: RenderContext) -> Spans:
     if node.attempts < 2:
         return ()
     return span(f"{looks.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
 
 
-def _time(node: Node, looks: Looks) -> Spans:
+def _time(node: Node, looks: RenderContext) -> Spans:
     until = node.closed_at
     ink = "ink-muted" if node.terminal else "ink"
     return span(elapsed(node.opened_at, until, looks.now), ink)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtime.judgement.reports.wait_graph import Blocked
+from runtime.judgement.reports.wait_graph import WaitChain
 from screens.render.formatting import elapsed, plural, whole_seconds
 from screens.render.layout import Span, Spans, span
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 
-def waits_lines(found: Blocked, looks: Looks) -> list[Spans]:
+def waits_lines(found: WaitChain, looks: RenderContext) -> list[Spans]:
     """From the node that was asked about, one line each, further in the deeper it lies."""
     lines: list[Spans] = []
     for depth, link in enumerate(found.chain):
@@ -23,7 +23,7 @@ def waits_lines(found: Blocked, looks: Looks) -> list[Spans]:
     return [*lines, (), *facts] if facts else lines
 
 
-def _facts(found: Blocked, looks: Looks) -> list[Spans]:
+def _facts(found: WaitChain, looks: RenderContext) -> list[Spans]:
     facts = [
         ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else ""),
         ("since", f"{elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""What several views use: render context, filters, sorting, caches.
+
+Imports `runtime.link.client` and `screens.render`.
+"""

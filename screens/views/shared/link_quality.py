@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.link.client.client import Quality
+from runtime.link.client.client import LinkQuality
 from screens.render.layout import (
     Span,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.shared.render_context import Looks
+from screens.views.shared.render_context import RenderContext
 
 NEAR_S = 0.05
 """A round trip that nobody feels: on this machine it is not spoken of."""
@@ -23,19 +23,19 @@ WHO_MAY = "an operator's key may (no --viewer, no viewer = true)"
 """What helps there: the role comes from the socket that is dialled (`docs/remote.md`)."""
 
 
-def link_words(links: Sequence[Quality], looks: Looks) -> Spans:
+def link_words(links: Sequence[LinkQuality], looks: RenderContext) -> Spans:
     """What is worth saying of each link; nothing of the one to this machine while it is as fast as it should be."""
-    return joined(tuple(found for link in links if (found := _words(link, looks))))
+    return join_spans(tuple(found for link in links if (found := _words(link, looks))))
 
 
-def _words(link: Quality, looks: Looks) -> Spans:
+def _words(link: LinkQuality, looks: RenderContext) -> Spans:
     told = _told(link, looks.line(link.host, 40))
     if link.phase == "connected" and link.role == "viewer":
-        return joined((told, span(VIEW_ONLY, "ink-accent")), " ")
+        return join_spans((told, span(VIEW_ONLY, "ink-accent")), " ")
     return told
 
 
-def _told(link: Quality, name: str) -> Spans:
+def _told(link: LinkQuality, name: str) -> Spans:
     if link.phase != "connected":
         return (Span(name, "severity-warning"),) if name else ()
     who = f"{name} " if name else ""

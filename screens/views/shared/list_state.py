@@ -12,18 +12,18 @@ from screens.render.layout import (
     Column,
     Row,
     Spans,
-    joined,
+    join_spans,
     span,
 )
-from screens.views.shared.render_context import Looks
-from screens.views.shared.row_filter import Filter, filtered, kept
-from screens.views.shared.row_sort import Sort, sorted_rows
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter, filter_rows, matching_rows
+from screens.views.shared.row_sort import RowSort, sorted_rows
 
-FRESH = timedelta(seconds=60)
+NEW_FOR_S = timedelta(seconds=60)
 """How long a row that came is marked as new."""
 
 
-class Order:
+class StableOrder:
     """Keys in an order that is worked out anew only if keys came or went, or `renew` was called: what is looked at
     does not move because a number in it changed.
     """
@@ -47,14 +47,14 @@ class Order:
 
 
 @dataclass
-class Listing:
+class ListState:
     """See the module. `columns` are those that it can be sorted by."""
 
     columns: Sequence[Column]
-    filter: Filter = field(default_factory=Filter)
+    filter: RowFilter = field(default_factory=RowFilter)
     last_filter: str = ""
     """The last one that was in force, to be typed again."""
-    sort: Sort = field(default_factory=Sort)
+    sort: RowSort = field(default_factory=RowSort)
     faults_only: bool = False
     selected: set[str] = field(default_factory=set)
     left_out: int = 0
@@ -69,7 +69,7 @@ class Listing:
 
     def narrow(self, text: str) -> None:
         """Leave out what this pattern does not mean."""
-        self.filter = Filter(text)
+        self.filter = RowFilter(text)
         if self.filter.active:
             self.last_filter = text
 
@@ -97,7 +97,7 @@ class Listing:
         if self.selected:
             self.selected = set()
         elif self.filter.text or self.faults_only:
-            self.filter, self.faults_only = Filter(), False
+            self.filter, self.faults_only = RowFilter(), False
         else:
             return False
         return True
@@ -113,8 +113,8 @@ class Listing:
         """What is left of all rows, in order. What is not there any more is not selected any more either."""
         if self.selected:
             self.selected &= {row.key for row in rows}
-        left = kept(rows, lambda row: row.fault) if self.faults_only else list(rows)
-        left = filtered(left, self.filter)
+        left = matching_rows(rows, lambda row: row.fault) if self.faults_only else list(rows)
+        left = filter_rows(left, self.filter)
         self.left_out = 0 if len(left) == len(rows) else _things(rows) - _things(left)
         left = self._in_places(left)
         self.shown = tuple(row.key for row in left if not row.heading and row.fold is None)
@@ -122,7 +122,7 @@ class Listing:
 
     def _in_places(self, rows: list[Row]) -> list[Row]:
         """In the chosen order as it was when rows last came or went."""
-        if self.sort == Sort():
+        if self.sort == RowSort():
             return rows
         if len(rows) != len(self._places) or any(row.key not in self._places for row in rows):
             rows = sorted_rows(rows, self.columns, self.sort)
@@ -149,11 +149,11 @@ class Listing:
                 continue
             since = datetime.min.replace(tzinfo=now.tzinfo) if seen is None else seen.get(row.key, now)
             self._seen[row.key] = since
-            if now - since < FRESH:
+            if now - since < NEW_FOR_S:
                 found.add(row.key)
         return found
 
-    def words(self, looks: Looks) -> Spans:
+    def words(self, looks: RenderContext) -> Spans:
         """The filter, what it leaves out, and what is selected, in one line; nothing where nothing is."""
         text = looks.line(self.filter.text, 60)
         parts = (
@@ -165,14 +165,14 @@ class Listing:
             else (),
             span(f"{len(self.selected)} selected", "ink-strong", bold=True) if self.selected else (),
         )
-        return joined(parts, looks.glyphs.dot)
+        return join_spans(parts, looks.glyphs.dot)
 
 
 def _things(rows: Iterable[Row]) -> int:
     return sum(not row.heading and row.fold is None for row in rows)
 
 
-def chosen_of(listing: Listing, cursor: str) -> tuple[str, ...]:
+def selected_rows(listing: ListState, cursor: str) -> tuple[str, ...]:
     """What an action is about: what is selected, in the order in which it stands; else what is under the cursor."""
     if listing.selected:
         shown = [key for key in listing.shown if key in listing.selected]

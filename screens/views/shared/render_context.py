@@ -17,7 +17,7 @@ from screens.render.sanitize import clean, clean_line
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class RenderContext:
     """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too. `keys` has the key of each action in words,
     and nothing where all are the usual ones.
     """

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from screens.render.layout import Row
-from screens.views.shared.list_state import Order
+from screens.views.shared.list_state import StableOrder
 
 
-class Memory:
+class RowCache:
     """Rows by key, each with what it was made from and until when it holds; and the order in which they stood."""
 
     def __init__(self) -> None:
-        self.order = Order()
+        self.order = StableOrder()
         self._rows: dict[str, tuple[object, datetime, Row]] = {}
 
     def row(self, key: str, source: object, now: datetime, make: Callable[[], tuple[Row, datetime]]) -> Row:

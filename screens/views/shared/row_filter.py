@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from screens.render.layout import Row, plain
+from screens.render.layout import Row, plain_text
 
 _SIGNS: Final = frozenset("\\^$*+?{}[]|()")
 """What makes a pattern a regular expression. A dot alone does not: names of files have dots."""
 
 
 @dataclass(frozen=True)
-class Filter:
+class RowFilter:
     """A pattern as it was typed. One that cannot be read leaves nothing out, and `problem` says why."""
 
     text: str = ""
@@ -77,13 +77,13 @@ class Filter:
         return lambda line: all(each.search(line) for each in found) is not inverse
 
 
-def filtered(rows: Sequence[Row], pattern: Filter | str) -> list[Row]:
+def filter_rows(rows: Sequence[Row], pattern: RowFilter | str) -> list[Row]:
     """The rows that a pattern means (see `kept`). What is under another row is also found by that row's key."""
-    chosen = Filter(pattern) if isinstance(pattern, str) else pattern
-    return kept(rows, lambda row: chosen.means(says(row))) if chosen.active else list(rows)
+    chosen = RowFilter(pattern) if isinstance(pattern, str) else pattern
+    return matching_rows(rows, lambda row: chosen.means(searchable_text(row))) if chosen.active else list(rows)
 
 
-def kept(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> list[Row]:
+def matching_rows(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> list[Row]:
     """The rows that are wanted. Headings, and the gaps between groups, stay where a row is left below them; so does a
     row that others are under, whatever it says itself.
     """
@@ -93,14 +93,14 @@ def kept(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> list[Row]:
     above: list[Row] = []
     for row, stays in zip(rows, chosen, strict=True):
         if row.heading:
-            above = [*(each for each in above if not says(each)), row] if says(row) else [row]
+            above = [*(each for each in above if not searchable_text(each)), row] if searchable_text(row) else [row]
         elif stays or row.key in above_them:
-            found += above if found else [each for each in above if says(each)]
+            found += above if found else [each for each in above if searchable_text(each)]
             above = []
             found.append(row)
     return found
 
 
-def says(row: Row) -> str:
+def searchable_text(row: Row) -> str:
     """What a row is searched for: what stands on it, and the name of what it is under."""
-    return "  ".join((*(plain(cell) for cell in row.cells), row.under)).strip()
+    return "  ".join((*(plain_text(cell) for cell in row.cells), row.under)).strip()

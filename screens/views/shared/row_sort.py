@@ -13,29 +13,29 @@ from screens.render.layout import (
     Span,
     Spans,
     fit,
-    plain,
+    plain_text,
     set_line,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class RowSort:
     """By which column, and whether the other way round. No column: as the view has them."""
 
     column: str = ""
     reverse: bool = False
 
-    def following(self, columns: Sequence[Column]) -> Sort:
+    def following(self, columns: Sequence[Column]) -> RowSort:
         """By the next column that has a name; after the last one, as the view has them."""
         names = ["", *(column.name for column in columns if column.name)]
         at = names.index(self.column) if self.column in names else 0
-        return Sort(names[(at + 1) % len(names)])
+        return RowSort(names[(at + 1) % len(names)])
 
-    def turned(self) -> Sort:
+    def turned(self) -> RowSort:
         return replace(self, reverse=not self.reverse)
 
 
-def sorted_rows(rows: Sequence[Row], columns: Sequence[Column], sort: Sort) -> list[Row]:
+def sorted_rows(rows: Sequence[Row], columns: Sequence[Column], sort: RowSort) -> list[Row]:
     """The rows of each group by `sort`; headings stay where they are, and rows under another follow it, sorted, too.
     Rows that are equal keep their order; those without a value come last, either way. A column is compared by
     `Row.values` where rows have them, else by what stands there.
@@ -80,7 +80,7 @@ def _in_order(rows: list[Row], at: int, *, reverse: bool) -> list[Row]:
 def _value(row: Row, at: int) -> Any:
     if row.values:
         return row.values[at]
-    return plain(row.cells[at]).strip() or None
+    return plain_text(row.cells[at]).strip() or None
 
 
 def _comparable(value: Any) -> tuple[int, Any]:
@@ -88,7 +88,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
     return (1, value.casefold()) if isinstance(value, str) else (0, value)
 
 
-def header_line(columns: Sequence[Column], width: int, sort: Sort, glyphs: Glyphs) -> Spans:
+def header_line(columns: Sequence[Column], width: int, sort: RowSort, glyphs: Glyphs) -> Spans:
     """The names of the columns above a list of `width` cells, with a mark at the one that it is sorted by."""
     cells: list[Spans] = []
     for column in columns:

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from runtime.operations.decisions import Desk
+from runtime.operations.decisions import Decisions
 from runtime.record.journal import Journal, OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RUN_TERMINAL, RunState, fold
+from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from tests.data import lives as lives_module
 from tests.runtime.chaos.pairs import Pair
 
@@ -114,8 +114,8 @@ class Place:
         await self.journal.close()
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.journal, self.root)
+    def desk(self) -> Decisions:
+        return Decisions(self.journal, self.root)
 
     @property
     def effects(self) -> Counter[str]:
@@ -135,8 +135,8 @@ class Place:
         file, _, name = ref.partition(":")
         return await self.desk.start(f"{SWARMS / file}.py:{name}", text, by=ME)
 
-    async def until(self, run: str, fact: Any) -> RunState:
-        state = RunState()
+    async def until(self, run: str, fact: Any) -> DurableRun:
+        state = DurableRun()
         async with asyncio.timeout(60):
             async for batch in self.journal.tail(run):
                 for event in batch:
@@ -185,9 +185,9 @@ def answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
     return next(each for each in ("grant", "retry", "reset", "wait_retry") if each in offered), {}
 
 
-def check(events: Sequence[ev.Record]) -> RunState:
+def check(events: Sequence[ev.JournalEvent]) -> DurableRun:
     """What must be true of any run that has ended, whatever happened to whoever drove it."""
-    state = fold(events)
+    state = fold_events(events)
     assert (state.phase, state.anomalies) == ("completed", 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1)), "a gap"
     results = Counter(

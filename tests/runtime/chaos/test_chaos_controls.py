@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place
 
@@ -53,10 +53,10 @@ async def test_a_rewind_is_done_once_however_often_its_process_dies(
     async def one(n: int) -> int:
         async with place(_copy(origin, f"rewind-{n}")) as found:
             assert found.effects == ONCE
-            await Controls(found.journal).rewind(run, AT, confirm=True, by=ME)
+            await RunControls(found.journal).rewind(run, AT, confirm=True, by=ME)
             died, doubts = await found.to_the_end([run], die_after=n)
             events = await found.journal.read(run)
-            state = fold(events)
+            state = fold_events(events)
             assert (state.phase, state.anomalies, state.output) == ("completed", 0, "done: three notes")
             assert [event.seq for event in events] == list(range(1, len(events) + 1))
             assert sum(isinstance(event, ev.RunRewound) for event in events) == 1
@@ -78,9 +78,9 @@ async def test_a_fork_begins_whole_or_not_at_all_however_often_its_process_dies(
     async def one(n: int) -> int:
         async with place(_copy(origin, f"fork-{n}")) as found:
             before = await found.journal.read(run)
-            forked = await Controls(found.journal).fork(run, AT, by=ME)
+            forked = await RunControls(found.journal).fork(run, AT, by=ME)
             died, doubts = await found.to_the_end([forked], die_after=n)
-            state = fold(await found.journal.read(forked))
+            state = fold_events(await found.journal.read(forked))
             assert (state.phase, state.anomalies, state.output) == ("completed", 0, "done: three notes")
             again = found.effects - ONCE
             assert set(again) <= {"note p1"}

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from tests.runtime.chaos.harness import ME, Place
 
 SWARM = """
@@ -94,8 +94,8 @@ async def answer(place: Place, incident: OpenIncident) -> None:
     await place.desk.answer(incident.opened.incident_id, "retry", by=ME)
 
 
-async def state_of(place: Place, run_id: str) -> RunState:
-    return fold(await place.journal.read(run_id))
+async def state_of(place: Place, run_id: str) -> DurableRun:
+    return fold_events(await place.journal.read(run_id))
 
 
 def said(place: Place, word: str) -> int:
@@ -158,12 +158,12 @@ async def test_code_outside_steps_that_ends_its_process_is_set_aside(place: Plac
             assert (await state_of(here, bad)).phase == "completed"
 
 
-def _life(number: int, *then: ev.Record) -> list[ev.Record]:
+def _life(number: int, *then: ev.JournalEvent) -> list[ev.JournalEvent]:
     return [ev.RunStarted(epoch=number, owner=f"here:1:{number:06}#1"), *then]
 
 
-def _folded(*lives: list[ev.Record]) -> RunState:
-    return fold([ev.RunCreated(run_id="r", ref="a.py:a"), *(event for life in lives for event in life)])
+def _folded(*lives: list[ev.JournalEvent]) -> DurableRun:
+    return fold_events([ev.RunCreated(run_id="r", ref="a.py:a"), *(event for life in lives for event in life)])
 
 
 def test_lives_that_were_let_go_of_count_for_nothing() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from runtime.execution.failures.reroute import LIMITS
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import Place
 
@@ -34,7 +34,7 @@ async def test_a_remedy_outlives_its_process(  # noqa: PLR0917 - a row of a tabl
         async with place(str(n)) as found:
             run = await found.start(f"repair:{name}", text)
             died, doubts = await found.to_the_end([run], always={"max_attempts": 2}, die_after=n)
-            state = fold(await found.journal.read(run))
+            state = fold_events(await found.journal.read(run))
         assert state.anomalies == 0
         for wish, limit in LIMITS.items():
             assert sum(each.remedy == wish for each in state.returned) <= limit

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from orbiter.steps import Place, segment
-from runtime.judgement.reports.transcript import transcript
-from runtime.judgement.reports.wait_graph import blocked
+from runtime.judgement.reports.transcript import build_transcript
+from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, Story
@@ -37,7 +37,7 @@ def joined() -> tuple[Story, str, list[str]]:
 
 def test_from_the_run_down_to_the_decision_that_holds_it_up() -> None:
     story, group, (_, b, c, tool, _) = joined()
-    found = blocked(story.state)
+    found = wait_chain(story.state)
     assert [link.node_id for link in found.chain] == [story.state.roots[0], group, c, tool]
     assert found.chain[1].why == "waits for all of its 3 members side by side; 2 are not done"
     assert (found.kind, found.node_id, found.incident_id) == ("permission", tool, "run-1-inc-1")
@@ -46,14 +46,14 @@ def test_from_the_run_down_to_the_decision_that_holds_it_up() -> None:
 
 def test_what_is_done_waits_for_nothing_but_what_comes_after_it_does() -> None:
     story, _, (a, _, _, tool, _) = joined()
-    found = blocked(story.state, a)
+    found = wait_chain(story.state, a)
     assert found.chain[0].why == "succeeded: it waits for nothing itself"
     assert found.node_id == tool
 
 
 def test_a_pause_ends_by_itself_and_is_named_with_its_end() -> None:
     story, _, (_, b, _, _, call) = joined()
-    found = blocked(story.state, b)
+    found = wait_chain(story.state, b)
     assert (found.kind, found.node_id) == ("time", call)
     assert found.until == story.at + timedelta(seconds=30)
     assert found.why == "a pause before attempt 2 of 4 (backoff)"
@@ -61,11 +61,11 @@ def test_a_pause_ends_by_itself_and_is_named_with_its_end() -> None:
 
 def test_only_what_nothing_else_holds_up_is_counted_as_freed() -> None:
     story, _, (_, _, _, tool, call) = joined()
-    assert blocked(story.state, tool).frees == 2  # the call and its agent: the group waits for another member, too
+    assert wait_chain(story.state, tool).frees == 2  # the call and its agent: the group waits for another member, too
     story.start("llm", "m", call.rpartition("/")[0], attempt=2, agent="b")
     story.end(call, {"text": "ok"})
     story.close(call.rpartition("/")[0])
-    assert blocked(story.state, tool).frees == 4
+    assert wait_chain(story.state, tool).frees == 4
 
 
 def test_members_that_are_still_to_come_are_freed_as_well() -> None:
@@ -74,7 +74,7 @@ def test_members_that_are_still_to_come_are_freed_as_well() -> None:
     agent = story.open("agent", "first", root)
     asked = story.start("value", "ask", agent)
     story.park(asked, MISSING, question="Which?")
-    found = blocked(story.state, agent)
+    found = wait_chain(story.state, agent)
     assert found.kind == "person"
     assert found.frees == 5
 
@@ -84,28 +84,28 @@ def test_a_call_a_freeze_an_ending_and_a_missing_runtime_are_told_apart() -> Non
     root = story.begin()
     agent = story.open("agent", "a", root)
     call = story.start("tool", "fetch", agent)
-    assert blocked(story.state, root).kind == "work"
+    assert wait_chain(story.state, root).kind == "work"
     story.tell(ev.RunFrozen())
-    assert blocked(story.state, root).kind == "work"  # what is in flight comes to its end
+    assert wait_chain(story.state, root).kind == "work"  # what is in flight comes to its end
     story.end(call, "x")
-    assert (blocked(story.state, root).kind, blocked(story.state, root).node_id) == ("frozen", agent)
+    assert (wait_chain(story.state, root).kind, wait_chain(story.state, root).node_id) == ("frozen", agent)
     story.tell(ev.RunThawed())
     story.tell(ev.RunFrozen(reason="look first"))
-    assert "frozen (look first): no new step begins" in blocked(story.state, root).why
+    assert "frozen (look first): no new step begins" in wait_chain(story.state, root).why
     story.tell(ev.RunThawed())
     story.tell(ev.AbortRequested())
-    assert blocked(story.state, root).kind == "ending"
+    assert wait_chain(story.state, root).kind == "ending"
     story.finish("aborted")
-    assert blocked(story.state, root).kind == "nothing"
+    assert wait_chain(story.state, root).kind == "nothing"
 
 
 def test_a_run_without_nodes_waits_for_whoever_drives_it() -> None:
     story = Story()
     story.tell(ev.RunCreated(ref="x:y"))
-    assert (blocked(story.state).kind, blocked(story.state).chain) == ("runtime", ())
+    assert (wait_chain(story.state).kind, wait_chain(story.state).chain) == ("runtime", ())
     story.tell(ev.RunStarted(epoch=1))
     story.tell(ev.RunParked(reason="waiting", wake_at=story.at + timedelta(seconds=5)))
-    assert (blocked(story.state).kind, blocked(story.state).until) == ("time", story.at + timedelta(seconds=5))
+    assert (wait_chain(story.state).kind, wait_chain(story.state).until) == ("time", story.at + timedelta(seconds=5))
 
 
 def test_breakers_and_budgets_are_named() -> None:
@@ -114,7 +114,7 @@ def test_breakers_and_budgets_are_named() -> None:
         story = Story()
         tool = story.start("tool", "t", story.open("agent", "a", story.begin()))
         story.park(tool, BROKEN_TOOL.model_copy(update={"cause": cause}))
-        kinds[cause] = blocked(story.state).kind
+        kinds[cause] = wait_chain(story.state).kind
     assert list(kinds.values()) == ["breaker", "budget", "person"]
 
 
@@ -146,7 +146,7 @@ def conversation() -> tuple[Story, str]:
 
 def test_a_later_question_is_put_together_from_what_came_before_it() -> None:
     story, again = conversation()
-    found = transcript(story.state, again)
+    found = build_transcript(story.state, again)
     said = [(each.role, each.text) for each in found.messages]
     assert said == [
         ("system", "Be short."), ("user", "Look."), ("assistant", ""), ("tool", "first"), ("tool", "second"),
@@ -162,12 +162,12 @@ def test_replaced_messages_are_what_was_sent() -> None:
     other = ev.StepStarted(kind="llm", name="m", agent="a", attempt=2, epoch=1,
                            effective={"messages": [{"role": "user", "content": "Something else."}]})  # fmt: skip
     story.tell(other, again, agent)
-    assert [each.text for each in transcript(story.state, again).messages] == ["Something else."]
+    assert [each.text for each in build_transcript(story.state, again).messages] == ["Something else."]
 
 
 def test_only_a_models_call_has_messages_and_odd_records_do_no_harm() -> None:
     story, again = conversation()
-    assert transcript(story.state, again.rpartition("/")[0]).messages == ()
-    assert transcript(story.state, "nobody").messages == ()
+    assert build_transcript(story.state, again.rpartition("/")[0]).messages == ()
+    assert build_transcript(story.state, "nobody").messages == ()
     story.state.nodes[again].requested = {"messages": ["plain", {"role": "user", "content": [{"type": "text"}]}, None]}
-    assert [each.text for each in transcript(story.state, again).messages] == ["plain", '[{"type": "text"}]', ""]
+    assert [each.text for each in build_transcript(story.state, again).messages] == ["plain", '[{"type": "text"}]', ""]

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from orbiter.types import Usage
 from runtime.judgement.recovery.budget import (
     Budget,
-    Spent,
+    BudgetUsage,
+    blocking_limit,
+    check_limits,
     end_state,
-    in_the_way,
-    judge,
     limit_fault,
 )
-from runtime.judgement.recovery.fallback import choose, falls_back
+from runtime.judgement.recovery.fallback import choose_fallback, falls_back
 from runtime.judgement.reports.prices import PriceTable, builtin_prices
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -32,13 +32,13 @@ from runtime.record.state.fault_taxonomy import (
 
 def test_a_warning_comes_at_four_fifths() -> None:
     budget = Budget(max_total_cost_usd=1.0)
-    assert judge(budget, Spent(cost_usd=0.79)) == ()
-    (found,) = judge(budget, Spent(cost_usd=0.8))
+    assert check_limits(budget, BudgetUsage(cost_usd=0.79)) == ()
+    (found,) = check_limits(budget, BudgetUsage(cost_usd=0.8))
     assert (found.limit, found.level, found.name) == (Limit.COST, "warning", "max_total_cost_usd")
 
 
 def test_a_hit_limit_lets_nothing_begin() -> None:
-    found = judge(Budget(max_steps=3, max_total_tokens=100), Spent(steps=3, tokens=90))
+    found = check_limits(Budget(max_steps=3, max_total_tokens=100), BudgetUsage(steps=3, tokens=90))
     assert [(f.limit, f.level) for f in found] == [(Limit.STEPS, "hit"), (Limit.TOKENS, "warning")]
     fault = limit_fault(found[0])
     assert (fault.cause, fault.limit, fault.effect) == (Cause.LIMIT_REACHED, Limit.STEPS, Effect.NOT_ATTEMPTED)
@@ -46,15 +46,15 @@ def test_a_hit_limit_lets_nothing_begin() -> None:
 
 
 def test_tool_calls_that_are_used_up_stop_no_model_call() -> None:
-    budget, spent = Budget(max_tool_calls=1), Spent(tool_calls=1)
-    assert in_the_way(budget, spent, "llm") is None
-    found = in_the_way(budget, spent, "tool")
+    budget, spent = Budget(max_tool_calls=1), BudgetUsage(tool_calls=1)
+    assert blocking_limit(budget, spent, "llm") is None
+    found = blocking_limit(budget, spent, "tool")
     assert found is not None
     assert found.limit is Limit.TOOL_CALLS
 
 
 def test_no_limits_no_findings() -> None:
-    assert judge(Budget(), Spent(steps=10**9, cost_usd=1e9)) == ()
+    assert check_limits(Budget(), BudgetUsage(steps=10**9, cost_usd=1e9)) == ()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_end_states_are_seed_004s(limit: Limit, policy: Literal["fail", "degrade
 def test_an_extended_budget_goes_on() -> None:
     budget = Budget(max_steps=3).extended(Limit.STEPS, 2)
     assert budget.max_steps == 5
-    assert judge(budget, Spent(steps=3)) == ()
+    assert check_limits(budget, BudgetUsage(steps=3)) == ()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_cannot_be_extended(limit: Limit, amount: float, says: str) -> None
 
 @given(st.integers(1, 1000), st.integers(0, 2000))
 def test_a_limit_is_hit_exactly_when_it_is_used_up(allowed: int, used: int) -> None:
-    found = judge(Budget(max_llm_calls=allowed), Spent(llm_calls=used))
+    found = check_limits(Budget(max_llm_calls=allowed), BudgetUsage(llm_calls=used))
     level = found[0].level if found else ""
     assert level == ("hit" if used >= allowed else "warning" if used >= 0.8 * allowed else "")
 
@@ -152,13 +152,13 @@ def _fault(cause: Cause, **rest: Any) -> Classification:
 
 def test_a_chain_is_tried_in_order_each_once() -> None:
     chain = ["openai:a", "anthropic:b", "openai:a", "openai:c"]
-    assert choose(chain, ["openai:a"]).name == "anthropic:b"
-    assert choose(chain, ["openai:a", "anthropic:b"]).name == "openai:c"
-    assert choose(chain, chain).name is None
+    assert choose_fallback(chain, ["openai:a"]).name == "anthropic:b"
+    assert choose_fallback(chain, ["openai:a", "anthropic:b"]).name == "openai:c"
+    assert choose_fallback(chain, chain).name is None
 
 
 def test_a_model_behind_an_open_breaker_is_passed_over_and_named() -> None:
-    found = choose(["a", "b", "c"], ["a"], closed=lambda name: name != "b")
+    found = choose_fallback(["a", "b", "c"], ["a"], closed=lambda name: name != "b")
     assert found.name == "c"
     assert [(s.name, s.reason) for s in found.skipped] == [("b", "circuit breaker open")]
 

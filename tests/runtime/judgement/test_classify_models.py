@@ -10,7 +10,7 @@ import pytest
 
 from orbiter.errors import ModelError
 from orbiter.models import get_provider
-from orbiter.models.model_errors import Call
+from orbiter.models.model_errors import CallContext
 from runtime.judgement.faults.classify import classify, classify_record
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -26,7 +26,9 @@ _ANSWERS = [row for row in map(json.loads, _LINES) if row["kind"] == "error" and
 @pytest.mark.parametrize("row", _ANSWERS, ids=lambda row: row["id"])
 def test_an_answer_is_judged_as_its_record(row: dict[str, Any]) -> None:
     error = {"message": row["message"], "type": row["type"], "code": row["code"]}
-    raised = Call(row["provider"], "m").refused(row["status"], {}, json.dumps({"error": error}), where=row["where"])
+    raised = CallContext(row["provider"], "m").refused(
+        row["status"], {}, json.dumps({"error": error}), where=row["where"]
+    )
     found = classify(raised, origin=Origin.MODEL, now=1.8e9)
     record = classify_record({k: row[k] for k in ("provider", "status", "type", "code", "message", "where")}, now=1.8e9)
     assert (found.cause, found.persistence) == (record.cause, record.persistence), (found, record)
@@ -36,14 +38,14 @@ def test_an_answer_is_judged_as_its_record(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("raised", "cause"),
     [
-        (Call("openai", "m").truncated(got=12), Cause.NETWORK),
+        (CallContext("openai", "m").truncated(got=12), Cause.NETWORK),
         (
-            Call("openai", "m").not_a_reply("No event stream", headers={}, body="<html>log in</html>"),
+            CallContext("openai", "m").not_a_reply("No event stream", headers={}, body="<html>log in</html>"),
             "service_unavailable",
         ),
-        (Call("openai", "m").silent("first token", 60, where="first_token"), Cause.TIMEOUT),
-        (Call("openai", "m").unreachable(ConnectionRefusedError("refused"), where="connect"), Cause.NETWORK),
-        (Call("openai", "m").unreachable(ConnectionResetError("reset"), where="stream"), Cause.NETWORK),
+        (CallContext("openai", "m").silent("first token", 60, where="first_token"), Cause.TIMEOUT),
+        (CallContext("openai", "m").unreachable(ConnectionRefusedError("refused"), where="connect"), Cause.NETWORK),
+        (CallContext("openai", "m").unreachable(ConnectionResetError("reset"), where="stream"), Cause.NETWORK),
     ],
 )
 def test_calls_without_an_answer(raised: ModelError, cause: Cause) -> None:
@@ -52,7 +54,9 @@ def test_calls_without_an_answer(raised: ModelError, cause: Cause) -> None:
 
 
 def test_a_hint_survives_our_own_error() -> None:
-    raised = Call("openai", "m").refused(429, {"Retry-After": "7", "X-Other": "x"}, '{"error": {"message": "slow"}}')
+    raised = CallContext("openai", "m").refused(
+        429, {"Retry-After": "7", "X-Other": "x"}, '{"error": {"message": "slow"}}'
+    )
     assert classify(raised).retry_after_s == 7
 
 

@@ -16,7 +16,7 @@ from orbiter.types import (
     ToolResult,
     UserMessage,
 )
-from runtime.judgement.recovery.compaction import compact, describe, size
+from runtime.judgement.recovery.compaction import compact_messages, describe_cuts, size_in_bytes
 
 
 def _round(number: int, chars: int = 50) -> list[Message]:
@@ -43,25 +43,25 @@ def _paired(messages: list[Message]) -> bool:
 
 def test_long_old_results_lose_their_middle_the_last_round_stays() -> None:
     talk = _talk(3, 20_000)
-    found = compact(talk, 1)
+    found = compact_messages(talk, 1)
     assert found is not None
-    assert found.bytes_after == size(found.messages) < found.bytes_before == size(talk)
+    assert found.bytes_after == size_in_bytes(found.messages) < found.bytes_before == size_in_bytes(talk)
     assert "characters removed" in str(found.messages[3].content)
     assert found.messages[-1] == talk[-1]
-    assert describe(found.cuts) == "2 long texts shortened"
+    assert describe_cuts(found.cuts) == "2 long texts shortened"
 
 
 def test_the_second_round_cuts_inside_what_must_stay() -> None:
     talk = _talk(1, 100_000)
-    assert compact(talk, 1) is None
-    found = compact(talk, 2)
+    assert compact_messages(talk, 1) is None
+    found = compact_messages(talk, 2)
     assert found is not None
     assert found.bytes_after < 3_000
     assert _paired(found.messages)
 
 
 def test_the_middle_of_a_long_conversation_goes_and_says_so() -> None:
-    found = compact(_talk(30), 1)
+    found = compact_messages(_talk(30), 1)
     assert found is not None
     assert isinstance(found.messages[0], SystemMessage)
     assert str(found.messages[1].content).startswith("Count the birds.")
@@ -73,7 +73,7 @@ def test_the_middle_of_a_long_conversation_goes_and_says_so() -> None:
 def test_the_newest_images_stay() -> None:
     image = ImageDataBlock(data="i" * 10_000)
     talk: list[Message] = [UserMessage(content=[TextBlock(text=f"{n}"), image]) for n in range(8)]
-    found = compact(talk, 1)
+    found = compact_messages(talk, 1)
     assert found is not None
     kept = [b for m in found.messages if isinstance(m.content, list) for b in m.content if b.type == "image_data"]
     assert len(kept) <= 5
@@ -82,19 +82,19 @@ def test_the_newest_images_stay() -> None:
 
 
 def test_what_cannot_get_smaller_is_left_to_a_person() -> None:
-    assert compact([SystemMessage(content="s" * 100_000), UserMessage(content="hello")], 2) is None
-    assert compact([], 1) is None
+    assert compact_messages([SystemMessage(content="s" * 100_000), UserMessage(content="hello")], 2) is None
+    assert compact_messages([], 1) is None
 
 
 def test_there_is_no_third_round() -> None:
     with pytest.raises(ValueError, match="there are 2"):
-        compact(_talk(1), 3)
+        compact_messages(_talk(1), 3)
 
 
 @given(st.integers(0, 12), st.integers(0, 6_000), st.sampled_from([1, 2]), st.booleans())
 def test_calls_and_results_stay_together_and_bytes_shrink(rounds: int, chars: int, round_: int, asked: bool) -> None:
     talk = _talk(rounds, chars) + ([UserMessage(content="And the fish?")] if asked else [])
-    found = compact(talk, round_)
+    found = compact_messages(talk, round_)
     if found is not None:
         assert found.bytes_after < found.bytes_before
         assert _paired(found.messages)

@@ -15,8 +15,8 @@ import pytest
 from orbiter import errors
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement.faults.classify import classify, classify_record
-from runtime.judgement.faults.severity import with_severity
-from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.judgement.faults.severity import apply_severity
+from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import Classification, Effect, Origin
 
 NOW = 1_767_225_600.0
@@ -36,7 +36,7 @@ def _model(exc: Exception) -> Classification:
 
 
 def _said(severity: ErrorSeverity, exc: Exception, origin: Origin = Origin.TOOL) -> Classification:
-    return with_severity(classify(exc, origin=origin), ErrorClassification(severity))
+    return apply_severity(classify(exc, origin=origin), ErrorClassification(severity))
 
 
 def _openai(status: int | None, message: str = "x", **rest: Any) -> Classification:
@@ -222,7 +222,7 @@ CASES: list[tuple[str, Classification, str, str, str]] = [
 
 @pytest.mark.parametrize(("number", "facts", "cause", "persistence", "remedy"), CASES, ids=[c[0] for c in CASES])
 def test_case(number: str, facts: Classification, cause: str, persistence: str, remedy: str) -> None:
-    decision = decide(facts, attempt=1, policy=STEADY, rng=random.Random(1))
+    decision = decide_retry(facts, attempt=1, policy=STEADY, rng=random.Random(1))
     assert (facts.cause, facts.persistence, decision.remedy) == (cause, persistence, remedy), facts
 
 
@@ -255,7 +255,7 @@ DELAYS: list[tuple[str, Classification, RetryPolicy, list[float | None]]] = [
 @pytest.mark.parametrize(("number", "facts", "policy", "delays"), DELAYS, ids=[d[0] for d in DELAYS])
 def test_delay(number: str, facts: Classification, policy: RetryPolicy, delays: list[float | None]) -> None:
     for attempt, delay in enumerate(delays, 1):
-        found = decide(facts, attempt=attempt, policy=policy, rng=random.Random(1)).delay_s
+        found = decide_retry(facts, attempt=attempt, policy=policy, rng=random.Random(1)).delay_s
         assert found == (pytest.approx(delay) if delay is not None else None)
 
 
@@ -265,7 +265,7 @@ def test_case_92_the_cap_holds_at_any_attempt() -> None:
 
 def test_cases_13_and_14_absorb_what_the_run_does_not_need() -> None:
     spent = [
-        decide(classify(RuntimeError(text)), attempt=4, policy=STEADY, rng=random.Random(1)).remedy
+        decide_retry(classify(RuntimeError(text)), attempt=4, policy=STEADY, rng=random.Random(1)).remedy
         for text in ("Could not persist checkpoint", "OTEL exporter timed out")
     ]
     assert spent == ["ignore", "ignore"]

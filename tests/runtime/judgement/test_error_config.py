@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from orbiter import errors
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
-from runtime.judgement.recovery.retry import decide
+from runtime.judgement.recovery.retry import decide_retry
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -97,7 +97,7 @@ def test_rate_limits_have_attempts_of_their_own() -> None:
 
 def test_rate_limits_are_not_repeated_where_that_is_switched_off() -> None:
     policy = ErrorHandlingConfig(auto_retry_on_rate_limits=False).policy_for(_limited())
-    assert decide(_limited(), attempt=1, policy=policy, rng=random.Random(1)).remedy is Remedy.ASK_HUMAN
+    assert decide_retry(_limited(), attempt=1, policy=policy, rng=random.Random(1)).remedy is Remedy.ASK_HUMAN
 
 
 def test_the_breaker_is_configured() -> None:

@@ -15,8 +15,8 @@ from runtime.judgement.reports.framing import (
     inert,
     literal,
 )
-from runtime.judgement.reports.incident_report import AttemptLine, Report, SummaryLine
-from runtime.judgement.reports.waiting_nodes import Waiter
+from runtime.judgement.reports.incident_report import AttemptLine, IncidentReport, SummaryLine
+from runtime.judgement.reports.waiting_nodes import WaitingNode
 from runtime.record.state.events import Option
 
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
@@ -39,9 +39,9 @@ HOSTILE = {
 }
 
 
-def report_of(text: str) -> Report:
+def report_of(text: str) -> IncidentReport:
     """A report in which every field that can hold foreign text holds this."""
-    return Report(
+    return IncidentReport(
         incident_id="i-1",
         run_id="r-1",
         timestamp=WHEN,
@@ -59,7 +59,7 @@ def report_of(text: str) -> Report:
         options=(Option(id="abort", label="Abort execution"),),
         attempts=(AttemptLine(number=1, ended_at=WHEN, seconds=1, cause="x", message=text, wait_s=1, wait_source="y"),),
         causes=(text, text),
-        waits_for=(Waiter(node_id="n", kind="agent", name=text),),
+        waits_for=(WaitingNode(node_id="n", kind="agent", name=text),),
         question=text,
         analysis=text,
         analysis_by=text,

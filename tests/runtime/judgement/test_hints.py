@@ -17,7 +17,7 @@ NOW = 1_767_225_600.25  # 2026-01-01T00:00:00.25Z
 
 
 def _header(name: str, value: str, *, resets: retry_after.Resets = "any") -> float | None:
-    found = retry_after.find({name: value}, None, "", now=NOW, resets=resets)
+    found = retry_after.find_retry_hint({name: value}, None, "", now=NOW, resets=resets)
     return found.seconds if found else None
 
 
@@ -75,25 +75,25 @@ def test_what_gateways_send(name: str, value: str, seconds: float | None) -> Non
     ],
 )
 def test_words_of_gateways(text: str, seconds: float | None) -> None:
-    found = retry_after.find({}, None, text, now=NOW)
+    found = retry_after.find_retry_hint({}, None, text, now=NOW)
     assert (found.seconds if found else None) == seconds
 
 
 def test_a_date_is_rounded_up_never_down() -> None:
     when = datetime.fromtimestamp(NOW + 41.3, UTC)
-    seconds = retry_after.moment(when.isoformat(), NOW)
+    seconds = retry_after.parse_moment(when.isoformat(), NOW)
     assert seconds == 42.0
 
 
 def test_the_servers_own_clock_measures_its_dates() -> None:
     headers = {"date": "Fri, 01 Jan 2021 00:00:00 GMT", "retry-after": "Fri, 01 Jan 2021 00:00:30 GMT"}
-    found = retry_after.find(headers, None, "", now=NOW)
-    assert found == retry_after.Hint(30.0, "retry-after header")
+    found = retry_after.find_retry_hint(headers, None, "", now=NOW)
+    assert found == retry_after.RetryHint(30.0, "retry-after header")
 
 
 def test_milliseconds_win() -> None:
-    found = retry_after.find({"retry-after": "1", "retry-after-ms": "700"}, None, "", now=NOW)
-    assert found == retry_after.Hint(0.7, "retry-after-ms header")
+    found = retry_after.find_retry_hint({"retry-after": "1", "retry-after-ms": "700"}, None, "", now=NOW)
+    assert found == retry_after.RetryHint(0.7, "retry-after-ms header")
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_of_several_resets_the_one_that_is_used_up_counts() -> None:
         "x-ratelimit-reset-tokens": "6m0s",
         "x-ratelimit-remaining-tokens": "0",
     }
-    assert retry_after.find(headers, None, "", now=NOW, resets="any") == retry_after.Hint(
+    assert retry_after.find_retry_hint(headers, None, "", now=NOW, resets="any") == retry_after.RetryHint(
         360.0, "x-ratelimit-reset-tokens header"
     )
     headers["x-ratelimit-remaining-tokens"] = "5"
-    assert retry_after.find(headers, None, "", now=NOW, resets="used_up") is None
-    by_words = retry_after.find(headers, None, "tokens per min (TPM)", now=NOW, resets="any")
+    assert retry_after.find_retry_hint(headers, None, "", now=NOW, resets="used_up") is None
+    by_words = retry_after.find_retry_hint(headers, None, "tokens per min (TPM)", now=NOW, resets="any")
     assert by_words is not None
     assert by_words.seconds == 360.0
 
@@ -156,7 +156,7 @@ def test_of_several_resets_the_one_that_is_used_up_counts() -> None:
     ],
 )
 def test_bodies(body: Any, seconds: float | None) -> None:
-    found = retry_after.find({}, body, "", now=NOW, resets="any")
+    found = retry_after.find_retry_hint({}, body, "", now=NOW, resets="any")
     assert (found.seconds if found else None) == seconds
 
 
@@ -182,7 +182,7 @@ def test_bodies(body: Any, seconds: float | None) -> None:
     ],
 )
 def test_words(text: str, seconds: float | None) -> None:
-    found = retry_after.find({}, None, text, now=NOW)
+    found = retry_after.find_retry_hint({}, None, text, now=NOW)
     assert (found.seconds if found else None) == (pytest.approx(seconds) if seconds is not None else None)
 
 
@@ -194,14 +194,14 @@ def test_should_retry(value: str, says: bool | None) -> None:
 @given(st.text(max_size=80), st.floats(0, 4e9))
 def test_a_header_of_any_content_is_seconds_within_bounds_or_nothing(value: str, now: float) -> None:
     for name in ("retry-after", "retry-after-ms", "x-ratelimit-reset"):
-        found = retry_after.find({name: value}, None, "", now=now, resets="any")
-        assert found is None or (math.isfinite(found.seconds) and 0 <= found.seconds <= retry_after.FARTHEST_S)
+        found = retry_after.find_retry_hint({name: value}, None, "", now=now, resets="any")
+        assert found is None or (math.isfinite(found.seconds) and 0 <= found.seconds <= retry_after.MAX_DATE_DISTANCE_S)
 
 
 @given(st.integers(1, 10**9), st.sampled_from(["retry-after", "x-ratelimit-reset"]))
 def test_a_date_never_comes_out_early(offset_ms: int, name: str) -> None:
     target = datetime.fromtimestamp(math.floor(NOW + offset_ms / 1000) + 1, UTC)
-    found = retry_after.find({name: format_datetime(target, usegmt=True)}, None, "", now=NOW, resets="any")
+    found = retry_after.find_retry_hint({name: format_datetime(target, usegmt=True)}, None, "", now=NOW, resets="any")
     assert found is not None
     assert 0 <= NOW + found.seconds - target.timestamp() < 1
 
@@ -220,5 +220,5 @@ _JSON = st.recursive(
 
 @given(_JSON)
 def test_a_body_of_any_content_is_read_or_ignored(body: Any) -> None:
-    found = retry_after.find({}, body, "", now=NOW, resets="any")
-    assert found is None or 0 <= found.seconds <= retry_after.FARTHEST_S
+    found = retry_after.find_retry_hint({}, body, "", now=NOW, resets="any")
+    assert found is None or 0 <= found.seconds <= retry_after.MAX_DATE_DISTANCE_S

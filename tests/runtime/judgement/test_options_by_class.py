@@ -10,7 +10,7 @@ from runtime.judgement.recovery.options import (
     LABELS,
     STEPS,
     Where,
-    option,
+    make_option,
     options_for,
     why_no_retry,
 )
@@ -181,4 +181,4 @@ def test_where_retry_is_not_offered_somebody_says_why(found: Classification, whe
 
 def test_an_option_of_no_such_name_is_an_error() -> None:
     with pytest.raises(KeyError):
-        option("format_disk")
+        make_option("format_disk")

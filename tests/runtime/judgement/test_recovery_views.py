@@ -12,22 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbiter.redaction import BadPattern, Redactor
-from runtime.judgement.permissions.grant_ledger import Ledger
-from runtime.judgement.permissions.grant_preview import look_back
-from runtime.judgement.recovery.options import option
+from runtime.judgement.permissions.grant_ledger import GrantLedger
+from runtime.judgement.permissions.grant_preview import preview_grant
+from runtime.judgement.recovery.options import make_option
 from runtime.judgement.recovery.secret_box import (
-    CannotOpen,
     KeyPair,
+    SealError,
     seal,
     unseal,
 )
 from runtime.judgement.reports import audit, digest, export_file
-from runtime.judgement.reports.incident_report import Report, build
+from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
-from runtime.judgement.reports.tracebacks import folded
-from runtime.judgement.reports.waiting_nodes import waiters
+from runtime.judgement.reports.tracebacks import fold_traceback
+from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -68,7 +68,7 @@ def grant(grant_id: str = "g1", pattern: str = "/data/**", **more: object) -> ev
 
 
 def test_the_ledger_counts_uses_and_says_what_holds() -> None:
-    ledger = Ledger()
+    ledger = GrantLedger()
     for event in (
         grant(),
         grant("g2", until=at(60)),
@@ -79,14 +79,14 @@ def test_the_ledger_counts_uses_and_says_what_holds() -> None:
         ev.GrantRevoked(grant_id="g3", by=BOB, ts=at(10)),
     ):
         ledger.apply(event)
-    states = {held.grant.grant_id: (held.state(at(100)), held.uses) for held in ledger.listed(at(100), every=True)}
+    states = {held.grant.grant_id: (held.state(at(100)), held.uses) for held in ledger.entries(at(100), every=True)}
     assert states == {"g1": ("in force", 2), "g2": ("expired", 0), "g3": ("revoked", 0)}
-    assert [held.grant.grant_id for held in ledger.listed(at(100))] == ["g1"]
+    assert [held.grant.grant_id for held in ledger.entries(at(100))] == ["g1"]
     assert ledger.held["g1"].last_used == at(9)
 
 
-def run_with_saves(run_id: str, paths: list[str], ref: str = "x:y") -> list[ev.Record]:
-    events: list[ev.Record] = [ev.RunCreated(run_id=run_id, ref=ref, seq=1)]
+def run_with_saves(run_id: str, paths: list[str], ref: str = "x:y") -> list[ev.JournalEvent]:
+    events: list[ev.JournalEvent] = [ev.RunCreated(run_id=run_id, ref=ref, seq=1)]
     for number, path in enumerate(paths):
         node = f"writer~0/save~{number}.0"
         events.append(
@@ -105,13 +105,13 @@ def test_the_look_back_lists_what_a_grant_would_have_matched_and_nothing_else(tm
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "data" / "link").symlink_to(tmp_path / "elsewhere")
     paths = ["data/a", "data/../b", "data/link/c", "data/d"]
-    states = [fold(run_with_saves("r1", paths)), fold(run_with_saves("r2", ["data/e"]))]
-    wide = look_back(grant(pattern=f"{tmp_path}/data/**"), states, root=str(tmp_path))
+    states = [fold_events(run_with_saves("r1", paths)), fold_events(run_with_saves("r2", ["data/e"]))]
+    wide = preview_grant(grant(pattern=f"{tmp_path}/data/**"), states, root=str(tmp_path))
     assert [action.need for action in wide.past] == [f"fs.write:{tmp_path}/data/a"]
     assert [action.need for action in wide.pending] == [f"fs.write:{tmp_path}/data/e", f"fs.write:{tmp_path}/data/d"]
     assert wide.sentence() == "would have matched 1 past action and 2 pending"
     narrow = grant(pattern=f"{tmp_path}/data/**", lifetime="run", scope="r2")
-    assert [action.run_id for action in look_back(narrow, states, root=str(tmp_path)).pending] == ["r2"]
+    assert [action.run_id for action in preview_grant(narrow, states, root=str(tmp_path)).pending] == ["r2"]
 
 
 # -- audit and digest --------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_the_look_back_lists_what_a_grant_would_have_matched_and_nothing_else(tm
 
 def test_the_audit_has_person_channel_option_time_and_reason_and_no_secret() -> None:
     sealed = seal(KeyPair.new().public, '"hunter2"')
-    events: list[ev.Record] = [
+    events: list[ev.JournalEvent] = [
         opened("i1", 0),
         answered("i1", "retry", 12.5, reason="host is back"),
         opened("i2", 20, question="password?"),
@@ -127,17 +127,17 @@ def test_the_audit_has_person_channel_option_time_and_reason_and_no_secret() -> 
         ev.RunFrozen(run_id="r1", by=BOB, reason="lunch", ts=at(30)),
         ev.NodeOpened(kind="agent", name="a"),
     ]
-    first, second, third = audit.entries(events)
+    first, second, third = audit.audit_entries(events)
     assert (first.person, first.channel, first.option, first.seconds) == ("ada", "console", "retry", 12.5)
     assert (first.reason, first.asked) == ("host is back", "i1 failed")
     assert (second.params, second.asked) == ({"value": "(secret)"}, "password?")
     assert (third.what, third.person, third.reason) == ("froze", "bob", "lunch")
-    granted = audit.entries([grant(run_id=ev.WORKSPACE)])[0]
+    granted = audit.audit_entries([grant(run_id=ev.WORKSPACE)])[0]
     assert (granted.what, granted.run_id, granted.params["pattern"]) == ("granted", "", "/data/**")
 
 
 def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
-    run: list[ev.Record] = [
+    run: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r1", ref="x:y", ts=at(0)),
         opened("i1", 1),
         answered("i1", "retry", 2),
@@ -145,15 +145,15 @@ def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
         opened("i3", 60),
         answered("i3", "abort", 61, ev.Actor(name="deadline", channel="rule")),
     ]
-    ended: list[ev.Record] = [
+    ended: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r2", ref="x:y", ts=at(55)),
         ev.RunFinished(run_id="r2", state="completed", ts=at(58)),
     ]
-    workspace: list[ev.Record] = [ev.OperatorLooked(by=ADA, ts=at(40)), grant(ts=at(59))]
+    workspace: list[ev.JournalEvent] = [ev.OperatorLooked(by=ADA, ts=at(40)), grant(ts=at(59))]
     since = digest.last_look(workspace, "ada")
     assert since == at(40)
     assert digest.last_look(workspace, "bob") is None
-    made = digest.digest([workspace, run, ended], since)
+    made = digest.build_digest([workspace, run, ended], since)
     assert made.sentences() == [
         "1 run started",
         "1 run completed",
@@ -162,16 +162,16 @@ def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
         "1 grant given, 0 taken back",
     ]
     assert made.runs == ("r1", "r2")
-    assert digest.digest([workspace, run, ended], at(1_000)).empty
-    assert digest.digest([run], None).answered_by == {"ada": 1}
+    assert digest.build_digest([workspace, run, ended], at(1_000)).empty
+    assert digest.build_digest([run], None).answered_by == {"ada": 1}
 
 
 def test_steps_of_a_run_that_goes_on_are_nothing_to_tell() -> None:
-    run: list[ev.Record] = [
+    run: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r1", ref="x:y", ts=at(0)),
         ev.NodeOpened(run_id="r1", kind="agent", name="a", ts=at(50)),
     ]
-    made = digest.digest([run], at(40))
+    made = digest.build_digest([run], at(40))
     assert (made.runs, made.sentences(), made.empty) == (("r1",), [], True)
 
 
@@ -277,15 +277,15 @@ def test_configured_patterns_and_known_secrets_are_masked_and_plain_words_stay()
             Redactor([bad])
 
 
-def export(events: list[ev.Record], incident_id: str = "") -> str:
-    header = export_file.Header(orbiter_export=1, run_id="r1", incident_id=incident_id, exported_at=T0)
-    return "\n".join(export_file.lines(events, header, Redactor()))
+def export(events: list[ev.JournalEvent], incident_id: str = "") -> str:
+    header = export_file.ExportHeader(orbiter_export=1, run_id="r1", incident_id=incident_id, exported_at=T0)
+    return "\n".join(export_file.export_lines(events, header, Redactor()))
 
 
 def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     sealed = seal(KeyPair.new().public, '"hunter2"')
     key = KEYS[0]
-    events: list[ev.Record] = [
+    events: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r1", ref="x:y", input=f"use {key}", seq=1, ts=at(0)),
         ev.NodeOpened(run_id="r1", node_id="a~0", kind="agent", name="a", seq=2),
         opened("i1", 1, node_id="a~0", seq=3),
@@ -296,12 +296,12 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     text = export(events)
     assert key not in text
     assert sealed["sealed"]["body"] not in text
-    read = export_file.read(text)
+    read = export_file.read_export(text)
     state = read.state()
     assert (state.phase, state.output, state.input) == ("completed", "fine", "use [redacted]")
     assert list(state.incidents) == ["i1"]
     assert state.anomalies == 0
-    about = export_file.read(export(events, "i1"))
+    about = export_file.read_export(export(events, "i1"))
     assert [type(event).__name__ for event in about.events] == [
         "RunCreated", "NodeOpened", "IncidentOpened", "IncidentAnswered", "RunFinished",
     ]  # fmt: skip
@@ -317,8 +317,8 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     ],
 )
 def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
-    with pytest.raises(export_file.BadCapsule, match=said):
-        export_file.read(text)
+    with pytest.raises(export_file.InvalidExport, match=said):
+        export_file.read_export(text)
 
 
 # -- sealed ------------------------------------------------------------------------------------------------------------
@@ -336,22 +336,22 @@ def test_what_is_sealed_opens_for_its_key_alone(text: str) -> None:
     assert unseal(mine, json.loads(json.dumps(box))) == secret
     assert "~" not in json.dumps(box, ensure_ascii=False)
     assert base64.b64decode(box["sealed"]["body"]) != secret.encode("utf-8", "surrogatepass")
-    with pytest.raises(CannotOpen):
+    with pytest.raises(SealError):
         unseal(OTHERS, box)
 
 
 def test_another_key_and_a_changed_box_open_nothing() -> None:
     mine = KeyPair.new()
     box = seal(mine.public, "hunter2")
-    with pytest.raises(CannotOpen):
+    with pytest.raises(SealError):
         unseal(KeyPair.new(), box)
     for name, value in (("tag", "0" * 64), ("body", "AAAA"), ("key", "1"), ("key", "zz")):
-        with pytest.raises(CannotOpen):
+        with pytest.raises(SealError):
             unseal(mine, {"sealed": {**box["sealed"], name: value}})
-    with pytest.raises(CannotOpen):
+    with pytest.raises(SealError):
         unseal(mine, {"sealed": "x"})
     for weak in ("0", "1", "no key"):
-        with pytest.raises(CannotOpen):
+        with pytest.raises(SealError):
             seal(weak, "x")
 
 
@@ -377,7 +377,7 @@ SaveError: could not save"""
 
 
 def test_a_traceback_shows_the_users_frames_and_counts_the_others() -> None:
-    text = folded(TRACEBACK)
+    text = fold_traceback(TRACEBACK)
     assert text.count("tools.py") == 2
     assert "socket.py" not in text
     assert "_client.py" not in text
@@ -389,18 +389,18 @@ def test_a_traceback_shows_the_users_frames_and_counts_the_others() -> None:
 
 def test_a_traceback_without_a_users_frame_stays_whole() -> None:
     text = TRACEBACK.replace("/home/me/project/tools.py", "/usr/lib/python3.11/tools.py")
-    assert folded(text) == text
+    assert fold_traceback(text) == text
 
 
 @given(st.text(alphabet='ab \n"File,lineTracb():/', max_size=300))
 def test_any_text_is_folded_without_a_fault(text: str) -> None:
-    assert isinstance(folded(text), str)
+    assert isinstance(fold_traceback(text), str)
 
 
 def test_nothing_that_failed_can_end_a_block_of_the_report() -> None:
     found = opened("i1", traceback="Traceback\n```\n**Retry:** go on\n````\nend")
-    state = fold([ev.RunCreated(run_id="r1", ref="x:y", ts=at(-5)), found])
-    text = build(state, found).markdown()
+    state = fold_events([ev.RunCreated(run_id="r1", ref="x:y", ts=at(-5)), found])
+    text = build_report(state, found).markdown()
     assert "`````\nTraceback\n```\n**Retry:** go on\n````\nend\n`````" in text
     assert text.index("**Error Type:** TOOL_FAILED") < text.index("**Task:**") < text.index("**Failed Operation:**")
     assert text.index("**Error Message:** i1 failed") < text.index("**Error Metadata:**\n```json\n{")
@@ -408,14 +408,14 @@ def test_nothing_that_failed_can_end_a_block_of_the_report() -> None:
 
 
 def test_the_report_says_what_happens_at_the_deadline() -> None:
-    options = (option("retry"), option("abort"))
+    options = (make_option("retry"), make_option("abort"))
     found = opened("i1", options=options, safe="abort", deadline=at(60))
-    report = build(fold([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
+    report = build_report(fold_events([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
     assert report.at_deadline == "Abort execution (abort), without anybody's answer, at 2026-11-20 12:01:00 UTC"
     assert "At The Deadline: Abort execution" in report.text()
     # Of what is answered nothing happens by itself any more.
     answered = ev.IncidentAnswered(run_id="r1", incident_id="i1", revision=1, option="retry", by=ev.Actor(name="ada"))
-    later = build(fold([ev.RunCreated(run_id="r1", ref="x:y"), found, answered]), found)
+    later = build_report(fold_events([ev.RunCreated(run_id="r1", ref="x:y"), found, answered]), found)
     assert later.at_deadline == ""
 
 
@@ -424,7 +424,7 @@ def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:
         return ev.NodeOpened(node_id=node, parent_id=parent, kind=kind, name=name, info=info)  # type: ignore[arg-type]
 
     members = ["a", "b", "c", "last"]
-    state = fold(
+    state = fold_events(
         [
             ev.RunCreated(run_id="r1", ref="x:y"),
             open_("s~0", "", "swarm", "s", mode="workflow", members=members),
@@ -436,7 +436,7 @@ def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:
             ),
         ]
     )  # fmt: skip
-    assert [waiter.sentence() for waiter in waiters(state, "s~0/b~0.1/save~0.0")] == [
+    assert [waiter.sentence() for waiter in nodes_waiting_on(state, "s~0/b~0.1/save~0.0")] == [
         "agent b",
         "swarm s, with a done, then last",
     ]
@@ -444,7 +444,7 @@ def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:
 
 def test_a_message_of_several_lines_forges_no_section() -> None:
     forged = "disk full\n**Recovery Options:** Grant permission (grant)\u2028Recovery Options: x\n\n# Safe"
-    report = Report(
+    report = IncidentReport(
         incident_id="i-1", run_id="r", timestamp=datetime(2026, 1, 1, tzinfo=UTC), error_type="internal",
         severity="error", task=forged, failed_operation="tool x", error_message=forged, capability="a\n**Where:** b",
         lineage=("a\nWhere: b",), causes=("one", "two\n**Retry:** yes"), question=forged,

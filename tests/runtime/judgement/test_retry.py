@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -35,7 +35,7 @@ def fault(**given: Any) -> Classification:
 
 
 def test_backoff_doubles_until_attempts_are_spent() -> None:
-    decisions = [decide(fault(), attempt=n, policy=STEADY, rng=random.Random(1)) for n in (1, 2, 3, 4)]
+    decisions = [decide_retry(fault(), attempt=n, policy=STEADY, rng=random.Random(1)) for n in (1, 2, 3, 4)]
     assert [d.delay_s for d in decisions] == [1.0, 2.0, 4.0, None]
     assert [d.remedy for d in decisions] == [Remedy.RETRY] * 3 + [Remedy.ASK_HUMAN]
     assert decisions[0].source_of_delay == "backoff"
@@ -43,7 +43,7 @@ def test_backoff_doubles_until_attempts_are_spent() -> None:
 
 
 def test_the_servers_hint_is_followed_exactly() -> None:
-    found = decide(
+    found = decide_retry(
         fault(retry_after_s=7.5, hint_source="retry-after header"),
         attempt=1,
         policy=RetryPolicy(),
@@ -53,13 +53,13 @@ def test_the_servers_hint_is_followed_exactly() -> None:
 
 
 def test_a_long_hint_parks_and_is_never_shortened() -> None:
-    found = decide(fault(retry_after_s=300), attempt=1, policy=STEADY, rng=random.Random(1))
+    found = decide_retry(fault(retry_after_s=300), attempt=1, policy=STEADY, rng=random.Random(1))
     assert (found.remedy, found.delay_s) == (Remedy.WAIT_RETRY, None)
     assert "300 s" in found.reason
 
 
 def test_a_hint_of_nothing_leaves_the_backoff() -> None:
-    assert decide(fault(retry_after_s=0), attempt=1, policy=STEADY, rng=random.Random(1)).delay_s == 1.0
+    assert decide_retry(fault(retry_after_s=0), attempt=1, policy=STEADY, rng=random.Random(1)).delay_s == 1.0
 
 
 def test_a_fixed_delay_does_not_grow() -> None:
@@ -95,12 +95,12 @@ def test_a_fixed_delay_does_not_grow() -> None:
     ],
 )
 def test_what_is_not_repeated(given: dict[str, Any], remedy: Remedy) -> None:
-    found = decide(fault(**given), attempt=1, policy=STEADY, rng=random.Random(1))
+    found = decide_retry(fault(**given), attempt=1, policy=STEADY, rng=random.Random(1))
     assert (found.remedy, found.delay_s) == (remedy, None)
 
 
 def test_a_step_declared_idempotent_is_repeated_whatever_it_did() -> None:
-    found = decide(fault(effect=Effect.UNKNOWN), attempt=1, policy=STEADY, rng=random.Random(1), idempotent=True)
+    found = decide_retry(fault(effect=Effect.UNKNOWN), attempt=1, policy=STEADY, rng=random.Random(1), idempotent=True)
     assert found.remedy is Remedy.RETRY
 
 
@@ -123,7 +123,7 @@ def test_jitter_is_a_tenth_either_way(attempt: int, seed: int) -> None:
 
 @given(st.integers(1, 20), st.integers(1, 10))
 def test_never_more_attempts_than_allowed(attempt: int, allowed: int) -> None:
-    found = decide(fault(), attempt=attempt, policy=RetryPolicy(max_attempts=allowed), rng=random.Random(1))
+    found = decide_retry(fault(), attempt=attempt, policy=RetryPolicy(max_attempts=allowed), rng=random.Random(1))
     assert (found.remedy is Remedy.RETRY) == (attempt < allowed)
 
 

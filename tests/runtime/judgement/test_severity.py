@@ -9,7 +9,7 @@ import pytest
 from orbiter.errors import ConfigurationError
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement.faults.classify import classify
-from runtime.judgement.faults.severity import asked_author, with_severity
+from runtime.judgement.faults.severity import apply_severity, ask_author
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -23,7 +23,7 @@ from runtime.record.state.fault_taxonomy import (
 
 def said(severity: ErrorSeverity, **rest: Any) -> Classification:
     facts = classify(TimeoutError("slow"), origin=Origin.TOOL)
-    return with_severity(facts, ErrorClassification(severity=severity, **rest))
+    return apply_severity(facts, ErrorClassification(severity=severity, **rest))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_severities_become_facts(
 
 def test_critical_is_offered_to_a_person_where_somebody_can_mend_it() -> None:
     facts = classify(PermissionError(13, "denied"), origin=Origin.TOOL)
-    found = with_severity(facts, ErrorClassification(ErrorSeverity.CRITICAL))
+    found = apply_severity(facts, ErrorClassification(ErrorSeverity.CRITICAL))
     assert (found.persistence, found.proposal) == (Persistence.NEEDS_CHANGE, Remedy.ASK_HUMAN)
 
 
@@ -90,13 +90,13 @@ def _author(answer: Any) -> Classification:
         return answer
 
     exc = TimeoutError("slow")
-    return asked_author(exc, {}, classify_error, classify(exc, origin=Origin.MODEL))
+    return ask_author(exc, {}, classify_error, classify(exc, origin=Origin.MODEL))
 
 
 def test_an_author_who_says_nothing_changes_nothing() -> None:
     assert _author(None) == classify(TimeoutError("slow"), origin=Origin.MODEL)
     facts = classify(TimeoutError("slow"), origin=Origin.MODEL)
-    assert asked_author(TimeoutError("slow"), {}, None, facts) is facts
+    assert ask_author(TimeoutError("slow"), {}, None, facts) is facts
 
 
 def test_an_author_who_fails_does_not_hide_the_failure() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orbiter import errors
 from runtime.judgement.faults.classify import classify, classify_record
-from runtime.judgement.recovery.retry import RetryPolicy, decide
+from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.judgement.recovery.stall_detection import handoff_cycle, no_progress, repeated_call
 from runtime.judgement.reports.fault_log import fault_line, retry_line, success_line
 from runtime.record.state.fault_taxonomy import Cause, Origin
@@ -69,7 +69,7 @@ def test_standing_still() -> None:
 
 def _line(attempt: int = 1, **record: Any) -> str:
     fault = classify_record({"where": "response", "message": "x", **record})
-    decision = decide(fault, attempt=attempt, policy=RetryPolicy(jitter=0.0), rng=random.Random(1))
+    decision = decide_retry(fault, attempt=attempt, policy=RetryPolicy(jitter=0.0), rng=random.Random(1))
     line = retry_line(fault, "gpt-5.3-codex", decision)
     assert line is not None
     assert line.level == logging.WARNING
@@ -85,7 +85,7 @@ def test_the_retry_line_is_the_seeds() -> None:
 
 def test_what_is_not_repeated_has_no_retry_line() -> None:
     fault = classify_record({"status": 401, "message": "no"})
-    assert retry_line(fault, "m", decide(fault, attempt=1, policy=RetryPolicy(), rng=random.Random(1))) is None
+    assert retry_line(fault, "m", decide_retry(fault, attempt=1, policy=RetryPolicy(), rng=random.Random(1))) is None
 
 
 def test_success_after_retries_is_worth_a_line() -> None:

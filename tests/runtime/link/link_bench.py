@@ -9,20 +9,20 @@ from typing import Any
 
 from runtime.daemon import sockets
 from runtime.link.client.client import LinkClient
-from runtime.link.server.reply_streams import Streams
+from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.server import LinkServer
 from runtime.link.transports.transport import UnixTransport
 from runtime.link.verbs.controls import run_verbs
 from runtime.link.verbs.recovery import recovery_verbs
-from runtime.link.verbs.registry import control_verbs, desk_verbs, journal_verbs
+from runtime.link.verbs.registry import decision_verbs, read_verbs, runtime_verbs
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader
-from runtime.operations.decisions import Desk
-from runtime.operations.run_controls import Controls
+from runtime.operations.decisions import Decisions
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Lease
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -37,7 +37,7 @@ FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Pers
 class Driver:
     """Writes a run's events as a drive would, from a journal object of its own."""
 
-    def __init__(self, journal: SqliteJournal, lease: Lease, state: RunState) -> None:
+    def __init__(self, journal: SqliteJournal, lease: Lease, state: DurableRun) -> None:
         self.journal = journal
         self.lease = lease
         self.state = state
@@ -46,14 +46,14 @@ class Driver:
     def run_id(self) -> str:
         return self.lease.run_id
 
-    async def write(self, *events: ev.Record) -> None:
+    async def write(self, *events: ev.JournalEvent) -> None:
         for event in events:
             self.state.apply(event)
         await self.journal.append(self.lease, events, summary=self.state.summary())
 
-    async def truth(self) -> RunState:
+    async def truth(self) -> DurableRun:
         """The run as the journal has it."""
-        return fold(await self.journal.read(self.run_id))
+        return fold_events(await self.journal.read(self.run_id))
 
     async def nodes(self, *names: str) -> None:
         await self.write(*(ev.NodeOpened(node_id=name, kind="agent", name=name) for name in names))
@@ -83,7 +83,7 @@ class Bench:
         self.serving: SqliteJournal | None = None
         self.driving: SqliteJournal | None = None
         self.sockets: sockets.Sockets | None = None
-        self.streams = Streams()
+        self.streams = ReplyStreams()
         self.clients: list[LinkClient] = []
         self.tasks: list[asyncio.Task[Any]] = []
 
@@ -95,13 +95,13 @@ class Bench:
     async def serve(self, **settings: Any) -> LinkServer:
         await self.open()
         self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
-        desk = Desk(self.serving, self.workspace, views=settings.get("views"))
+        desk = Decisions(self.serving, self.workspace, views=settings.get("views"))
         verbs = {
-            **desk_verbs(desk, self.hints.set),
+            **decision_verbs(desk, self.hints.set),
             **recovery_verbs(self.serving, desk, self.workspace, self.hints.set),
-            **run_verbs(Controls(self.serving, settings.get("views")), self.hints.set),
-            **journal_verbs(self.serving),
-            **control_verbs(lambda: {"state": "serving"}, self.stopping.set),
+            **run_verbs(RunControls(self.serving, settings.get("views")), self.hints.set),
+            **read_verbs(self.serving),
+            **runtime_verbs(lambda: {"state": "serving"}, self.stopping.set),
         }
         self.server = LinkServer(self.serving, verbs, streams=self.streams, program="orbiter-console test", **settings)
         await self.server.start()
@@ -133,7 +133,7 @@ class Bench:
         journal = await self.open()
         lease = await journal.claim(run_id, "bench", 600.0)
         assert lease is not None
-        state = RunState()
+        state = DurableRun()
         for event in await journal.read(run_id):
             state.apply(event)
         driver = Driver(journal, lease, state)
@@ -144,7 +144,7 @@ class Bench:
         """A run that is being driven."""
         journal = await self.open()
         created = ev.RunCreated(run_id=run_id, ref=SWARM, title=title)
-        state = RunState()
+        state = DurableRun()
         state.apply(created)
         assert await journal.create(created, state.summary())
         return await self.driver(run_id)
@@ -185,7 +185,7 @@ class Raw:
             if not data:
                 raise EOFError
             self._found = self._lines.feed(data)
-        return p.from_runtime(self._found.pop(0))
+        return p.parse_message(self._found.pop(0))
 
     def say(self, data: bytes) -> None:
         self.writer.write(data)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
 
 SWARM = """
 from orbiter import Agent
@@ -32,7 +32,7 @@ model = "off"
 async def test_a_breaker_is_seen_and_reset(tmp_path: Path) -> None:
     (tmp_path / "down.py").write_text(SWARM)
     (tmp_path / "orbiter.toml").write_text(CONFIG)
-    with Embedded(tmp_path / ".orbiter", conditions(tmp_path, {})) as runtime:
+    with EmbeddedRuntime(tmp_path / ".orbiter", build_execution_config(tmp_path, {})) as runtime:
         console = LinkClient(runtime.transport())
         console.start()
         try:

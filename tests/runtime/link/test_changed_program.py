@@ -21,8 +21,8 @@ from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("console", "orbiter", "runtime", "screens", "themes")
@@ -162,7 +162,7 @@ async def test_in_the_foreground_it_goes_on_in_the_same_process(tmp_path: Path, 
                 pass
             while b"driving the runs" not in await serving.stderr.readline():
                 pass
-            found = await asyncio.to_thread(daemon.running, state)
+            found = await asyncio.to_thread(daemon.running_runtime, state)
             assert found is not None
             assert (found.pid, found.program) == (serving.pid, "orbiter-console 2.0.0")
             serving.terminate()
@@ -175,7 +175,7 @@ async def test_in_the_foreground_it_goes_on_in_the_same_process(tmp_path: Path, 
 
 async def test_the_first_versions_status_and_stop_are_understood(tmp_path: Path) -> None:
     """Word for word as version 1 says them: this test is not to be changed, however the link is."""
-    with Embedded(tmp_path / ".orbiter", conditions(tmp_path, {})):
+    with EmbeddedRuntime(tmp_path / ".orbiter", build_execution_config(tmp_path, {})):
         reader, writer = await asyncio.open_unix_connection(sock=sockets.dial(tmp_path / ".orbiter"))
         async with asyncio.timeout(60):
             hello = json.loads(await reader.readline())

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from runtime.config.loader import load
-from runtime.execution.execution_config import Conditions
+from runtime.config.loader import load_configuration
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.link.client.client import CommandRefused, LinkClient
 from runtime.link.verbs.breakers import budget_verbs
 from runtime.link.verbs.logs import (
+    MAX_TEXT_CHARS,
     PAGE_BYTES,
-    TEXT,
     log_verbs,
-    shortened,
-    whole_lines,
+    read_whole_lines,
+    shorten_event,
 )
 from runtime.link.verbs.permissions import permission_verbs
-from runtime.link.verbs.registry import Asked, Verb
-from runtime.operations.usage import Spending
+from runtime.link.verbs.registry import CommandOrigin, Verb
+from runtime.operations.usage import UsageReader
 from runtime.record.state import events as ev
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
 from tests.runtime.link.link_bench import Bench
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
@@ -40,10 +40,10 @@ deny = ["writer fs.write:/etc/**"]
 @pytest.fixture
 async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    given = Conditions(
+    given = ExecutionConfig(
         workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), budget=Budget(max_steps=5, max_tool_calls=1)
     )
-    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+    with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
         client = LinkClient(runtime.transport())
         client.start()
         try:
@@ -53,7 +53,7 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def asked(verb: Verb, **args: Any) -> Any:
-    return await verb.run(verb.args.model_validate(args), Asked(ev.Actor(name="ada"), "c-1"))
+    return await verb.run(verb.args.model_validate(args), CommandOrigin(ev.Actor(name="ada"), "c-1"))
 
 
 async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_were_about(console: LinkClient) -> None:
@@ -84,7 +84,7 @@ async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_wer
 async def test_what_a_person_or_the_configuration_denied_is_told_too(bench: Bench) -> None:
     driver = await bench.started()
     journal = await bench.open()
-    verbs = permission_verbs(journal, Conditions(workspace=str(bench.workspace)).permissions, bench.workspace)
+    verbs = permission_verbs(journal, ExecutionConfig(workspace=str(bench.workspace)).permissions, bench.workspace)
     await driver.nodes("writer~0")
     for number, option in enumerate(("deny", "grant")):
         await driver.incident(f"i-{number}", "writer~0", action={"permission": f"fs.write:/etc/{number}"})
@@ -107,7 +107,7 @@ async def test_what_a_person_or_the_configuration_denied_is_told_too(bench: Benc
 async def test_rules_say_where_they_stand_and_whether_they_hold_yet(tmp_path: Path) -> None:
     bench = Bench(tmp_path / ".orbiter")
     (tmp_path / "orbiter.toml").write_text(CONFIG)
-    policy = load(tmp_path).permissions
+    policy = load_configuration(tmp_path).permissions
     try:
         verb = permission_verbs(await bench.open(), policy, tmp_path)["permissions"]
         rules = (await asked(verb))["rules"]
@@ -154,32 +154,32 @@ def test_an_event_is_shortened_and_still_an_event() -> None:
     ended = ev.StepEnded(
         attempt=1, result={"content": "x" * 5000, "list": [{"deep": "y" * 900}] * 50}, run_id="r", seq=3, node_id="a~0"
     )
-    read = ev.load_value(shortened(ended))
+    read = ev.parse_event(shorten_event(ended))
     assert isinstance(read, ev.StepEnded)
-    assert len(read.result["content"]) == TEXT
+    assert len(read.result["content"]) == MAX_TEXT_CHARS
     assert len(read.result["list"]) == 10
     assert (read.run_id, read.seq) == ("r", 3)
     sealed = {"value": {"sealed": {"body": "abc"}}}
     answered = ev.IncidentAnswered(incident_id="i", revision=1, option="input", params=sealed)
-    assert shortened(answered)["params"] == {"value": "(secret)"}
+    assert shorten_event(answered)["params"] == {"value": "(secret)"}
 
 
 def test_the_log_file_is_told_in_whole_lines_from_a_place_on(tmp_path: Path) -> None:
     path = tmp_path / "runtime.log"
-    assert whole_lines(path, None) == ("", 0, 0)
+    assert read_whole_lines(path, None) == ("", 0, 0)
     path.write_bytes(b"one\ntwo\nhal")
-    assert whole_lines(path, None) == ("one\ntwo\n", 0, 8)
-    assert whole_lines(path, 8) == ("", 8, 8)
+    assert read_whole_lines(path, None) == ("one\ntwo\n", 0, 8)
+    assert read_whole_lines(path, 8) == ("", 8, 8)
     path.write_bytes(b"one\ntwo\nhalf\n")
-    assert whole_lines(path, 8) == ("half\n", 8, 13)
+    assert read_whole_lines(path, 8) == ("half\n", 8, 13)
     path.write_bytes(b"new\n")
-    assert whole_lines(path, 13) == ("new\n", 0, 4), "a log that was begun anew is read from its beginning"
+    assert read_whole_lines(path, 13) == ("new\n", 0, 4), "a log that was begun anew is read from its beginning"
     path.write_bytes(b"x" * 100 + b"\n" + b"line\n" * PAGE_BYTES)
-    text, began, end = whole_lines(path, None)
+    text, began, end = read_whole_lines(path, None)
     assert text.startswith("line\n")
     assert len(text) <= PAGE_BYTES
     assert (end - began, end) == (len(text), path.stat().st_size)
-    assert whole_lines(path, 5)[2] == end
+    assert read_whole_lines(path, 5)[2] == end
 
 
 async def test_secrets_are_masked_in_the_log_file(bench: Bench) -> None:
@@ -216,13 +216,13 @@ async def test_budgets_say_what_is_used_of_what_and_which_decision_waits(console
 async def test_folds_of_budgets_are_kept_and_fed(bench: Bench) -> None:
     driver = await bench.started()
     journal = await bench.open()
-    spending = Spending(journal, Budget(max_llm_calls=2))
+    spending = UsageReader(journal, Budget(max_llm_calls=2))
     summary = await journal.summary("run-1")
     assert summary is not None
     started = ev.StepStarted(node_id="a~0", kind="llm", name="m", agent="a", attempt=1, epoch=1)
     for used, level in ((1, ""), (2, "hit")):
         await driver.write(started.model_copy(update={"node_id": f"a~{used}"}))
-        (limit,) = (await spending.of(summary, ev.utc_now()))["limits"]
+        (limit,) = (await spending.usage_of(summary, ev.utc_now()))["limits"]
         assert (limit["used"], limit["level"]) == (used, level)
     verb = budget_verbs(journal, Budget())["budgets"]
     assert (await asked(verb))[0]["limits"] == []
@@ -236,7 +236,7 @@ async def test_a_breaker_tells_its_last_error_and_a_console_hears_of_its_change(
         "from orbiter.models.scripted.provider import script\n"
         'script("down", lambda messages, tools: Fault(status=503))\nagent = Agent(name="down", model="scripted:down")\n'
     )
-    with Embedded(tmp_path / ".orbiter", conditions(tmp_path, {})) as runtime:
+    with EmbeddedRuntime(tmp_path / ".orbiter", build_execution_config(tmp_path, {})) as runtime:
         one, other = LinkClient(runtime.transport()), LinkClient(runtime.transport())
         one.start()
         other.start()

@@ -19,8 +19,8 @@ from runtime.record.journal import Displaced
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
 from runtime.worker import driving_thread
 from runtime.worker.rescue import NOTE, rescued
 from tests.runtime.record.journal_samples import ROOT
@@ -54,7 +54,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def _console(runtime: Embedded) -> AsyncIterator[LinkClient]:
+async def _console(runtime: EmbeddedRuntime) -> AsyncIterator[LinkClient]:
     console = LinkClient(runtime.transport())
     console.start()
     try:
@@ -107,7 +107,7 @@ async def test_nothing_new_begins_and_what_was_recorded_is_kept(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     state, other = workspace / ".orbiter", await _other(tmp_path / "other")
-    runtime = Embedded(state, conditions(workspace, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     runtime.start()
     try:
         async with _console(runtime) as console:
@@ -143,7 +143,7 @@ async def test_nothing_new_begins_and_what_was_recorded_is_kept(
 async def test_what_is_at_the_path_by_now_is_left_alone(workspace: Path) -> None:
     """Closing SQLite's last connection removes the log by its name: here it is the log of another."""
     state = workspace / ".orbiter"
-    runtime = Embedded(state, conditions(workspace, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     runtime.start()
     state.rename(state.with_name("aside"))
     async with await SqliteJournal.open(state / "journal.db") as other:
@@ -157,13 +157,13 @@ async def test_what_is_at_the_path_by_now_is_left_alone(workspace: Path) -> None
 
 async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = workspace / ".orbiter"
-    with Embedded(state, conditions(workspace, {})) as runtime:
+    with EmbeddedRuntime(state, build_execution_config(workspace, {})) as runtime:
         (state / workspace_lock.NAME).unlink()
         while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
             await asyncio.sleep(0.01)
         assert holder.pid == os.getpid()
         with pytest.raises(workspace_lock.Locked):
-            Embedded(state, conditions(workspace, {})).start()
+            EmbeddedRuntime(state, build_execution_config(workspace, {})).start()
         async with _console(runtime) as console:
             assert (await console.command("status"))["driving"]
     assert "the lock" in caplog.text
@@ -175,7 +175,7 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, *, moved: bool
 ) -> None:
     state = workspace / ".orbiter"
-    runtime = Embedded(state, conditions(workspace, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     runtime.start()
     try:
         async with _console(runtime) as console:
@@ -202,26 +202,26 @@ def test_a_second_runtime_is_refused_before_the_first_has_noticed(
     monkeypatch.setattr(driving_thread, "LOOK_S", 3600.0)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     state, other = workspace / ".orbiter", asyncio.run(_other(tmp_path / "other"))
-    first = Embedded(state, conditions(workspace, {}))
+    first = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     first.start()
     try:
         DAMAGE[how](state, other)
         workspace.mkdir(exist_ok=True)
         with pytest.raises(workspace_lock.Locked, match=rf"in use by .*pid {os.getpid()} "):
-            Embedded(state, conditions(workspace, {})).start()
+            EmbeddedRuntime(state, build_execution_config(workspace, {})).start()
         with workspace_lock.acquire(workspace / "beside"):
             pass  # the lock is on the path of the state directory, not on the workspace
     finally:
         with pytest.raises(Displaced):
             first.close()
-    with Embedded(state, conditions(workspace, {})):
+    with EmbeddedRuntime(state, build_execution_config(workspace, {})):
         pass
     assert list(workspace_lock.path_lock(state).parent.iterdir()) == []
 
 
 async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> None:
     state = workspace / ".orbiter"
-    runtime = Embedded(state, conditions(workspace, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     runtime.start()
     try:
         async with _console(runtime) as console:
@@ -231,7 +231,7 @@ async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> N
                 await asyncio.sleep(0.01)
             assert holder.pid == os.getpid()
             with pytest.raises(workspace_lock.Locked):
-                Embedded(state, conditions(workspace, {})).start()
+                EmbeddedRuntime(state, build_execution_config(workspace, {})).start()
     finally:
         (workspace / "go").touch()
         with pytest.raises(Displaced):
@@ -268,7 +268,7 @@ def test_a_mount_that_is_gone_is_noticed(workspace: Path) -> None:
         ["mount", "-t", "tmpfs", "-o", "size=8m", "none", state], capture_output=True, check=False
     ).returncode:
         pytest.skip("no mounts here")
-    runtime = Embedded(state, conditions(workspace, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     try:
         runtime.start()
         subprocess.run(["umount", "--lazy", state], check=True)

@@ -23,12 +23,12 @@ from runtime.link.server.outbox import (
     QUEUE_BYTES,
     REPLIES,
     REPLY_BYTES,
-    Lane,
+    ClientOutbox,
 )
 from runtime.link.server.server import CONNECTIONS, LinkServer
-from runtime.link.verbs.registry import Args, Asked, Verb
+from runtime.link.verbs.registry import CommandOrigin, Verb, VerbArgs
 from runtime.link.wire import protocol as p
-from runtime.link.wire.framing import LINE_BYTES
+from runtime.link.wire.framing import MAX_LINE_BYTES
 from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import Bench, Raw
 
@@ -44,9 +44,9 @@ class Counted:
         self.carried_out = self.under_way = self.most = 0
         self._size = size
         self._until = until
-        self.verb = Verb(Args, self._work)
+        self.verb = Verb(VerbArgs, self._work)
 
-    async def _work(self, _args: Any, _asked: Asked) -> str:
+    async def _work(self, _args: Any, _asked: CommandOrigin) -> str:
         self.carried_out += 1
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -106,7 +106,7 @@ async def test_commands_of_a_connection_that_reads_nothing_are_not_read(
     before = verb.carried_out
     for _ in range(before + 50):  # now it reads: what was held back goes on, in full
         reply = await raw.hear()
-        assert isinstance(reply, p.Reply)
+        assert isinstance(reply, p.CommandReply)
         assert reply.ok, reply
     assert verb.carried_out > before
     _hang_up(raw)
@@ -129,7 +129,7 @@ async def test_what_is_under_way_for_one_connection_is_bounded_and_others_are_se
     assert verb.carried_out == limits.UNDER_WAY[role]
     ended.set()
     for _ in range(500):
-        assert isinstance(await raw.hear(), p.Reply)
+        assert isinstance(await raw.hear(), p.CommandReply)
     assert verb.most == limits.UNDER_WAY[role]
     _hang_up(raw)
 
@@ -171,7 +171,7 @@ async def test_so_many_runs_are_watched_over_one_connection_and_no_more(bench: B
     raw.say(p.Attach(epoch="", position=0).line() + b"\n")
     connection.watching.update(f"other-{number}" for number in range(limits.WATCHED))
     raw.say(p.Watch(run_id="run-1").line() + b"\n")
-    while not isinstance(refused := await raw.hear(), p.Refused):
+    while not isinstance(refused := await raw.hear(), p.MessageRefused):
         pass
     assert (refused.error, refused.run_id) == ("too_many", "run-1")
     connection.watching.pop()
@@ -186,18 +186,18 @@ async def test_consoles_that_come_at_once_share_the_picture(bench: Bench) -> Non
     server = await bench.serve()
     assert [*map(id, server.picture.snapshot("first"))] == [*map(id, server.picture.snapshot("first"))]
     before = server.picture.snapshot("first")
-    server.picture.stirred()
+    server.picture.touch()
     assert server.picture.snapshot("first") != before  # of another position
 
 
-@pytest.mark.parametrize(("role", "longest"), [("viewer", limits.VIEWER_BYTES), ("operator", LINE_BYTES)])
+@pytest.mark.parametrize(("role", "longest"), [("viewer", limits.VIEWER_BYTES), ("operator", MAX_LINE_BYTES)])
 async def test_half_a_line_is_kept_up_to_what_the_role_may_say(bench: Bench, role: sockets.Role, longest: int) -> None:
     server = await bench.serve()
     raw, connection = await _dialled(bench, server, role)
     raw.say(b"x" * longest)
     await _until(lambda: connection._lines.pending == longest)
     raw.say(b"x")
-    assert isinstance(refused := await raw.hear(), p.Refused)
+    assert isinstance(refused := await raw.hear(), p.MessageRefused)
     assert refused.error == "too_long"
     await raw.end()
 
@@ -208,7 +208,7 @@ async def test_parts_of_a_viewer_are_kept_up_to_what_it_may_say(bench: Bench) ->
     await raw.hear()
     part = json.dumps({"t": "part", "key": 1, "data": "x" * 60_000}).encode()
     raw.say(part + b"\n" + part + b"\n")
-    assert isinstance(refused := await raw.hear(), p.Refused)
+    assert isinstance(refused := await raw.hear(), p.MessageRefused)
     assert refused.error == "too_long"
     await raw.end()
 
@@ -223,7 +223,7 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
     for raw in held:
         assert isinstance(await raw.hear(), p.Hello)
     one_more = await Raw.dial(bench, "viewer")
-    assert isinstance(refused := await one_more.hear(), p.Refused)
+    assert isinstance(refused := await one_more.hear(), p.MessageRefused)
     assert (refused.error, "close some" in refused.message) == ("too_many", True)
     console = await bench.console()
     assert await console.command("status") == {"state": "serving"}
@@ -236,7 +236,7 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
 
 
 def test_the_stream_of_a_slow_console_is_bounded_in_bytes() -> None:
-    lane = Lane(lambda: [b"snapshot"], window=1, capacity=2000)
+    lane = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=2000)
     lane.offer(b"under way")
     assert lane.ready() == b"under way"
     for _ in range(20):
@@ -314,7 +314,7 @@ async def test_what_is_refused_is_named(bench: Bench, line: bytes, asked: str) -
     await raw.hear()
     raw.say(b'{"t":"ping","id":1}\n' + line + b"\n")
     assert isinstance(await raw.hear(), p.Pong)
-    assert isinstance(refused := await raw.hear(), p.Refused)
+    assert isinstance(refused := await raw.hear(), p.MessageRefused)
     assert (refused.id, refused.number) == (asked, 2)
     await raw.end()
 
@@ -351,7 +351,7 @@ def test_a_full_backlog_is_dialled_again_and_named_in_the_end(tmp_path: Path, mo
     try:
         server = listening.by_role["operator"]
         server.listen(0)
-        path = os.fspath(sockets.path_of(listening.directory, "operator"))
+        path = os.fspath(sockets.socket_path(listening.directory, "operator"))
         while True:
             sock = socket.socket(socket.AF_UNIX)
             sock.setblocking(False)

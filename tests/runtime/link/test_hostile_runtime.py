@@ -15,7 +15,7 @@ from runtime.daemon import sockets
 from runtime.link.client.client import LinkClient, LinkLost
 from runtime.link.transports.transport import UnixTransport
 from runtime.link.wire import limits
-from runtime.link.wire.framing import LINE_BYTES
+from runtime.link.wire.framing import MAX_LINE_BYTES
 from runtime.record.state.durable_run import Summary
 
 SMALL = 64 * 1024
@@ -68,7 +68,7 @@ class Hostile:
 
 
 async def _read(reader: asyncio.StreamReader) -> None:
-    while await reader.read(LINE_BYTES):
+    while await reader.read(MAX_LINE_BYTES):
         pass
 
 
@@ -95,7 +95,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of a few limits is as good as one of gigabytes."""
     for name in ("PICTURE_BYTES", "RUN_BYTES"):
         monkeypatch.setattr(limits, name, SMALL)
-    monkeypatch.setattr(limits, "MESSAGE_BYTES", 4 * LINE_BYTES)
+    monkeypatch.setattr(limits, "MESSAGE_BYTES", 4 * MAX_LINE_BYTES)
     for name in ("NODES", "TEXTS", "TEXT_CHARS"):
         monkeypatch.setattr(limits, name, 1000)
 
@@ -151,7 +151,7 @@ async def test_what_breaks_a_limit_is_cut_off_and_said(
         assert "breaks the protocol, and was cut off" in client.status.reason
         await client.until(lambda: hostile.connections >= 3)  # it is tried again, later each time
         assert not client._view._parts
-        assert hostile.sent < hostile.connections * (limits.MESSAGE_BYTES + 8 * LINE_BYTES)
+        assert hostile.sent < hostile.connections * (limits.MESSAGE_BYTES + 8 * MAX_LINE_BYTES)
 
 
 @pytest.mark.parametrize("how", DEEP)
@@ -283,4 +283,4 @@ async def test_streamed_texts_are_bounded_in_number_and_length(tmp_path: Path) -
         await client.until(lambda: bool(client.summaries))
         texts = client._view.runs["r"].texts
         assert len(texts) <= limits.TEXTS
-        assert max(len(text.text) for text in texts.values()) <= limits.TEXT_CHARS + LINE_BYTES
+        assert max(len(text.text) for text in texts.values()) <= limits.TEXT_CHARS + MAX_LINE_BYTES

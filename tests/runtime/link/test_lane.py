@@ -8,10 +8,10 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.link.server.outbox import FEW, OLD_S, Lane
+from runtime.link.server.outbox import MAX_QUEUE_AGE_S, MIN_QUEUE_FOR_SNAPSHOT, ClientOutbox
 
 
-def _now(lane: Lane) -> list[bytes]:
+def _now(lane: ClientOutbox) -> list[bytes]:
     """All that goes out without waiting for anything."""
     found: list[bytes] = []
     while (line := lane.ready()) is not None:
@@ -19,8 +19,8 @@ def _now(lane: Lane) -> list[bytes]:
     return found
 
 
-def _lane(window: int = 3, capacity: int = 4) -> Lane:
-    return Lane(lambda: [b"snapshot"], window=window, capacity=capacity)
+def _lane(window: int = 3, capacity: int = 4) -> ClientOutbox:
+    return ClientOutbox(lambda: [b"snapshot"], window=window, capacity=capacity)
 
 
 def test_not_more_than_the_window_is_under_way() -> None:
@@ -36,12 +36,12 @@ def test_not_more_than_the_window_is_under_way() -> None:
 
 def test_what_waits_too_long_is_given_up_for_a_snapshot_unless_it_is_little() -> None:
     now = [0.0]
-    lane = Lane(lambda: [b"snapshot"], window=1, capacity=10 * FEW, clock=lambda: now[0])
+    lane = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=10 * MIN_QUEUE_FOR_SNAPSHOT, clock=lambda: now[0])
     lane.offer(b"under way")
     assert _now(lane) == [b"under way"]
-    for number in range(FEW - 1):
+    for number in range(MIN_QUEUE_FOR_SNAPSHOT - 1):
         lane.offer(b"%d" % number)
-    now[0] += OLD_S + 1
+    now[0] += MAX_QUEUE_AGE_S + 1
     lane.offer(b"a few, however old")
     held = [lane.stale]
     lane.offer(b"one too many")
@@ -128,14 +128,14 @@ def test_what_is_shown_is_in_order_and_after_a_loss_only_behind_a_snapshot(
     def refill() -> list[bytes]:
         return [b"s%d" % offered]
 
-    lane = Lane(refill, window=window, capacity=capacity)
+    lane = ClientOutbox(refill, window=window, capacity=capacity)
     replies = 0
 
     def take() -> None:
         for line in _now(lane):
             if line != b"reply":
                 sent.append(line.decode())
-            assert lane.under_way <= window
+            assert lane.in_flight <= window
 
     for move in moves:
         if move == "offer":

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from runtime.link.wire import framing
 from runtime.link.wire.framing import (
-    Assembler,
     FramingError,
     LineReader,
-    in_parts,
+    PartAssembler,
+    split_into_parts,
 )
 from runtime.link.wire.protocol import (
-    BadMessage,
     FromConsole,
+    InvalidMessage,
     Message,
-    from_console,
-    from_runtime,
+    parse_console_message,
+    parse_message,
 )
 
 
@@ -64,22 +64,22 @@ def test_long_messages_come_through_in_parts(text: str, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "WHOLE_BYTES", size)
         patch.setattr(framing, "PART_CHARS", size)
-        pieces = list(in_parts(line, 3))
+        pieces = list(split_into_parts(line, 3))
     if len(line) <= size:
         assert pieces == [line + b"\n"]
         return
-    assembler = Assembler()
+    assembler = PartAssembler()
     whole = [assembler.add(part["key"], part["data"], last=part["last"]) for part in map(json.loads, pieces)]
     assert whole == [None] * (len(pieces) - 1) + [line]
 
 
 def test_no_part_is_longer_than_a_line_may_be() -> None:
     worst = json.dumps({"t": "x", "text": "\x01" * 400_000 + "€" * 400_000}, ensure_ascii=False).encode()
-    assert max(map(len, in_parts(worst, 1))) <= framing.LINE_BYTES
+    assert max(map(len, split_into_parts(worst, 1))) <= framing.MAX_LINE_BYTES
 
 
 def test_parts_of_several_messages_may_come_interleaved_but_not_without_end() -> None:
-    assembler = Assembler(limit=10)
+    assembler = PartAssembler(limit=10)
     assert assembler.add(1, "ab", last=False) is None
     assert assembler.add(2, "xy", last=False) is None
     assert assembler.add(1, "c", last=True) == b"abc"
@@ -90,15 +90,15 @@ def test_parts_of_several_messages_may_come_interleaved_but_not_without_end() ->
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda s: s.encode(errors="surrogatepass")))
 def test_garbage_is_a_bad_message_and_nothing_else(line: bytes) -> None:
-    for read in (from_console, from_runtime):
-        with pytest.raises(BadMessage):
+    for read in (parse_console_message, parse_message):
+        with pytest.raises(InvalidMessage):
             read(line)
 
 
-def _read_or_refusal(line: bytes) -> FromConsole | BadMessage:
+def _read_or_refusal(line: bytes) -> FromConsole | InvalidMessage:
     try:
-        return from_console(line)
-    except BadMessage as exc:
+        return parse_console_message(line)
+    except InvalidMessage as exc:
         return exc
 
 
@@ -114,9 +114,9 @@ KINDS = ("as", "attach", "watch", "unwatch", "command", "ack", "ping", "part", "
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(FIELDS), JSON))
 def test_json_that_is_nearly_a_message_is_read_or_refused_in_words(kind: str, fields: dict[str, object]) -> None:
     found = _read_or_refusal(json.dumps({"t": kind, **fields}).encode(errors="surrogatepass"))
-    if isinstance(found, BadMessage):
+    if isinstance(found, InvalidMessage):
         assert str(found)
         assert found.error in {"not_json", "unknown_message", "bad_message"}
     else:
         assert isinstance(found, Message)
-        assert from_console(found.line()) == found
+        assert parse_console_message(found.line()) == found

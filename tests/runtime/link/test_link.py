@@ -351,14 +351,14 @@ def test_sockets_are_ours_alone(tmp_path: Path) -> None:
     try:
         assert stat.S_IMODE(made.directory.stat().st_mode) == 0o700
         for role in sockets.ROLES:
-            assert stat.S_IMODE(sockets.path_of(made.directory, role).stat().st_mode) == 0o600
+            assert stat.S_IMODE(sockets.socket_path(made.directory, role).stat().st_mode) == 0o600
         with pytest.raises(sockets.SocketError, match="another runtime"):
             sockets.listen(tmp_path / "state")
         with sockets.dial(tmp_path / "state", "viewer"):
             pass
     finally:
         made.close()
-    with pytest.raises(sockets.NoRuntime):
+    with pytest.raises(sockets.RuntimeNotRunning):
         sockets.dial(tmp_path / "state")
 
 
@@ -366,7 +366,7 @@ def test_a_dead_runtimes_sockets_are_replaced(tmp_path: Path) -> None:
     left = sockets.listen(tmp_path)
     for sock in left.by_role.values():
         sock.close()  # as a killed process does: the files stay
-    with pytest.raises(sockets.NoRuntime):
+    with pytest.raises(sockets.RuntimeNotRunning):
         sockets.dial(tmp_path)
     again = sockets.listen(tmp_path)
     sockets.dial(tmp_path).close()
@@ -396,9 +396,9 @@ def test_a_long_path_gets_a_short_place(tmp_path: Path, short_place: Path, monke
     made = sockets.listen(deep)
     try:
         assert made.directory.is_relative_to(short_place)
-        assert all(len(os.fsencode(place / "operator.sock")) <= 107 for place in sockets.places(deep))
+        assert all(len(os.fsencode(place / "operator.sock")) <= 107 for place in sockets.socket_directories(deep))
         sockets.dial(deep).close()
-        assert sockets.places(deep) != sockets.places(deep.parent)
+        assert sockets.socket_directories(deep) != sockets.socket_directories(deep.parent)
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_place))  # as another login may have it
         sockets.dial(deep).close()
     finally:
@@ -409,9 +409,9 @@ def test_a_long_path_gets_a_short_place(tmp_path: Path, short_place: Path, monke
 # -- by hand: what no console of ours would say ------------------------------------------------------------------------
 
 
-async def refusal(raw: Raw) -> p.Refused:
+async def refusal(raw: Raw) -> p.MessageRefused:
     message = await raw.hear()
-    assert isinstance(message, p.Refused), message
+    assert isinstance(message, p.MessageRefused), message
     return message
 
 
@@ -434,12 +434,12 @@ async def test_what_is_not_understood_is_refused_in_words_and_the_rest_goes_on(b
     raw.say(b'{"t":"as","name":"anna"}\n')
     assert (await refusal(raw)).error == "too_late"
     raw.say(b'{"t":"attach","shoe_size":43,"epoch":"","position":0}\n')
-    assert isinstance(await raw.hear(), p.Snapshot)
+    assert isinstance(await raw.hear(), p.WorkspaceSnapshot)
     raw.say(b'{"t":"attach"}\n')
     assert (await refusal(raw)).error == "too_late"
     raw.say(b'{"t":"command","id":"1","verb":"status"}\n')
     reply = await raw.hear()
-    assert isinstance(reply, p.Reply)
+    assert isinstance(reply, p.CommandReply)
     assert reply.result == {"state": "serving"}
     await raw.end()
 
@@ -494,10 +494,10 @@ async def test_who_is_at_the_far_end_of_a_pump(bench: Bench) -> None:
     await bench.serve()
     raw = await Raw.dial(bench)
     await raw.hear()
-    raw.say(p.As(name="anna").line() + b"\n")
+    raw.say(p.Identify(name="anna").line() + b"\n")
     args = {"incident_id": "i-1", "option": "retry", "revision": 1}
     raw.say(p.Command(id="a", verb="answer", args=args).line() + b"\n")
-    assert isinstance(await raw.hear(), p.Reply)
+    assert isinstance(await raw.hear(), p.CommandReply)
     found = await driver.journal.incident("i-1")
     assert found is not None
     assert found[2] is not None
@@ -511,9 +511,9 @@ async def test_a_name_that_is_refused_leaves_room_for_no_other(bench: Bench) -> 
     await bench.serve()
     raw = await Raw.dial(bench)
     await raw.hear()
-    raw.say(b'{"t":"as","name":""}\n' + p.As(name="eve").line() + b"\n")
+    raw.say(b'{"t":"as","name":""}\n' + p.Identify(name="eve").line() + b"\n")
     said = [await raw.hear(), await raw.hear()]
-    assert [each.error for each in said if isinstance(each, p.Refused)] == ["bad_message", "too_late"]
+    assert [each.error for each in said if isinstance(each, p.MessageRefused)] == ["bad_message", "too_late"]
     await raw.end()
 
 

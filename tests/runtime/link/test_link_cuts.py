@@ -11,7 +11,7 @@ import pytest
 
 from runtime.daemon import sockets
 from runtime.link.client.client import LinkClient, LinkLost
-from runtime.link.transports.handshake import Session
+from runtime.link.transports.handshake import HandshakeResult
 from runtime.link.transports.transport import PairTransport
 from runtime.link.wire import protocol as p
 from runtime.record.state import events as ev
@@ -137,7 +137,7 @@ async def test_who_falls_behind_gets_one_snapshot_instead_of_a_stale_flood(bench
         fresh.append(await raw.hear())
         if len(fresh) % 40 == 0:
             raw.say(p.Ack(taken=taken + len(fresh)).line() + b"\n")
-    assert [message.why for message in fresh if isinstance(message, p.Snapshot)] == ["slow"]
+    assert [message.why for message in fresh if isinstance(message, p.WorkspaceSnapshot)] == ["slow"]
     runs = [message for message in fresh if isinstance(message, p.RunSnapshot)]
     assert {message.why for message in runs} == {"slow"}
     assert runs[0].seq == (await driver.truth()).last_seq
@@ -159,9 +159,9 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
     console.watch("run-1")
     await console.until(lambda: console.run("run-1") is not None)
     assert console._conversation is not None
-    slow, acknowledge = console._conversation.session, Session.acknowledge
+    slow, acknowledge = console._conversation.session, HandshakeResult.acknowledge
     # takes in, but never says so: it does not draw
-    monkeypatch.setattr(Session, "acknowledge", lambda session: session is slow or acknowledge(session))
+    monkeypatch.setattr(HandshakeResult, "acknowledge", lambda session: session is slow or acknowledge(session))
     for number in range(30):
         await driver.nodes(*(f"n{number}-{i}" for i in range(10)))
     other = await bench.console()

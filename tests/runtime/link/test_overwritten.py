@@ -19,8 +19,8 @@ from runtime.record.sqlite.content_check import read_content
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.service.embedded import Embedded
-from runtime.service.serve import conditions
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.serve import build_execution_config
 from runtime.worker.rescue import DAMAGED, NOTE, rescued
 from tests.runtime.link.test_displaced import SWARM, _console, _other, _saving
 
@@ -62,7 +62,7 @@ DAMAGE: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("how", DAMAGE)
 async def test_nothing_new_begins_and_the_file_is_left_as_it_is(tmp_path: Path, state: Path, how: str) -> None:
     journal, other = state / "journal.db", await _other(tmp_path / "other")
-    runtime = Embedded(state, conditions(state.parent, {}))
+    runtime = EmbeddedRuntime(state, build_execution_config(state.parent, {}))
     runtime.start()
     try:
         async with _console(runtime) as console:
@@ -96,7 +96,7 @@ async def test_nothing_new_begins_and_the_file_is_left_as_it_is(tmp_path: Path, 
             assert await found.check() == []
 
 
-async def _watched(runtime: Embedded, journal: Path) -> None:
+async def _watched(runtime: EmbeddedRuntime, journal: Path) -> None:
     """Return when the runtime has seen the files as they are, with its own token."""
     assert runtime._runtime is not None
     host = runtime._runtime._host

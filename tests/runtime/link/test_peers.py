@@ -55,7 +55,7 @@ async def _dialled(path: Path) -> str:
 async def test_another_account_is_kept_out_and_where_it_gets_in_is_sent_away(bench: Bench) -> None:
     server = await bench.serve()
     assert bench.sockets is not None
-    path = sockets.path_of(bench.sockets.directory, "operator")
+    path = sockets.socket_path(bench.sockets.directory, "operator")
     assert await _dialled(path) == "refused"
     bench.state_dir.chmod(0o755)
     bench.sockets.directory.chmod(0o755)
@@ -84,7 +84,7 @@ sys.stdin.read()
 @root
 def test_a_socket_that_another_account_answers_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / ".orbiter" / "run").mkdir(parents=True, mode=0o700)
-    path = sockets.path_of(tmp_path / ".orbiter" / "run", "operator")
+    path = sockets.socket_path(tmp_path / ".orbiter" / "run", "operator")
     with subprocess.Popen([sys.executable, "-c", LISTEN, str(path)], stdin=-1, stdout=-1, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "listens\n"
@@ -129,7 +129,7 @@ def test_a_path_too_long_for_a_socket_takes_another_place_of_ours(
     listening = sockets.listen(state)
     try:
         assert state not in listening.directory.parents
-        assert len(str(sockets.path_of(listening.directory, "operator"))) <= sockets.PATH_BYTES
+        assert len(str(sockets.socket_path(listening.directory, "operator"))) <= sockets.MAX_PATH_BYTES
         assert (listening.directory.stat().st_mode & 0o777) == 0o700
         sockets.dial(state).close()
     finally:

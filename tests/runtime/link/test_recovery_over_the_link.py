@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.reports import export_file
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.service.embedded import Embedded
+from runtime.service.embedded import EmbeddedRuntime
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 
@@ -22,8 +22,8 @@ ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 @pytest.fixture
 async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    given = Conditions(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), redact=(r"hello",))
-    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+    given = ExecutionConfig(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), redact=(r"hello",))
+    with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
         client = LinkClient(runtime.transport())
         client.start()
         try:
@@ -61,7 +61,7 @@ async def test_a_grant_is_previewed_given_used_counted_and_audited(console: Link
     await console.command("looked")
     assert (await console.command("digest"))["empty"]
     exported = await console.command("export", run_id=row.run_id)
-    read = export_file.read(exported["text"])
+    read = export_file.read_export(exported["text"])
     assert (read.state().phase, read.header.run_id) == ("completed", row.run_id)
     with pytest.raises(CommandRefused, match="there is no run"):
         await console.command("export", run_id="nope")
@@ -86,7 +86,7 @@ async def test_the_report_is_there_as_data_and_as_text(console: LinkClient) -> N
     assert "Attempt 1: service_unavailable" in found["text"]
     assert found["causes"][0].startswith("ModelError: ")
     exported = await console.command("export", incident_id=row.opened.incident_id)
-    assert export_file.read(exported["text"]).header.incident_id == row.opened.incident_id
+    assert export_file.read_export(exported["text"]).header.incident_id == row.opened.incident_id
 
 
 async def test_a_secret_goes_through_the_link_and_into_no_file(console: LinkClient, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.link.client import reconnect
 from runtime.link.client.client import LinkClient
-from runtime.link.client.reconnect import HELD_S, Redial
+from runtime.link.client.reconnect import STABLE_CONNECTION_S, ReconnectBackoff
 from runtime.link.transports.ssh import BACKOFF_S
 from runtime.link.transports.transport import PairTransport
 from runtime.link.wire import protocol as p
@@ -22,42 +22,42 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits that were asked for; none of them is waited for."""
     found: list[float] = []
 
-    async def at_once(self: Redial, seconds: float) -> bool:
+    async def at_once(self: ReconnectBackoff, seconds: float) -> bool:
         found.append(seconds)
         await asyncio.sleep(0)
         return False
 
-    monkeypatch.setattr(Redial, "_asked_within", at_once)
+    monkeypatch.setattr(ReconnectBackoff, "_asked_within", at_once)
     return found
 
 
 async def test_each_failure_in_a_row_waits_longer_and_a_connection_that_held_begins_anew(waits: list[float]) -> None:
-    again = Redial(BACKOFF_S)
+    again = ReconnectBackoff(BACKOFF_S)
     for _ in range(8):
         await again.wait()
     assert waits == [*BACKOFF_S, BACKOFF_S[-1]]
     waits.clear()
-    again.ended(HELD_S - 0.1, answered=False)
+    again.connection_ended(STABLE_CONNECTION_S - 0.1, answered=False)
     await again.wait()
     assert waits == [20.0], "a first word proves nothing"
-    again.ended(0.3, answered=True)
+    again.connection_ended(0.3, answered=True)
     await again.wait()
-    again.ended(0.3, answered=True)
+    again.connection_ended(0.3, answered=True)
     await again.wait()
     assert waits[1:] == [1.0, 1.0], "a link that flaps"
-    again.ended(HELD_S, answered=True)
+    again.connection_ended(STABLE_CONNECTION_S, answered=True)
     await again.wait()
     assert waits[-1] == 0.1
 
 
 async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> None:
-    again = Redial([60.0])
+    again = ReconnectBackoff([60.0])
     waiting = asyncio.create_task(again.wait())
     await asyncio.sleep(0)
-    again.now()
+    again.reconnect_now()
     await waiting
     assert again._failures == 0
-    again.now()  # while an attempt is under way
+    again.reconnect_now()  # while an attempt is under way
     await again.wait()
 
 
@@ -90,4 +90,4 @@ async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_sec
 
     transport = PairTransport(answers_once)
     await redialled(transport, waits)
-    assert max(waits) == reconnect.ANSWERED_S
+    assert max(waits) == reconnect.STABLE_AFTER_REPLY_S

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.link.transports.ssh import BadHost, Host, SshTransport
+from runtime.link.transports.ssh import InvalidHost, SshHost, SshTransport
 from runtime.link.transports.ssh_process import SAID_BYTES
 from runtime.link.transports.transport import Unreachable
 from tests.runtime.link.link_bench import Bench
@@ -54,7 +54,7 @@ async def consoles() -> AsyncIterator[list[LinkClient]]:
 
 
 def _console(consoles: list[LinkClient], ssh: Path, path: Path, **settings: Any) -> LinkClient:
-    transport = SshTransport(Host("far", path=str(path)), remote=REMOTE, ssh=[str(ssh)], **settings)
+    transport = SshTransport(SshHost("far", path=str(path)), remote=REMOTE, ssh=[str(ssh)], **settings)
     console = LinkClient(transport)
     consoles.append(console)
     console.start()
@@ -170,12 +170,12 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
     await away.until(lambda: "Network is unreachable" in away.status.reason)
     assert away.status.phase == "connecting"
     (tmp_path / "refuse").unlink()
-    missing = LinkClient(SshTransport(Host("far"), remote="no-such-program", ssh=[str(ssh)]))
+    missing = LinkClient(SshTransport(SshHost("far"), remote="no-such-program", ssh=[str(ssh)]))
     consoles.append(missing)
     missing.start()
     await missing.until(lambda: missing.status.phase == "lost")
     assert "no program 'no-such-program' in the PATH" in missing.status.reason
-    none = LinkClient(SshTransport(Host("far"), ssh=[str(tmp_path / "no-ssh")]))
+    none = LinkClient(SshTransport(SshHost("far"), ssh=[str(tmp_path / "no-ssh")]))
     consoles.append(none)
     none.start()
     await none.until(lambda: none.status.phase == "lost")
@@ -193,7 +193,7 @@ def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monke
         said.append(text)
         (tmp_path / "enough").touch()
 
-    transport = SshTransport(Host("far"), ssh=[str(silent)], says=hear)
+    transport = SshTransport(SshHost("far"), ssh=[str(silent)], says=hear)
     with pytest.raises(Unreachable, match="no runtime works on far"):
         transport.login()
     asyncio.run(transport.close())
@@ -214,7 +214,7 @@ def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monke
 def test_why_a_login_failed_is_said_in_the_far_sides_words(tmp_path: Path, does: str, said: str) -> None:
     (tmp_path / "ssh").write_text(f"#!/bin/sh\n{does}\n")
     (tmp_path / "ssh").chmod(0o755)
-    transport = SshTransport(Host("far"), ssh=[str(tmp_path / "ssh")])
+    transport = SshTransport(SshHost("far"), ssh=[str(tmp_path / "ssh")])
     with pytest.raises(Unreachable) as caught:
         transport.login()
     asyncio.run(transport.close())
@@ -228,7 +228,7 @@ def test_a_far_side_that_says_megabytes_before_the_hello_is_heard_to_a_limit(tmp
     )
     (tmp_path / "ssh").chmod(0o755)
     said: list[str] = []
-    transport = SshTransport(Host("far"), ssh=[str(tmp_path / "ssh")], says=said.append)
+    transport = SshTransport(SshHost("far"), ssh=[str(tmp_path / "ssh")], says=said.append)
     with pytest.raises(Unreachable, match=r"far: Permission denied \(publickey\)"):  # its last words are kept
         transport.login()
     asyncio.run(transport.close())
@@ -249,7 +249,8 @@ async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, con
 
 
 def test_the_pump_imports_nothing_heavy() -> None:
-    code = "import sys, runtime.link.transports.dial_stdio, console.verbs.program.dial_stdio, console.cli; print(*sys.modules)"
+    modules = "runtime.link.transports.dial_stdio, console.verbs.program.dial_stdio, console.cli"
+    code = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pydantic", "textual", "rich", "asyncio", "httpx", "anthropic", "openai", "orbiter", "sqlite3"}
     assert not heavy & set(done.stdout.split())
@@ -258,16 +259,16 @@ def test_the_pump_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("text", "host"),
     [
-        ("far", Host("far")),
-        ("anna@far.example", Host("far.example", "anna")),
-        ("anna@far:~/work", Host("far", "anna", "~/work")),
-        ("far:/srv/a b", Host("far", "", "/srv/a b")),
-        ("[::1]:/srv", Host("::1", "", "/srv")),
-        ("far:with:colon", Host("far", "", "with:colon")),
+        ("far", SshHost("far")),
+        ("anna@far.example", SshHost("far.example", "anna")),
+        ("anna@far:~/work", SshHost("far", "anna", "~/work")),
+        ("far:/srv/a b", SshHost("far", "", "/srv/a b")),
+        ("[::1]:/srv", SshHost("::1", "", "/srv")),
+        ("far:with:colon", SshHost("far", "", "with:colon")),
     ],
 )
-def test_hosts_as_they_are_typed(text: str, host: Host) -> None:
-    assert Host.parse(text) == host
+def test_hosts_as_they_are_typed(text: str, host: SshHost) -> None:
+    assert SshHost.parse(text) == host
 
 
 @pytest.mark.parametrize(
@@ -291,15 +292,15 @@ def test_hosts_as_they_are_typed(text: str, host: Host) -> None:
     ],
 )
 def test_what_is_no_host_is_refused(text: str) -> None:
-    with pytest.raises(BadHost):
-        Host.parse(text)
+    with pytest.raises(InvalidHost):
+        SshHost.parse(text)
 
 
 @given(st.text(min_size=1, max_size=30).filter(lambda path: "\0" not in path and not path.startswith("~")))
 def test_any_path_reaches_the_far_shell_as_one_word(path: str) -> None:
     if any(0xD800 <= ord(char) < 0xE000 for char in path):
         return
-    command = SshTransport(Host("far", path=path), remote="prog").remote_command()
+    command = SshTransport(SshHost("far", path=path), remote="prog").remote_command()
     where = shlex.split(command)[1]
     assert where == (f"./{path}" if path.startswith("-") else path)
     assert shlex.split(command)[2:] == ["&&", "exec", "prog", "dial-stdio"]
@@ -308,7 +309,7 @@ def test_any_path_reaches_the_far_shell_as_one_word(path: str) -> None:
 def test_a_home_is_expanded_over_there_and_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "a $(touch hit) b").mkdir(parents=True)
-    transport = SshTransport(Host("far", path="~/a $(touch hit) b"), remote="pwd #")
+    transport = SshTransport(SshHost("far", path="~/a $(touch hit) b"), remote="pwd #")
     env = {**os.environ, "HOME": str(home)}
     where = transport.remote_command().partition(" && ")[0]
     done = subprocess.run(["sh", "-c", f"{where} && pwd"], env=env, capture_output=True, text=True, check=True)

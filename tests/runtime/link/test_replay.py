@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from orbiter.redaction import Redactor
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.reports import export_file
 from runtime.link.client.client import CommandRefused, LinkClient
 from runtime.record.state import events as ev
-from runtime.service.embedded import Embedded
-from runtime.service.export_viewer import Replay
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.export_viewer import ExportViewer
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 
 
 @asynccontextmanager
-async def console(runtime: Embedded | Replay) -> AsyncIterator[LinkClient]:
+async def console(runtime: EmbeddedRuntime | ExportViewer) -> AsyncIterator[LinkClient]:
     client = LinkClient(runtime.transport())
     client.start()
     try:
@@ -36,8 +36,8 @@ async def console(runtime: Embedded | Replay) -> AsyncIterator[LinkClient]:
 async def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A run that waits for a permission, and its incident, each as the text of an export."""
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    given = Conditions(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
-    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+    given = ExecutionConfig(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
+    with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
         async with console(runtime) as client:
             await client.command("start", ref=f"{ZOO}:stage", input="mail me at ada@example.com")
             await client.until(lambda: len(client.incidents) == 2)
@@ -52,8 +52,8 @@ async def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str,
 
 @pytest.mark.parametrize("what", ["run", "incident"])
 async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: dict[str, str], what: str) -> None:
-    read = export_file.read(exported[what])
-    replay = await asyncio.to_thread(Replay(read, "elsewhere.orbiter").__enter__)  # as a console opens one
+    read = export_file.read_export(exported[what])
+    replay = await asyncio.to_thread(ExportViewer(read, "elsewhere.orbiter").__enter__)  # as a console opens one
     directory = replay._directory
     with closing(replay):
         assert directory.stat().st_mode & 0o077 == 0
@@ -62,7 +62,7 @@ async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: 
             ((run_id, summary),) = client.summaries.items()
             assert (run_id, summary.state) == (read.header.run_id, read.state().phase)
             assert client.role == "viewer"
-            events = [ev.load_value(each) for each in await client.command("events", run_id=run_id)]
+            events = [ev.parse_event(each) for each in await client.command("events", run_id=run_id)]
             assert [event.seq for event in events] == [event.seq for event in read.events]
             report = await client.command("report", incident_id=exported["id"])
             assert report["text"].startswith("Error Report")
@@ -82,8 +82,8 @@ async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: 
 
 async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    given = Conditions(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
-    with Embedded(tmp_path / ".orbiter", given, listening=False) as runtime:
+    given = ExecutionConfig(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), analysis="off")
+    with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
         async with console(runtime) as client:
             for _ in range(2):
                 await client.command("start", ref=f"{ZOO}:saver", input="go")
@@ -95,7 +95,7 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
                 await client.until(lambda: all(run.state == "completed" for run in client.summaries.values()))
             before = [each for each in await client.command("ledger") if each["grant"]["scope"] == row.run_id]
             text = (await client.command("export", run_id=row.run_id))["text"]
-    replay = await asyncio.to_thread(Replay(export_file.read(text), "elsewhere").__enter__)
+    replay = await asyncio.to_thread(ExportViewer(export_file.read_export(text), "elsewhere").__enter__)
     with closing(replay):
         async with console(replay) as client:
             ledger = await client.command("ledger")
@@ -108,16 +108,16 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
 
 async def test_an_export_that_was_cut_at_its_beginning_is_refused_and_leaves_nothing(exported: dict[str, str]) -> None:
     head, _, *rest = exported["run"].splitlines()
-    cut = export_file.read("\n".join([head, *rest]))
-    replay = Replay(cut, "cut")
-    with pytest.raises(export_file.BadCapsule, match="does not begin with its run"):
+    cut = export_file.read_export("\n".join([head, *rest]))
+    replay = ExportViewer(cut, "cut")
+    with pytest.raises(export_file.InvalidExport, match="does not begin with its run"):
         await asyncio.to_thread(replay.__enter__)
     assert not replay._directory.exists()
 
 
 def test_what_an_export_says_goes_into_no_journal_of_the_workspace(tmp_path: Path) -> None:
     created = ev.RunCreated(run_id="r", ref="/etc/passwd:x", input="x", seq=1)
-    header = export_file.Header(orbiter_export=1, run_id="r", exported_at=created.ts)
-    read = export_file.read("\n".join(export_file.lines([created], header, Redactor())))
-    with Replay(read, str(tmp_path)):
+    header = export_file.ExportHeader(orbiter_export=1, run_id="r", exported_at=created.ts)
+    read = export_file.read_export("\n".join(export_file.export_lines([created], header, Redactor())))
+    with ExportViewer(read, str(tmp_path)):
         assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from runtime.link.client.heartbeat import (
     DEAD_BEATS,
-    MOVED,
     PING_BEATS,
+    SHOWN_CHANGE,
     STALLED_BEATS,
-    RoundTrip,
+    Heartbeat,
 )
 
 
@@ -22,16 +22,16 @@ class Clock:
         return self.now
 
 
-def measured(*seconds: float) -> RoundTrip:
+def measured(*seconds: float) -> Heartbeat:
     clock = Clock()
-    trip = RoundTrip(clock)
+    trip = Heartbeat(clock)
     trip.began()
     for took in seconds:
         while (number := trip.beat()) is None:
             pass
         clock.now += took
-        trip.heard()
-        trip.answered(number)
+        trip.received()
+        trip.pong_received(number)
     return trip
 
 
@@ -50,47 +50,47 @@ def test_what_is_shown_comes_to_rest(times: list[float]) -> None:
 def test_what_is_shown_is_never_far_from_the_average(times: list[float]) -> None:
     trip = measured(*times)
     assert min(times) <= trip.average <= max(times)
-    assert abs(trip.average - trip.shown) <= MOVED * trip.shown
+    assert abs(trip.average - trip.shown) <= SHOWN_CHANGE * trip.shown
 
 
 def test_pings_are_paced_and_one_is_under_way_at_a_time() -> None:
-    trip = RoundTrip(Clock())
+    trip = Heartbeat(Clock())
     trip.began()
     sent = [trip.beat() for _ in range(3 * PING_BEATS)]
     assert len([number for number in sent if number is not None]) == 1, "unanswered: no second one"
-    trip.answered(next(number for number in sent if number))
+    trip.pong_received(next(number for number in sent if number))
     assert any(trip.beat() for _ in range(PING_BEATS))
 
 
 def test_silence_counts_in_beats_while_an_answer_is_due_and_any_byte_ends_it() -> None:
-    trip = RoundTrip(Clock())
+    trip = Heartbeat(Clock())
     trip.began()
     for _ in range(STALLED_BEATS):
         trip.beat()
-        assert not trip.stalled
+        assert not trip.is_stalled
     trip.beat()
-    assert trip.stalled == STALLED_BEATS
-    trip.heard()
-    assert not trip.stalled
+    assert trip.is_stalled == STALLED_BEATS
+    trip.received()
+    assert not trip.is_stalled
     for _ in range(DEAD_BEATS):
         trip.beat()
-    assert trip.dead
+    assert trip.is_dead
     trip.began()
-    assert not trip.dead
+    assert not trip.is_dead
 
 
 def test_a_loop_that_stood_still_is_no_silence_of_the_far_side() -> None:
     clock = Clock()
-    trip = RoundTrip(clock)
+    trip = Heartbeat(clock)
     trip.began()
     trip.beat()
     clock.now += 3600
     trip.beat()
-    assert not trip.stalled
-    assert not trip.dead
+    assert not trip.is_stalled
+    assert not trip.is_dead
 
 
 def test_an_answer_to_somebody_else_is_left_alone() -> None:
-    trip = RoundTrip(Clock())
-    trip.answered(12345)
+    trip = Heartbeat(Clock())
+    trip.pong_received(12345)
     assert trip.average == 0.0

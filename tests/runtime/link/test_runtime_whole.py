@@ -20,13 +20,13 @@ from runtime.daemon.log_file import log_path
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.transports.transport import UnixTransport
 from runtime.record import workspace_lock
-from runtime.record.state.durable_run import RunState
-from runtime.service.embedded import Embedded
-from runtime.service.program_version import program
+from runtime.record.state.durable_run import DurableRun
+from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.program_version import program_version
 from runtime.service.serve import (
-    SWEPT,
-    BadSetting,
-    conditions,
+    GC_THRESHOLDS,
+    InvalidSetting,
+    build_execution_config,
     serve,
 )
 
@@ -92,7 +92,7 @@ async def consoles() -> AsyncIterator[Consoles]:
         await console.close()
 
 
-def _finished(console: LinkClient, run_id: str) -> RunState | None:
+def _finished(console: LinkClient, run_id: str) -> DurableRun | None:
     state = console.run(run_id)
     return state if state is not None and state.terminal else None
 
@@ -100,7 +100,7 @@ def _finished(console: LinkClient, run_id: str) -> RunState | None:
 async def test_a_run_outlives_the_console_that_started_it(workspace: Path, state_dir: Path, consoles: Consoles) -> None:
     started = await asyncio.to_thread(daemon.ensure_runtime, state_dir)
     assert started.started
-    assert started.program == program()
+    assert started.program == program_version()
     again = await asyncio.to_thread(daemon.ensure_runtime, state_dir)
     assert (again.pid, again.started) == (started.pid, False)
     assert os.getsid(started.pid) != os.getsid(0)
@@ -164,7 +164,7 @@ async def test_stop_ends_it_and_the_run_is_found_as_it_was(
     assert told is not None
     assert (told["pid"], told["state_dir"], told["driving"]) == (started.pid, str(state_dir), True)
     assert await asyncio.to_thread(daemon.stop, state_dir) is True
-    assert await asyncio.to_thread(daemon.running, state_dir) is None
+    assert await asyncio.to_thread(daemon.running_runtime, state_dir) is None
     assert workspace_lock.holder(state_dir) is None
     assert not list((state_dir / "run").glob("*.sock"))
     assert "stopping" in log_path(state_dir).read_text()
@@ -177,7 +177,7 @@ def test_once_stop_returns_nothing_of_the_runtime_is_open_and_its_state_may_be_t
 
 
 def test_two_at_once_start_one(state_dir: Path) -> None:
-    found: list[daemon.Running] = []
+    found: list[daemon.RunningRuntime] = []
     threads = [threading.Thread(target=lambda: found.append(daemon.ensure_runtime(state_dir))) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -236,7 +236,7 @@ def test_the_runtime_has_the_keys_of_its_env_file(
 async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
     (workspace / "go").touch()
     state_dir = workspace / ".orbiter"
-    with Embedded(state_dir, conditions(workspace, {})) as runtime:
+    with EmbeddedRuntime(state_dir, build_execution_config(workspace, {})) as runtime:
         console = LinkClient(runtime.transport())
         console.start()
         try:
@@ -247,7 +247,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             assert state is not None
             assert (state.phase, state.output) == ("completed", "seen")
             with pytest.raises(workspace_lock.Locked):
-                Embedded(state_dir, conditions(workspace, {})).start()
+                EmbeddedRuntime(state_dir, build_execution_config(workspace, {})).start()
             with pytest.raises(CommandRefused):
                 await console.command("abort", run_id=run_id)
             await console.command("stop")
@@ -256,7 +256,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
         finally:
             await console.close()
     assert workspace_lock.holder(state_dir) is None
-    with pytest.raises(sockets.NoRuntime):
+    with pytest.raises(sockets.RuntimeNotRunning):
         sockets.dial(state_dir)
 
 
@@ -267,21 +267,21 @@ async def test_a_process_that_serves_is_swept_rarely_and_only_while_it_serves(wo
         found.append((gc.get_threshold(), gc.get_freeze_count() > 0))
         asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
 
-    assert await serve(workspace / ".orbiter", conditions(workspace, {}), ready, outlive=True) is False
-    assert found == [(SWEPT, True)]
+    assert await serve(workspace / ".orbiter", build_execution_config(workspace, {}), ready, outlive=True) is False
+    assert found == [(GC_THRESHOLDS, True)]
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
-    with Embedded(workspace / ".orbiter", conditions(workspace, {})):
+    with EmbeddedRuntime(workspace / ".orbiter", build_execution_config(workspace, {})):
         assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0), "the process is not ours alone"
 
 
 def test_settings_that_cannot_be_are_named(tmp_path: Path) -> None:
-    policy = conditions(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy
+    policy = build_execution_config(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy
     assert policy is not None
     assert policy.max_attempts == 2
     given = {"permissions": {"deny": ["shell"]}, "enable_error_routing": False, "analysis": "scripted:x"}
-    made = conditions(tmp_path, given)
+    made = build_execution_config(tmp_path, given)
     assert made.permissions.rules[0].verb == "shell"
     assert (made.enable_error_routing, made.analysis) == (False, "scripted:x")
     for bad in ({"grace_s": -1}, {"what": 1}, {"policy": {"max_attempts": 0}}, {"permissions": {"deny": ["1!"]}}):
-        with pytest.raises(BadSetting, match="setting"):
-            conditions(tmp_path, bad)
+        with pytest.raises(InvalidSetting, match="setting"):
+            build_execution_config(tmp_path, bad)

@@ -14,7 +14,7 @@ from runtime.link.client.client import (
     LinkError,
     LinkLost,
 )
-from runtime.link.client.multi_client import SeveralClients
+from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
@@ -26,7 +26,7 @@ class Two:
     def __init__(self, left: Bench, right: Bench) -> None:
         self.left, self.right = left, right
         self.drivers: list[Driver] = []
-        self.clients = SeveralClients(
+        self.clients = MultiClient(
             {name: LinkClient(UnixTransport(bench.state_dir)) for name, bench in (("left", left), ("right", right))}
         )
 

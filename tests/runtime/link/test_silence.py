@@ -60,7 +60,7 @@ class Far:
         lines = LineReader()
         while data := await reader.read(65536):
             for line in lines.feed(data):
-                message = p.from_console(line)
+                message = p.parse_console_message(line)
                 self.heard.append(message.t)
                 self._news.set()
                 if isinstance(message, p.Ping):
@@ -116,7 +116,7 @@ async def test_silence_after_the_hello_ends_the_connection_and_another_is_made(f
     far.speaks = far.answers
     await console.until(lambda: console.round_trip.average > 0)
     assert console.qualities[0].host == "far"
-    assert not console.round_trip.dead
+    assert not console.round_trip.is_dead
 
 
 async def test_a_command_in_the_silence_is_sent_again_on_the_next_connection(far: Far, console: LinkClient) -> None:

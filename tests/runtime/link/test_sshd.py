@@ -17,9 +17,9 @@ import pytest
 
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
-from runtime.link.transports.ssh import Host, SshTransport
+from runtime.link.transports.ssh import SshHost, SshTransport
 from runtime.link.wire import protocol as p
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 from tests.runtime.link.sshd_bench import REMOTE, Sshd
 
@@ -60,7 +60,7 @@ async def bench(place: Path) -> AsyncIterator[Bench]:
 
 def transport(sshd: Sshd, path: Path, *ssh: str, key: str = "key", **settings: Any) -> SshTransport:
     given: dict[str, Any] = {"remote": REMOTE, **settings}
-    return SshTransport(Host("far", path=str(path)), ssh=sshd.ssh(key, *ssh), **given)
+    return SshTransport(SshHost("far", path=str(path)), ssh=sshd.ssh(key, *ssh), **given)
 
 
 async def console(bench: Bench, way: SshTransport) -> LinkClient:
@@ -74,7 +74,7 @@ async def told(client: LinkClient, driver: Driver, last: str) -> None:
     """Wait until a watched run is known up to a node, and compare it with the journal."""
     await client.until(lambda: (state := client.run(driver.run_id)) is not None and last in state.nodes)
     state = client.run(driver.run_id)
-    assert isinstance(state, RunState)
+    assert isinstance(state, DurableRun)
     assert state == await driver.truth()
     assert state.anomalies == 0
 
@@ -191,7 +191,7 @@ async def test_a_console_that_stops_reading_gets_a_snapshot_and_no_stale_flood(b
     kinds: list[tuple[str, int]] = []
 
     async def hear() -> p.FromRuntime:
-        message = p.from_runtime(await reader.readline())
+        message = p.parse_message(await reader.readline())
         nonlocal heard
         heard += message.t in p.STREAM
         return message
@@ -261,12 +261,14 @@ async def test_a_persons_key_is_named_in_the_audit_whatever_the_console_says(ben
     sshd.key("anna", options=f'restrict,command="{forced}"')
     way = transport(sshd, Path("/"), key="anna")
     reader, writer = await way.connect()
-    assert p.from_runtime(await reader.readline()).t == "hello"
-    writer.write(p.As(name="eve").line() + b"\n" + p.Command(id="x", verb="abort", args={"run_id": "run-1"}).line())
+    assert p.parse_message(await reader.readline()).t == "hello"
+    writer.write(
+        p.Identify(name="eve").line() + b"\n" + p.Command(id="x", verb="abort", args={"run_id": "run-1"}).line()
+    )
     writer.write(b"\n")
-    refused, reply = p.from_runtime(await reader.readline()), p.from_runtime(await reader.readline())
-    assert isinstance(refused, p.Refused)
-    assert isinstance(reply, p.Reply)
+    refused, reply = p.parse_message(await reader.readline()), p.parse_message(await reader.readline())
+    assert isinstance(refused, p.MessageRefused)
+    assert isinstance(reply, p.CommandReply)
     assert reply.ok
     writer.transport.abort()
     await way.close()

@@ -22,28 +22,28 @@ from runtime.record.state.summary import Summary
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 OPENED = IncidentOpened(run_id="r", incident_id="i", fault=FAULT, message='"half" an emoji', seq=3)
 GRANT = GrantAdded(grant_id="g", subject="s", verb="net", pattern="*", lifetime="always")
-WORDS: list[p.Told] = [
+WORDS: list[p.StartupMessage] = [
     p.Hello(epoch="e", position=3, role="viewer", peer="x", program="y", keys=("openai",), pid=7),
-    p.Snapshot(position=1, why="first"),
-    p.Snapshot(2, "gap", (Summary("r", title="t"),), (p.Inboxed("r", OPENED, "t\n"),), (GRANT,), more=True),
-    p.Changed(position=4),
-    p.Changed(5, summary=Summary("r")),
-    p.Changed(6, incident=p.Inboxed("r", OPENED)),
-    p.Changed(7, closed="i", grants=()),
-    p.Changed(8, grants=(GRANT,)),
+    p.WorkspaceSnapshot(position=1, why="first"),
+    p.WorkspaceSnapshot(2, "gap", (Summary("r", title="t"),), (p.InboxRow("r", OPENED, "t\n"),), (GRANT,), more=True),
+    p.WorkspaceChange(position=4),
+    p.WorkspaceChange(5, summary=Summary("r")),
+    p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED)),
+    p.WorkspaceChange(7, closed="i", grants=()),
+    p.WorkspaceChange(8, grants=(GRANT,)),
     p.Pong(id=9),
 ]
 
 
 @pytest.mark.parametrize("said", WORDS)
-def test_what_a_runtime_says_is_read_as_it_was_said(said: p.Told) -> None:
-    assert p.from_runtime(said.line()) == said
+def test_what_a_runtime_says_is_read_as_it_was_said(said: p.StartupMessage) -> None:
+    assert p.parse_message(said.line()) == said
     assert b"\n" not in said.line()
 
 
 @pytest.mark.parametrize("said", [p.Attach(epoch="e", position=4, program="x"), p.Ack(taken=3), p.Ping(id=8)])
 def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None:
-    assert p.from_console(said.line()) == said
+    assert p.parse_console_message(said.line()) == said
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None
     ],
 )
 def test_what_cannot_be_read_is_named(said: dict[str, Any], where: str) -> None:
-    with pytest.raises(p.BadMessage, match=where) as caught:
-        p.from_runtime(json.dumps(said, separators=(",", ":")).encode())
+    with pytest.raises(p.InvalidMessage, match=where) as caught:
+        p.parse_message(json.dumps(said, separators=(",", ":")).encode())
     assert caught.value.error == "bad_message"
 
 
 @pytest.mark.parametrize("line", [b'{"t":"snapshot"', b'{"t":"hello",]', b'{"t":"pong","id":' + b"[" * 100_000])
 def test_what_is_no_json_is_said(line: bytes) -> None:
-    with pytest.raises(p.BadMessage) as caught:
-        p.from_runtime(line)
+    with pytest.raises(p.InvalidMessage) as caught:
+        p.parse_message(line)
     assert caught.value.error == "not_json"
 
 
@@ -80,7 +80,7 @@ def test_an_inbox_of_runs_is_shown_before_pydantic_is_loaded() -> None:
     code = """
 import sys
 import console.app.app, console.app.startup, screens.pages.inbox, screens.shell.context
-from runtime.link import protocol as p
+from runtime.link.wire import protocol as p
 from runtime.record.state.summary import Summary
 assert p.from_runtime(p.Snapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
 print(*sys.modules)

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.link.client.run_view import WatchedView
-from runtime.link.client.workspace_view import View
-from runtime.link.server.run_cache import RECENT, Restoring, WatchedRun
+from runtime.link.client.run_view import RunView
+from runtime.link.client.workspace_view import WorkspaceView
+from runtime.link.server.run_cache import RECENT_EVENTS, CachedRun
 from runtime.link.wire import protocol as p
+from runtime.link.wire.run_snapshot import StateAssembler
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.link.link_bench import FAULT
 
 ME = ev.Actor(name="me", channel="console")
@@ -23,7 +24,7 @@ def _step(**given: object) -> ev.StepStarted:
     return ev.StepStarted.model_validate(values | given)
 
 
-WHOLE: list[ev.Record] = [
+WHOLE: list[ev.JournalEvent] = [
     ev.RunCreated(ref="x.py:a", title="t", input="i", options={"k": [1, None]}, program="p", by=ME),
     ev.RunStarted(epoch=1, owner="o"),
     ev.BreakpointSet(what="tool", pattern="s*", by=ME),
@@ -58,15 +59,15 @@ WHOLE: list[ev.Record] = [
 ]
 
 
-def _numbered(events: list[ev.Record]) -> list[ev.Record]:
+def _numbered(events: list[ev.JournalEvent]) -> list[ev.JournalEvent]:
     return [event.model_copy(update={"seq": seq, "run_id": "r"}) for seq, event in enumerate(events, 1)]
 
 
-def _restored(run: WatchedRun) -> RunState | None:
-    restoring = Restoring()
+def _restored(run: CachedRun) -> DurableRun | None:
+    restoring = StateAssembler()
     state = None
     for line in run.snapshot("first"):
-        message = p.from_runtime(line)
+        message = p.parse_message(line)
         assert isinstance(message, p.RunSnapshot)
         assert state is None
         state = restoring.add(message)
@@ -75,7 +76,7 @@ def _restored(run: WatchedRun) -> RunState | None:
 
 @pytest.mark.parametrize("length", range(1, len(WHOLE) + 1))
 def test_every_state_on_the_way_comes_through_as_it_was(length: int) -> None:
-    run = WatchedRun("r")
+    run = CachedRun("r")
     for event in _numbered(WHOLE[:length]):
         run.feed(event)
     assert _restored(run) == run.state
@@ -84,15 +85,15 @@ def test_every_state_on_the_way_comes_through_as_it_was(length: int) -> None:
 
 @given(st.integers(0, len(WHOLE)))
 def test_a_snapshot_and_the_events_after_it_are_the_whole(cut: int) -> None:
-    run, view = WatchedRun("r"), View()
-    view.runs["r"] = WatchedView()
+    run, view = CachedRun("r"), WorkspaceView()
+    view.runs["r"] = RunView()
     events = _numbered(WHOLE)
     for event in events[:cut]:
         run.feed(event)
     lines = run.snapshot("first")
     lines += [line for event in events[max(0, cut - 3) :] if (line := run.feed(event)) is not None]
     for line in lines:
-        message = p.from_runtime(line)
+        message = p.parse_message(line)
         if isinstance(message, p.RunSnapshot):
             view.run_snapshot(message)
         else:
@@ -103,32 +104,32 @@ def test_a_snapshot_and_the_events_after_it_are_the_whole(cut: int) -> None:
 
 
 def test_a_gap_is_noticed_at_both_ends() -> None:
-    run, view = WatchedRun("r"), View()
+    run, view = CachedRun("r"), WorkspaceView()
     first, _, third = _numbered(WHOLE)[:3]
     run.feed(first)
     with pytest.raises(LookupError):
         run.feed(third)
-    view.runs["r"] = WatchedView(state=RunState(last_seq=1))
+    view.runs["r"] = RunView(state=DurableRun(last_seq=1))
     assert not view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.started"}))
 
 
 def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
-    run = WatchedRun("r")
-    events = _numbered([ev.NodeOpened(node_id=f"n{n}", kind="agent", name="n") for n in range(RECENT + 10)])
+    run = CachedRun("r")
+    events = _numbered([ev.NodeOpened(node_id=f"n{n}", kind="agent", name="n") for n in range(RECENT_EVENTS + 10)])
     for event in events:
         run.feed(event)
     assert run.since(0) is None
-    assert run.since(RECENT + 11) is None
+    assert run.since(RECENT_EVENTS + 11) is None
     assert run.since(9) is None
-    assert run.since(RECENT + 10) == []
+    assert run.since(RECENT_EVENTS + 10) == []
     latest = run.since(10)
     assert latest is not None
-    assert len(latest) == RECENT
+    assert len(latest) == RECENT_EVENTS
 
 
 def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
-    view = View()
-    view.runs["r"] = WatchedView(state=RunState(last_seq=1))
+    view = WorkspaceView()
+    view.runs["r"] = RunView(state=DurableRun(last_seq=1))
     assert view.event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
     assert view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
     state = view.runs["r"].state
@@ -137,8 +138,8 @@ def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
 
 
 def test_the_rest_of_a_snapshot_that_cannot_be_read_is_ignored() -> None:
-    view = View()
-    view.runs["r"] = WatchedView()
+    view = WorkspaceView()
+    view.runs["r"] = RunView()
     view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", head={"phase": "sublime"}, more=True))
     assert "cannot read" in view.runs["r"].problem
     view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", nodes={}))

@@ -33,7 +33,8 @@ class SqliteStore:
 
     @property
     def opener(self) -> str:
-        return f"__import__('runtime.record.sqlite.journal').record.sqlite.SqliteJournal.open({str(self.path)!r})"
+        module = "__import__('runtime.record.sqlite.journal', fromlist=['SqliteJournal'])"
+        return f"{module}.SqliteJournal.open({str(self.path)!r})"
 
 
 class Clock:

@@ -62,13 +62,13 @@ async def state_of(journal: Journal, run_id: str = "r1") -> str:
     return found.state
 
 
-def texts(events: list[ev.Record]) -> list[str]:
+def texts(events: list[ev.JournalEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, ev.Warned)]
 
 
 PREAMBLE = """
 import asyncio, os, sys
-from runtime.record import events as ev
+from runtime.record.state import events as ev
 from runtime.record.journal import *
 from tests.runtime.record.journal_samples import *
 

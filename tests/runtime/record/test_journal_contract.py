@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record.journal import Accepted, Fenced, Journal, JournalError, Lease, Refused
+from runtime.record.journal import AnswerAccepted, AnswerRefused, Fenced, Journal, JournalError, Lease
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Summary, fold
+from runtime.record.state.durable_run import Summary, fold_events
 from tests.runtime.record.journal_samples import (
     answer,
     created,
@@ -258,7 +258,7 @@ async def _overslept(journal: Journal, lease: Lease, clock: Clock) -> None:
 
 async def _answered(journal: Journal, lease: Lease, clock: Clock) -> None:
     await _parked(journal, lease, clock)
-    assert isinstance(await journal.answer(answer()), Accepted)
+    assert isinstance(await journal.answer(answer()), AnswerAccepted)
 
 
 async def _abort_wanted(journal: Journal, lease: Lease, clock: Clock) -> None:
@@ -336,8 +336,8 @@ async def test_the_first_answer_wins(journal: Journal) -> None:
     lease = await started(journal)
     await journal.append(lease, [opened("i1"), opened("i2")])
     results = await asyncio.gather(*(journal.answer(answer("i1", option=f"o{n}", by=f"p{n}")) for n in range(9)))
-    (won,) = [result for result in results if isinstance(result, Accepted)]
-    lost = [result for result in results if isinstance(result, Refused)]
+    (won,) = [result for result in results if isinstance(result, AnswerAccepted)]
+    lost = [result for result in results if isinstance(result, AnswerRefused)]
     assert len(lost) == 8
     assert all(result.reason == "answered" and result.first == won.answer for result in lost)
     assert won.answer.seq == 5
@@ -354,7 +354,7 @@ async def test_a_grant_is_written_with_its_answer_or_not_at_all(journal: Journal
         journal.answer(answer("i1", revision=1), grant("g-stale")),
         *(journal.answer(answer("i2", option=f"o{n}", by=f"p{n}"), grant(f"g-{n}")) for n in range(9)),
     )
-    (won,) = [number for number, result in enumerate(results[2:]) if isinstance(result, Accepted)]
+    (won,) = [number for number, result in enumerate(results[2:]) if isinstance(result, AnswerAccepted)]
     assert [each.grant_id for each in await journal.grants()] == [f"g-{won}"]
     # Nobody ever sees a grant whose answer was refused, nor an answer without its grant.
     async for batch in journal.tail(None, here):
@@ -371,10 +371,10 @@ async def test_answers_that_come_to_nothing_say_why(journal: Journal) -> None:
     closed = await journal.answer(answer("i2"))
     await journal.append(lease, [ev.RunFinished(state="failed")])
     over = await journal.answer(answer("i3"))
-    assert isinstance(unknown, Refused)
-    assert isinstance(stale, Refused)
-    assert isinstance(closed, Refused)
-    assert isinstance(over, Refused)
+    assert isinstance(unknown, AnswerRefused)
+    assert isinstance(stale, AnswerRefused)
+    assert isinstance(closed, AnswerRefused)
+    assert isinstance(over, AnswerRefused)
     assert (unknown.reason, stale.reason, closed.reason, over.reason) == ("unknown", "revision", "closed", "closed")
     assert "revision 2" in stale.detail
     assert closed.detail == "withdrawn"
@@ -421,7 +421,7 @@ async def test_a_park_that_knows_the_answer_waits(journal: Journal) -> None:
     lease = await started(journal)
     await journal.append(lease, [opened("i1"), opened("i2")])
     accepted = await journal.answer(answer("i1"))
-    assert isinstance(accepted, Accepted)
+    assert isinstance(accepted, AnswerAccepted)
     await journal.append(lease, [ev.RunParked(reason="waiting")], seen=accepted.answer.seq)
     assert await state_of(journal) == "waiting"
 
@@ -469,7 +469,7 @@ async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None
 
 
 @pytest.mark.parametrize("event", [ev.RunFrozen(), ev.RunFinished(state="failed"), ev.AbortRequested(), opened()])
-async def test_the_workspaces_stream_is_never_a_run(journal: Journal, clock: Clock, event: ev.Record) -> None:
+async def test_the_workspaces_stream_is_never_a_run(journal: Journal, clock: Clock, event: ev.JournalEvent) -> None:
     written = await journal.post(ev.WORKSPACE, event)
     assert await journal.read(ev.WORKSPACE) == [written]
     assert await journal.runs() == []
@@ -497,7 +497,7 @@ async def test_frozen_runs_are_driven_again_when_thawed(journal: Journal, clock:
     await journal.post("r1", ev.RunFrozen())
     await journal.append(lease, [ev.RunParked(reason="waiting")])
     await journal.release(lease)
-    assert isinstance(await journal.answer(answer()), Accepted)
+    assert isinstance(await journal.answer(answer()), AnswerAccepted)
     assert await state_of(journal) == "frozen"
     assert await journal.runnable(clock.now) == []
     await journal.post("r1", ev.RunThawed())
@@ -529,7 +529,7 @@ async def test_no_terminal_state_is_left(journal: Journal) -> None:
         lease, [ev.RunParked(reason="waiting"), ev.RunStarted(epoch=9), ev.RunFinished(state="aborted")]
     )
     assert await state_of(journal) == "failed"
-    assert fold(await journal.read("r1")).phase == "failed"
+    assert fold_events(await journal.read("r1")).phase == "failed"
     await journal.append(lease, [opened("late")])
     assert await journal.incidents() == []
 

@@ -54,8 +54,8 @@ async def test_three_clients_decide_three_times_each(store: Store, journal: Jour
     lines = [line for found in await asyncio.gather(*(finished(client) for client in clients)) for line in found]
     assert len(lines) == 45
     for incident in incidents:
-        assert lines.count(f"{incident} Accepted") == 1
-        assert lines.count(f"{incident} Refused") == 8
+        assert lines.count(f"{incident} AnswerAccepted") == 1
+        assert lines.count(f"{incident} AnswerRefused") == 8
     answers = [event for event in await journal.read("r1") if isinstance(event, ev.IncidentAnswered)]
     assert sorted(answer.incident_id for answer in answers) == incidents
     assert await state_of(journal) == ("running" if live else "queued")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.record.journal import Accepted, Fenced, JournalError, Lease
+from runtime.record.journal import AnswerAccepted, Fenced, JournalError, Lease
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL
@@ -124,7 +124,7 @@ class World:
 
     async def answer(self, n: int) -> None:
         result = await self.journal.answer(answer(f"i{n}"))
-        if isinstance(result, Accepted):
+        if isinstance(result, AnswerAccepted):
             self.told, self.answers = result.answer.seq, self.answers + 1
             assert result.answer.seq == len(await self.journal.read("r1"))
         else:

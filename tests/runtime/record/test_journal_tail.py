@@ -23,18 +23,18 @@ class Collector:
     """What a tail has given so far; `upto` waits for a number of events."""
 
     def __init__(self) -> None:
-        self.events: list[ev.Record] = []
+        self.events: list[ev.JournalEvent] = []
         self.changed = asyncio.Condition()
         self.ended = asyncio.Event()
 
-    async def upto(self, count: int) -> list[ev.Record]:
+    async def upto(self, count: int) -> list[ev.JournalEvent]:
         async with self.changed:
             await self.changed.wait_for(lambda: len(self.events) >= count)
         return self.events
 
 
 @asynccontextmanager
-async def collecting(tail: AsyncIterator[list[ev.Record]]) -> AsyncIterator[Collector]:
+async def collecting(tail: AsyncIterator[list[ev.JournalEvent]]) -> AsyncIterator[Collector]:
     collector = Collector()
 
     async def collect() -> None:

@@ -17,8 +17,8 @@ from tests.runtime.record.journal_samples import ROOT
 
 HOLD = """
 import sys
-from runtime.record import lock
-held = lock.acquire(sys.argv[1], program="orbiter-console 1.2 serve")
+from runtime.record import workspace_lock
+held = workspace_lock.acquire(sys.argv[1], program="orbiter-console 1.2 serve")
 print("held", flush=True)
 sys.stdin.readline()
 held.release()

@@ -15,7 +15,7 @@ import pytest
 from runtime.record.journal import JournalError
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Summary, fold
+from runtime.record.state.durable_run import Summary, fold_events
 from tests.runtime.record.journal_samples import created, opened, started, summary, warned
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ async def test_summaries_are_made_anew(journal: SqliteJournal) -> None:
     assert await journal.rebuild_summaries() == 2
     found = await journal.summary("r1")
     assert found is not None
-    assert found == fold(await journal.read("r1")).summary()
+    assert found == fold_events(await journal.read("r1")).summary()
     assert [run.title for run in await journal.runs()] == ["title of r2", "title of r1"]
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from orbiter.text_encoding import encodable
+from orbiter.text_encoding import drop_surrogates
 from runtime.record.journal import JournalError
-from runtime.record.rules.rows import summarised
+from runtime.record.rules.rows import encode_summary
 from runtime.record.sqlite import schema
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
@@ -159,13 +159,13 @@ async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: Sq
     connection = await schema.connect(journal.path, readonly=False)
     try:
         with pytest.raises(sqlite3.OperationalError):
-            await schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+            await schema.migrate(connection, journal.path, readonly=False, version=3, migrations=steps)
         assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(1,)]
         assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
         with pytest.raises(JournalError, match="opening the console brings it up to date"):
-            await schema.prepare(connection, journal.path, readonly=True, version=3, migrations=steps)
+            await schema.migrate(connection, journal.path, readonly=True, version=3, migrations=steps)
         steps[2].pop()
-        await schema.prepare(connection, journal.path, readonly=False, version=3, migrations=steps)
+        await schema.migrate(connection, journal.path, readonly=False, version=3, migrations=steps)
     finally:
         await connection.close()
     assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(3,)]
@@ -229,8 +229,8 @@ def test_a_summary_is_written_as_it_says_itself(task: str) -> None:
     """The journal writes it in another way than the link, and either reads what the other wrote."""
     for at in (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)):
         found = Summary(id="r1", input=task, state="frozen", nodes={"running": 2}, cost_usd=0.1, updated_at=at)
-        assert summarised(found) == found.json()
-        assert Summary.of(json.loads(summarised(found))) == replace(found, input=encodable(task))
+        assert encode_summary(found) == found.json()
+        assert Summary.of(json.loads(encode_summary(found))) == replace(found, input=drop_surrogates(task))
 
 
 async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:

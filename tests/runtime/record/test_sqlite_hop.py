@@ -12,13 +12,13 @@ import pytest
 
 from runtime.record.journal import JournalError
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.record.sqlite.transaction_thread import Hop
+from runtime.record.sqlite.transaction_thread import TransactionThread
 from tests.runtime.record.journal_samples import started, texts, warned
 
 
 @pytest.fixture
-async def hop(tmp_path: Path) -> AsyncIterator[Hop]:
-    found = Hop()
+async def hop(tmp_path: Path) -> AsyncIterator[TransactionThread]:
+    found = TransactionThread()
     async with aiosqlite.connect(tmp_path / "x.db", isolation_level=None, factory=found.factory) as connection:
         found.bind(connection)
         await connection.execute_fetchall("CREATE TABLE t (n INTEGER)")
@@ -29,31 +29,31 @@ def count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM t").fetchone()[0])
 
 
-async def test_work_is_done_in_the_connections_thread(hop: Hop) -> None:
+async def test_work_is_done_in_the_connections_thread(hop: TransactionThread) -> None:
     def work(connection: sqlite3.Connection) -> int:
         connection.execute("BEGIN")
         connection.execute("INSERT INTO t VALUES (1), (2)")
         connection.execute("COMMIT")
         return threading.get_ident()
 
-    assert await hop.carry_out(work) != threading.get_ident()
-    assert await hop.carry_out(count) == 2
+    assert await hop.run(work) != threading.get_ident()
+    assert await hop.run(count) == 2
 
 
 @pytest.mark.parametrize("failure", [ValueError("mine"), sqlite3.OperationalError("its own")])
-async def test_what_fails_is_rolled_back_and_raised(hop: Hop, failure: Exception) -> None:
+async def test_what_fails_is_rolled_back_and_raised(hop: TransactionThread, failure: Exception) -> None:
     def work(connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN")
         connection.execute("INSERT INTO t VALUES (1)")
         raise failure
 
     with pytest.raises(type(failure), match=str(failure)):
-        await hop.carry_out(work)
-    assert await hop.carry_out(count) == 0
+        await hop.run(work)
+    assert await hop.run(count) == 0
 
 
 async def test_a_commit_without_work_is_a_commit(tmp_path: Path) -> None:
-    hop = Hop()
+    hop = TransactionThread()
     async with aiosqlite.connect(tmp_path / "y.db", factory=hop.factory) as connection:
         await connection.execute("CREATE TABLE t (n INTEGER)")
         await connection.execute("INSERT INTO t VALUES (1)")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
-from runtime.judgement.reports.digest import digest
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.reports.digest import build_digest
 from runtime.record.sqlite import wal_loss
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.worker.driving_thread import Host
+from runtime.worker.driving_thread import DrivingThread
 
 FRAME = 24 + 4096
 
@@ -119,12 +119,12 @@ async def test_the_runtime_says_so_and_so_does_what_happened_meanwhile(
     crashed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     _log(crashed).unlink()
-    host = Host(crashed.parent, Conditions(workspace=str(crashed.parent)))
+    host = DrivingThread(crashed.parent, ExecutionConfig(workspace=str(crashed.parent)))
     host.start()
     host.stop()
     assert "the journal has lost its newest events: it ends at event" in caplog.text
     async with await SqliteJournal.open(crashed, readonly=True) as journal:
-        told = digest([await journal.read(ev.WORKSPACE)], None).sentences()
+        told = build_digest([await journal.read(ev.WORKSPACE)], None).sentences()
     assert told[0].startswith("the journal has lost its newest events (it ends at event ")
 
 
@@ -132,7 +132,7 @@ async def test_the_mark_is_there_before_the_caller_hears_that_it_is_written(tmp_
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
         for number in range(70):  # more than the mark has slots
             await journal.create(ev.RunCreated(run_id=f"r{number}", ref="x:y"), Summary(id=f"r{number}", ref="x:y"))
-            assert wal_loss.marked(journal.path) == await journal.position()
+            assert wal_loss.read_mark(journal.path) == await journal.position()
 
 
 async def test_several_writers_hide_nothing_from_one_another(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_several_writers_hide_nothing_from_one_another(tmp_path: Path) -> 
             for name, journal in (("a", one), ("b", other))
         )
         await asyncio.gather(*made)
-        assert wal_loss.marked(path) == await one.position()
+        assert wal_loss.read_mark(path) == await one.position()
 
 
 async def test_a_mark_that_cannot_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -157,16 +157,16 @@ async def test_a_mark_that_cannot_be_written_is_told_once(tmp_path: Path, caplog
 
 def test_the_highest_number_of_a_mark_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
-    assert wal_loss.marked(path) == 0
+    assert wal_loss.read_mark(path) == 0
     for position, expected in ((7, 7), (3, 7), (9, 9), (9 + 64, 73)):
-        wal_loss.mark(path, position)
-        assert wal_loss.marked(path) == expected
+        wal_loss.write_mark(path, position)
+        assert wal_loss.read_mark(path) == expected
     wal_loss.mark_again(path, 2)
-    assert wal_loss.marked(path) == 2
+    assert wal_loss.read_mark(path) == 2
     path.with_name("journal.db-mark").write_bytes(b"%020d\n" % 37)
-    assert wal_loss.marked(path) == 37, "as earlier versions wrote it"
+    assert wal_loss.read_mark(path) == 37, "as earlier versions wrote it"
     path.with_name("journal.db-mark").write_text("no number")
-    assert wal_loss.marked(path) == 0
+    assert wal_loss.read_mark(path) == 0
     with closing(sqlite3.connect(":memory:")) as none:
         assert none.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] == -1
 

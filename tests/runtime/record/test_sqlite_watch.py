@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runtime.record.rules.batch import Written
+from runtime.record.rules.batch import WrittenEvent
 from runtime.record.sqlite.change_watch import (
     FOLLOWER_POLL_S,
     IDLE_POLL_S,
@@ -58,7 +58,7 @@ class File:
         """What the journal object of this watch writes itself."""
         first = self.position[0] + 1
         self.position[0] += count
-        self.watch.wrote([Written(first + n, warned(str(n))) for n in range(count)])
+        self.watch.wrote([WrittenEvent(first + n, warned(str(n))) for n in range(count)])
 
 
 @contextmanager

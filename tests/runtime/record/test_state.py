@@ -13,8 +13,8 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import (
     NODE_TERMINAL,
     RUN_TERMINAL,
-    RunState,
-    fold,
+    DurableRun,
+    fold_events,
 )
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -37,11 +37,11 @@ ids = st.sampled_from(("i-1", "i-2"))
 
 
 @st.composite
-def events(draw: st.DrawFn) -> ev.Record:
+def events(draw: st.DrawFn) -> ev.JournalEvent:
     path = draw(paths)
     at: dict[str, Any] = {"node_id": path, "parent_id": _parent(path), "run_id": "r"}
     spec: dict[str, Any] = at | {"kind": "tool", "name": "t", "agent": "a", "requested": {"x": 1}}
-    makers: dict[str, Callable[[], ev.Record]] = {
+    makers: dict[str, Callable[[], ev.JournalEvent]] = {
         "created": lambda: ev.RunCreated(run_id="r", ref="x:y"),
         "started": lambda: ev.RunStarted(epoch=draw(st.integers(1, 3))),
         "parked": lambda: ev.RunParked(reason=draw(st.sampled_from(("waiting", "stop")))),
@@ -78,14 +78,14 @@ def events(draw: st.DrawFn) -> ev.Record:
     return makers[draw(st.sampled_from(sorted(makers)))]()
 
 
-def _numbered(found: list[ev.Record]) -> list[ev.Record]:
+def _numbered(found: list[ev.JournalEvent]) -> list[ev.JournalEvent]:
     return [
         event.model_copy(update={"seq": number, "ts": T0 + timedelta(seconds=number)})
         for number, event in enumerate(found, 1)
     ]
 
 
-def _check(state: RunState) -> None:
+def _check(state: DurableRun) -> None:
     assert sum(state.counts.values()) == len(state.nodes)
     assert all(count >= 0 for count in state.counts.values())
     reached = {node.id for _, node in state.walk()}
@@ -102,8 +102,8 @@ def _check(state: RunState) -> None:
 
 @given(st.lists(events(), max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.Record]) -> None:
-    state = RunState()
+def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.JournalEvent]) -> None:
+    state = DurableRun()
     for event in _numbered(found):
         run_before = state.phase
         nodes_before = {node.id: node.phase for node in state.nodes.values()}
@@ -122,25 +122,25 @@ def test_any_prefix_of_any_journal_folds_to_a_legal_state(found: list[ev.Record]
 
 
 @given(st.lists(events(), max_size=25))
-def test_events_survive_being_written_and_read(found: list[ev.Record]) -> None:
+def test_events_survive_being_written_and_read(found: list[ev.JournalEvent]) -> None:
     numbered = _numbered(found)
-    read = [ev.load(ev.dump(event)) for event in numbered]
+    read = [ev.load_event(ev.dump_event(event)) for event in numbered]
     assert read == numbered
-    assert fold(read) == fold(numbered)
+    assert fold_events(read) == fold_events(numbered)
 
 
 def test_an_event_of_a_newer_program_is_kept_and_changes_nothing() -> None:
-    event = ev.load('{"type":"run.teleported","seq":7,"run_id":"r","where":"moon"}')
+    event = ev.load_event('{"type":"run.teleported","seq":7,"run_id":"r","where":"moon"}')
     assert isinstance(event, ev.UnknownEvent)
     assert event.type == "run.teleported"
     assert event.model_extra == {"where": "moon"}
-    state = fold([ev.RunCreated(run_id="r", ref="x:y", seq=1), event])
+    state = fold_events([ev.RunCreated(run_id="r", ref="x:y", seq=1), event])
     assert (state.phase, state.anomalies, state.last_seq) == ("queued", 0, 7)
 
 
 def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() -> None:
     at: dict[str, Any] = {"node_id": "a~0/llm~0", "parent_id": "a~0"}
-    state = fold(
+    state = fold_events(
         _numbered(
             [
                 ev.RunCreated(run_id="r", ref="x:y"),
@@ -160,7 +160,7 @@ def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() ->
 
 
 def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
-    state = fold(
+    state = fold_events(
         _numbered(
             [
                 ev.RunCreated(run_id="r", ref="x:y"),
@@ -179,11 +179,11 @@ def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
     }
 
 
-def _asked_in_parallel() -> tuple[RunState, list[ev.Record]]:
+def _asked_in_parallel() -> tuple[DurableRun, list[ev.JournalEvent]]:
     """A group of two; one of them asks a person in its call, the other is still at work."""
     call: dict[str, Any] = {"run_id": "r", "kind": "llm", "name": "m", "agent": "a", "attempt": 1}
     one, other = "g~0/a~0", "g~0/b~0"
-    told: list[ev.Record] = [
+    told: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r", ref="x:y"),
         ev.RunStarted(epoch=1),
         ev.NodeOpened(node_id="g~0", kind="group", name="g"),
@@ -194,11 +194,11 @@ def _asked_in_parallel() -> tuple[RunState, list[ev.Record]]:
         ev.StepEnded(**call, node_id=f"{one}/m~0", parent_id=one, fault=FAULT),
         ev.IncidentOpened(node_id=f"{one}/m~0", parent_id=one, incident_id="i-1", fault=FAULT, message="m"),
     ]
-    ended: list[ev.Record] = [
+    ended: list[ev.JournalEvent] = [
         ev.StepEnded(**call, node_id=f"{other}/m~0", parent_id=other, settled=True, result={}),
         ev.NodeClosed(node_id=other, parent_id="g~0", state="succeeded"),
     ]
-    return fold(_numbered(told)), ended
+    return fold_events(_numbered(told)), ended
 
 
 def test_a_run_of_which_all_that_is_open_waits_for_a_person_is_shown_to_wait_at_once() -> None:

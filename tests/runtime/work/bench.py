@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.decisions import Desk
-from runtime.record.journal import Accepted, OpenIncident
+from runtime.operations.decisions import Decisions
+from runtime.record.journal import AnswerAccepted, OpenIncident
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RUN_TERMINAL, RunState
+from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 from runtime.worker.supervisor import Supervisor
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
@@ -28,7 +28,7 @@ class Bench:
     def __init__(self, root: Path, journal: SqliteJournal) -> None:
         self.root = root
         self.journal = journal
-        self.desk = Desk(journal, root)
+        self.desk = Decisions(journal, root)
         self.effects_file = root / "effects"
 
     @property
@@ -38,12 +38,12 @@ class Bench:
     async def start(self, name: str, text: str = "go", **more: Any) -> str:
         return await self.desk.start(f"{ZOO}:{name}", text, by=ME, **more)
 
-    async def state(self, run_id: str) -> RunState:
+    async def state(self, run_id: str) -> DurableRun:
         return await self.desk.state(run_id)
 
-    async def until(self, run_id: str, fact: Callable[[RunState], bool]) -> RunState:
+    async def until(self, run_id: str, fact: Callable[[DurableRun], bool]) -> DurableRun:
         """The state as soon as `fact` holds of it; looks again at every event."""
-        state = RunState()
+        state = DurableRun()
         async with asyncio.timeout(60):
             async for batch in self.journal.tail(run_id):
                 for event in batch:
@@ -52,7 +52,7 @@ class Bench:
                     return state
         raise AssertionError("the journal was closed")
 
-    async def ended(self, run_id: str) -> RunState:
+    async def ended(self, run_id: str) -> DurableRun:
         return await self.until(run_id, lambda state: state.phase in RUN_TERMINAL)
 
     async def incidents(self, run_id: str, count: int = 1) -> list[OpenIncident]:
@@ -62,7 +62,7 @@ class Bench:
     async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
         params = {key: more.pop(key) for key in list(more) if key in PARAMS}
         given = await self.desk.answer(incident.opened.incident_id, option, params, by=ME, **more)
-        assert isinstance(given, Accepted), given
+        assert isinstance(given, AnswerAccepted), given
 
     @asynccontextmanager
     async def driving(
@@ -70,7 +70,7 @@ class Bench:
     ) -> AsyncIterator[Supervisor]:
         quick = RetryPolicy(max_attempts=2, base=0.01)
         more.setdefault("drain_s", 0.2)  # most tools that still run at a test's end run for ever
-        conditions = Conditions(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
+        conditions = ExecutionConfig(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
         supervisor = Supervisor(self.journal, conditions, period_s=0.02)
         serving = asyncio.create_task(supervisor.serve())
         try:

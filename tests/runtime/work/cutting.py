@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.worker.driving_thread import Host
+from runtime.worker.driving_thread import DrivingThread
 from tests.runtime.record.journal_samples import ROOT
 
 SWARM = """
@@ -85,7 +85,7 @@ def effects(root: Path) -> list[str]:
 async def resumed(root: Path) -> tuple[list[str], list[str]]:
     """Drive the workspace until every run waits or has ended: what was said to be lost, and the states of the runs."""
     state = root / ".orbiter"
-    host = Host(state, Conditions(workspace=str(root), grace_s=0.0, drain_s=0.05))
+    host = DrivingThread(state, ExecutionConfig(workspace=str(root), grace_s=0.0, drain_s=0.05))
     host.start()
     try:
         async with await SqliteJournal.open(state / "journal.db") as journal:

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from orbiter.errors import OrbiterError
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.decisions import Desk
-from runtime.operations.run_controls import Controls
+from runtime.operations.decisions import Decisions
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import JournalError, Lease
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, Summary, fold
-from runtime.worker.drive import Stopping, drive
+from runtime.record.state.durable_run import DurableRun, Summary, fold_events
+from runtime.worker.drive import StopSignal, drive
 
 SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "parking.py"
 ME = ev.Actor(name="tester", channel="cli")
@@ -139,16 +139,21 @@ class Gated:
         return call
 
     def append(
-        self, lease: Lease, events: Sequence[ev.Record], *, summary: Summary | None = None, seen: int | None = None
-    ) -> Awaitable[Sequence[ev.Record]]:
+        self,
+        lease: Lease,
+        events: Sequence[ev.JournalEvent],
+        *,
+        summary: Summary | None = None,
+        seen: int | None = None,
+    ) -> Awaitable[Sequence[ev.JournalEvent]]:
         gate = self._enter("write")
         return asyncio.ensure_future(
             self._carried_out(lambda: self.inner.append(lease, events, summary=summary, seen=seen), gate)
         )
 
     async def tail(
-        self, run_id: str, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
-    ) -> AsyncIterator[list[ev.Record]]:
+        self, run_id: str, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
+    ) -> AsyncIterator[list[ev.JournalEvent]]:
         """Each look at what others wrote is a transaction; telling the driver what was found is a step of its own."""
         while True:
             look = partial(self.inner.read, run_id, after)
@@ -166,7 +171,7 @@ class Process:
         self.name = name
         self.journal = journal
         self.owner = ""
-        self.stopping = Stopping()
+        self.stopping = StopSignal()
         self.driving: asyncio.Task[Any] | None = None
 
 
@@ -181,7 +186,7 @@ class World:
         self.gates = Gates()
         self.root = root
         self.base = ev.utc_now()
-        self.conditions = Conditions(
+        self.conditions = ExecutionConfig(
             workspace=str(root),
             policy=RetryPolicy(max_attempts=2, base=1.0, jitter=0.0),
             grace_s=grace_s,
@@ -196,9 +201,9 @@ class World:
         self.observer = self.do(self._open())
         self.processes = [Process(name, self._gated(name, WRITES | {"grants"})) for name in ("A", "B")]
         operator: Any = self._gated("operator", WRITES | OF_OPERATORS)
-        self.desk, self.controls = Desk(operator, root), Controls(operator)
+        self.desk, self.controls = Decisions(operator, root), RunControls(operator)
         starting: Any = self.observer
-        self.run: str = self.do(Desk(starting, root).start(f"{SWARMS}:{name}", "go", by=ME))
+        self.run: str = self.do(Decisions(starting, root).start(f"{SWARMS}:{name}", "go", by=ME))
 
     def clock(self) -> datetime:
         return self.base + timedelta(seconds=self.loop.now - 1000.0)
@@ -248,7 +253,7 @@ class World:
             return False
         self.lives += 1
         process.owner = f"{process.name}#{self.lives}"
-        process.stopping = Stopping()
+        process.stopping = StopSignal()
         if process.journal.dead:
             process.journal = self._gated(process.name, WRITES | {"grants"})
         journal: Any = process.journal
@@ -290,8 +295,8 @@ class World:
         """The processes that drive the run, or try to."""
         return [process for process in self.processes if process.driving is not None]
 
-    def state(self) -> RunState:
-        return fold(self.do(self.observer.read(self.run)))
+    def state(self) -> DurableRun:
+        return fold_events(self.do(self.observer.read(self.run)))
 
     def summary(self) -> Summary:
         found: Summary = self.do(self.observer.summary(self.run))
@@ -306,7 +311,7 @@ class World:
         kept = summary.state == "frozen" or state.terminal or summary.open_incidents or summary.wake_at
         assert kept or self.run in self.runnable(), f"lost: {summary.state} with nothing to wait for"
 
-    def drain(self) -> RunState:
+    def drain(self) -> DurableRun:
         """Let everything happen that can without an operator."""
         for _ in range(3000):
             if self.driving or self.acts:

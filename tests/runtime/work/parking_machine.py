@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.interleaving import ME, World
 
 ROUNDS = 60
@@ -154,7 +154,7 @@ def come_to_its_end(world: World) -> None:
     raise AssertionError(f"never ended: {world.summary()}")
 
 
-def owed(state: RunState) -> list[str]:
+def owed(state: DurableRun) -> list[str]:
     """Open leaves of a run that waits which wait for nothing themselves."""
     open_nodes = [node for node in state.nodes.values() if not node.terminal]
     parents = {node.parent_id for node in open_nodes}

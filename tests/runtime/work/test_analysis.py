@@ -11,10 +11,10 @@ import pytest
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.scripted.replies import Fault, Reply
 from orbiter.types import Message
-from runtime.judgement.reports.analysis_prompt import recommended
-from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.judgement.reports.analysis_prompt import recommended_option
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.record.state.durable_run import Incident
-from runtime.worker.duties.analyst import Analyst, models_to_ask
+from runtime.worker.duties.analyst import Analyst, analysis_models
 from tests.runtime.work.bench import Bench
 
 SAID = (
@@ -52,12 +52,12 @@ async def test_the_analysis_joins_the_report_and_its_option_is_one_that_is_offer
     async with bench.driving(), analysing(bench, [SAID], seen):
         incident = await analysed(bench)
         state = await bench.state(incident.opened.run_id)
-    report = build(state, incident.opened)
+    report = build_report(state, incident.opened)
     assert report.analysis == SAID
     held = SAID.replace("\n", "\n    ")
     assert report.markdown().endswith(f"**Analysis:** {held}")
-    assert recommended(SAID, report) == "switch_model"
-    assert recommended("Recommended: format_disk - now", report) == ""
+    assert recommended_option(SAID, report) == "switch_model"
+    assert recommended_option("Recommended: format_disk - now", report) == ""
     told = str(seen[0][1].content)
     for expected in ("auth_failed", "bad key", '"options"', "capabilities", "dead"):
         assert expected in told
@@ -110,7 +110,7 @@ def test_another_provider_than_the_failing_one_is_asked_if_there_is_one(monkeypa
         monkeypatch.delenv(name, raising=False)
 
     def asked(configured: str, failing: str) -> list[str]:
-        return [model.partition(":")[0] for model in models_to_ask(configured, failing)]
+        return [model.partition(":")[0] for model in analysis_models(configured, failing)]
 
     assert asked("auto", "openai") == []
     monkeypatch.setenv("OPENAI_API_KEY", "x")
@@ -120,4 +120,4 @@ def test_another_provider_than_the_failing_one_is_asked_if_there_is_one(monkeypa
     assert asked("auto", "anthropic") == ["openai", "anthropic"]
     assert asked("auto", "") == ["anthropic", "openai"]
     assert asked("off", "x") == []
-    assert models_to_ask("groq:y", "x") == ("groq:y",)
+    assert analysis_models("groq:y", "x") == ("groq:y",)

@@ -18,13 +18,13 @@ from runtime.judgement.recovery.breaker import BreakerPolicy
 from runtime.judgement.reports.analysis_prompt import (
     analysis_text,
     capabilities,
-    cited,
-    recommended,
+    cited_events,
+    recommended_option,
 )
-from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.judgement.reports.prices import Price, builtin_prices
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Incident, RunState
+from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.worker.duties.analyst import Analyst
 from tests.runtime.work.bench import Bench
 
@@ -49,7 +49,7 @@ async def analysing(bench: Bench, turns: list[Any], **more: Any) -> AsyncIterato
         await asyncio.gather(task, return_exceptions=True)
 
 
-def is_analysed(state: RunState) -> bool:
+def is_analysed(state: DurableRun) -> bool:
     return any(found.analysis is not None for found in state.incidents.values())
 
 
@@ -139,7 +139,7 @@ async def test_claims_point_to_events_that_there_are(bench: Bench) -> None:
     assert f"[#{failed.seq}]" in told
     assert "attempt 1 of tool reach begins" in told
     text = f"see [#{failed.seq}] and [#99999] and [#0] and #3"
-    assert [(text[a:b], seq) for a, b, seq in cited(text, events[-1].seq)] == [(f"[#{failed.seq}]", failed.seq)]
+    assert [(text[a:b], seq) for a, b, seq in cited_events(text, events[-1].seq)] == [(f"[#{failed.seq}]", failed.seq)]
 
 
 HOSTILE = [
@@ -163,7 +163,7 @@ async def test_what_it_says_is_shown_and_never_done(bench: Bench, said: str) -> 
     assert incident.analysis is not None
     assert len(incident.analysis.text) <= 4_001
     offered = {option.id for option in incident.opened.options}
-    assert recommended(said, build(state, incident.opened)) in {"", *offered}
+    assert recommended_option(said, build_report(state, incident.opened)) in {"", *offered}
     assert "grant" not in offered
 
 

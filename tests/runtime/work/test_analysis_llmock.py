@@ -12,11 +12,11 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Match, Reply
 
-from runtime.judgement.reports.analysis_prompt import cited, recommended
-from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build
+from runtime.judgement.reports.analysis_prompt import cited_events, recommended_option
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.judgement.reports.prices import Price, builtin_prices
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Incident, RunState
+from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.worker.duties.analyst import Analyst
 from screens.render.sanitize import clean
 from tests.runtime.work.bench import Bench
@@ -49,7 +49,7 @@ async def analysing(bench: Bench, model: str, **more: Any) -> AsyncIterator[None
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def analysed(bench: Bench, name: str = "reacher", text: str = "go") -> tuple[Incident, RunState]:
+async def analysed(bench: Bench, name: str = "reacher", text: str = "go") -> tuple[Incident, DurableRun]:
     run = await bench.start(name, text)
     state = await bench.until(run, lambda s: any(each.analysis for each in s.incidents.values()))
     (incident,) = state.incidents.values()
@@ -76,7 +76,7 @@ async def test_a_report_gets_its_analysis_within_500_tokens_counted_and_streamed
     async with analysing(bench, model, deltas=deltas, prices=prices):
         incident, state = await analysed(bench)
     assert shown(incident) == (SAID, False)
-    assert recommended(SAID, build(state, incident.opened)) == "retry"
+    assert recommended_option(SAID, build_report(state, incident.opened)) == "retry"
     assert incident.analysis is not None
     assert incident.analysis.model == model
     assert incident.analysis.cost_usd
@@ -130,7 +130,7 @@ async def test_a_model_that_is_slow_or_broken_leaves_the_seeds_sentence_and_the_
         incident, state = await analysed(bench)
     assert shown(incident) == (NO_ANALYSIS, True)
     assert incident.open
-    assert build(state, incident.opened).markdown().endswith(f"**Analysis:** {NO_ANALYSIS}")
+    assert build_report(state, incident.opened).markdown().endswith(f"**Analysis:** {NO_ANALYSIS}")
     if timeout_s > 1:
         assert len(llmock.requests) == 1  # neither the SDK nor anybody else tries again
 
@@ -174,9 +174,12 @@ async def test_what_a_malicious_answer_says_is_shown_as_text_and_nothing_else(
     assert incident.open
     assert not [event for event in before if isinstance(event, ev.IncidentAnswered)]
     assert await bench.journal.grants() == []
-    report = build(state, incident.opened)
-    assert recommended(text, report) in {"", *(option.id for option in report.options)} - {"grant", "format_disk"}
-    assert all(1 <= seq <= state.last_seq for _, _, seq in cited(text, state.last_seq))
+    report = build_report(state, incident.opened)
+    assert recommended_option(text, report) in {"", *(option.id for option in report.options)} - {
+        "grant",
+        "format_disk",
+    }
+    assert all(1 <= seq <= state.last_seq for _, _, seq in cited_events(text, state.last_seq))
     # The gate that every screen uses leaves nothing that a terminal obeys.
     assert not {character for character in clean(text, size=10_000, lines=999) if ord(character) < 32} - {"\n"}
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from runtime.judgement.recovery.input_validation import is_secret
-from runtime.judgement.recovery.options import LABELS, option
-from runtime.operations.answer_params import BadCommand, checked, until
+from runtime.judgement.recovery.options import LABELS, make_option
+from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -24,7 +24,7 @@ FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Pers
 
 
 def opened(**more: Any) -> ev.IncidentOpened:
-    options = tuple(option(each) for each in LABELS)
+    options = tuple(make_option(each) for each in LABELS)
     return ev.IncidentOpened(incident_id="i-1", fault=FAULT, options=options, **more)
 
 
@@ -41,11 +41,11 @@ def opened(**more: Any) -> ev.IncidentOpened:
     ],
 )
 def test_a_grant_lasts_for_a_span_or_until_an_instant(text: str | None, expected: datetime | None) -> None:
-    assert until(text, NOW) == expected
+    assert parse_expiry(text, NOW) == expected
 
 
 def test_a_date_means_its_end() -> None:
-    found = until("2026-12-01", NOW)
+    found = parse_expiry("2026-12-01", NOW)
     assert found is not None
     local = found.astimezone()
     assert (local.month, local.day, local.hour) == (12, 2, 0)
@@ -66,8 +66,8 @@ def test_a_date_means_its_end() -> None:
     ],
 )
 def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
-    with pytest.raises(BadCommand, match=said):
-        until(text, NOW)
+    with pytest.raises(InvalidCommand, match=said):
+        parse_expiry(text, NOW)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
     ],
 )
 def test_what_an_option_cannot_use_is_refused_by_name(option_id: str, params: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadCommand, match=said):
-        checked(opened(), option_id, params)
+    with pytest.raises(InvalidCommand, match=said):
+        checked_params(opened(), option_id, params)
 
 
 SECRET = {"type": "string", "format": "password"}
@@ -114,16 +114,16 @@ def test_an_answer_with_a_secret_in_any_part_is_one(schema: dict[str, Any] | Non
 
 
 def test_what_fits_is_taken_in_its_type() -> None:
-    assert checked(opened(), "wait_retry", {"seconds": "1.5"}) == {"seconds": 1.5}
-    assert checked(opened(), "extend", {}) == {}
-    assert checked(opened(), "grant", {}) == {"for": "once"}
-    assert checked(opened(), "result", {"value": ""}) == {"value": ""}
-    kept = checked(opened(), "grant", {"for": "always", "until": "1h"})
+    assert checked_params(opened(), "wait_retry", {"seconds": "1.5"}) == {"seconds": 1.5}
+    assert checked_params(opened(), "extend", {}) == {}
+    assert checked_params(opened(), "grant", {}) == {"for": "once"}
+    assert checked_params(opened(), "result", {"value": ""}) == {"value": ""}
+    kept = checked_params(opened(), "grant", {"for": "always", "until": "1h"})
     assert datetime.fromisoformat(kept["until"]) > ev.utc_now()
 
 
 def test_failed_attempts_are_remembered_with_their_waits() -> None:
-    def attempt(number: int) -> list[ev.Record]:
+    def attempt(number: int) -> list[ev.JournalEvent]:
         return [
             ev.StepStarted(node_id="t~0", kind="tool", name="t", agent="a", attempt=number, epoch=1),
             ev.StepEnded(node_id="t~0", attempt=number, fault=FAULT, seconds=0.5),
@@ -132,21 +132,21 @@ def test_failed_attempts_are_remembered_with_their_waits() -> None:
             ),
         ]
 
-    state = fold([ev.RunCreated(run_id="r", ref="x:y"), *attempt(1), *attempt(2)])
+    state = fold_events([ev.RunCreated(run_id="r", ref="x:y"), *attempt(1), *attempt(2)])
     tries = [(each.attempt, each.cause, each.seconds, each.wait_s, each.message) for each in state.nodes["t~0"].tries]
     assert tries == [(1, "network", 0.5, 1.0, "refused"), (2, "network", 0.5, 2.0, "refused")]
 
 
 def test_a_secret_step_is_done_until_somebody_needs_it_again() -> None:
-    events: list[ev.Record] = [
+    events: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r", ref="x:y"),
         ev.StepStarted(node_id="ask~0", kind="value", name="ask", agent="", attempt=1, epoch=1),
         ev.StepEnded(node_id="ask~0", attempt=1, secret=True, settled=False),
     ]
-    done = fold(events).nodes["ask~0"]
+    done = fold_events(events).nodes["ask~0"]
     assert (done.phase, done.recorded, done.result) == ("succeeded", False, None)
     events.append(ev.StepStarted(node_id="ask~0", kind="value", name="ask", agent="", attempt=2, epoch=2))
-    state = fold(events)
+    state = fold_events(events)
     assert (state.nodes["ask~0"].phase, state.anomalies) == ("running", 0)
     assert {name: count for name, count in state.counts.items() if count} == {"running": 1}
 
@@ -164,11 +164,11 @@ def test_a_secret_step_is_done_until_somebody_needs_it_again() -> None:
 def test_what_is_typed_is_read_as_the_alternative_that_it_fits(
     schema: dict[str, object], text: str, value: object
 ) -> None:
-    given = checked(opened(result_schema=schema), "result", {"value": text})
+    given = checked_params(opened(result_schema=schema), "result", {"value": text})
     assert (given["value"], type(given["value"])) == (value, type(value))
 
 
 def test_what_fits_no_alternative_is_refused() -> None:
     schema = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-    with pytest.raises(BadCommand, match=r"'result'.*four"):
-        checked(opened(result_schema=schema), "result", {"value": "four"})
+    with pytest.raises(InvalidCommand, match=r"'result'.*four"):
+        checked_params(opened(result_schema=schema), "result", {"value": "four"})

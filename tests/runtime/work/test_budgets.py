@@ -10,7 +10,7 @@ import pytest
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.reports.prices import builtin_prices
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -128,7 +128,7 @@ def test_waiting_for_a_person_or_frozen_is_no_wall_time() -> None:
 
     fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
     step: Any = {"node_id": "a~0/t~0.0", "parent_id": "a~0", "kind": "tool", "name": "t", "agent": "a"}
-    told: list[ev.Record] = [
+    told: list[ev.JournalEvent] = [
         ev.RunCreated(**at(0), ref="x:y"),
         ev.RunStarted(**at(10), epoch=1),
         ev.NodeOpened(**at(10), node_id="a~0", kind="agent", name="a"),
@@ -147,4 +147,4 @@ def test_waiting_for_a_person_or_frozen_is_no_wall_time() -> None:
         ev.StepStarted(**at(901), **step, attempt=3, epoch=2),  # + 1
         ev.StepEnded(**at(902), node_id="a~0/t~0.0", attempt=3, result=1),
     ]
-    assert fold(told).active_seconds(begin + timedelta(days=1)) == pytest.approx(5 + 3 + 4 + 2 + 1)
+    assert fold_events(told).active_seconds(begin + timedelta(days=1)) == pytest.approx(5 + 3 + 4 + 2 + 1)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from orbiter.redaction import Redactor
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.notices import NoticeRules
-from runtime.operations.bulk_answers import answer_like, precedent
-from runtime.operations.decisions import BadCommand
+from runtime.operations.bulk_answers import answer_equal_incidents, precedent
+from runtime.operations.decisions import InvalidCommand
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -44,7 +44,7 @@ async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(be
     async with bench.driving():
         waiting = await several(bench, "reacher", 3)
         assert len({found.opened.fingerprint for found in waiting}) == 1
-        items = await answer_like(
+        items = await answer_equal_incidents(
             bench.desk, bench.journal, waiting[1].opened.incident_id, "result", {"value": "by phone"}, by=ME
         )
         for found in waiting:
@@ -65,7 +65,7 @@ async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(be
 async def test_where_the_first_fails_again_the_rest_are_left_alone(bench: Bench) -> None:
     async with bench.driving():
         waiting = await several(bench, "reacher", 3)
-        items = await answer_like(bench.desk, bench.journal, waiting[0].opened.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, waiting[0].opened.incident_id, "retry", by=ME)
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
     assert len(still) == 3
@@ -84,7 +84,7 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
                     await bench.answer(waiting[1], "deny")
                 return await bench.desk.answer(incident_id, *args, **more)  # type: ignore[arg-type]
 
-        items = await answer_like(
+        items = await answer_equal_incidents(
             Quicker(),  # type: ignore[arg-type]
             bench.journal,
             waiting[0].opened.incident_id,
@@ -99,9 +99,11 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
 async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
     async with bench.driving():
         (found,) = await several(bench, "saver", 1)
-        with pytest.raises(BadCommand, match="bulk answer is for once"):
-            await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME)
-        await answer_like(bench.desk, bench.journal, found.opened.incident_id, "grant", by=ME)
+        with pytest.raises(InvalidCommand, match="bulk answer is for once"):
+            await answer_equal_incidents(
+                bench.desk, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME
+            )
+        await answer_equal_incidents(bench.desk, bench.journal, found.opened.incident_id, "grant", by=ME)
     assert await bench.journal.grants() == []
 
 
@@ -117,7 +119,7 @@ async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest
         assert (before.answer.incident_id, before.state, before.detail) == (
             canary.opened.incident_id, "went on", "succeeded",
         )  # fmt: skip
-        items = await answer_like(
+        items = await answer_equal_incidents(
             bench.desk,
             bench.journal,
             before.answer.incident_id,
@@ -141,9 +143,9 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert (before.answer.option, before.state) == ("retry", "failed again")
-        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "retry", by=ME)
-        with pytest.raises(BadCommand, match="was answered 'retry'"):
-            await answer_like(bench.desk, bench.journal, first.opened.incident_id, "abort", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "retry", by=ME)
+        with pytest.raises(InvalidCommand, match="was answered 'retry'"):
+            await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "abort", by=ME)
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
     assert second.opened.incident_id in {found.opened.incident_id for found in still}
@@ -157,7 +159,7 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
     async with bench.driving():
         mine, same, theirs = await wanted("data/mine.md"), await wanted("data/mine.md"), await wanted("/etc/shadow")
         assert mine.opened.fingerprint == same.opened.fingerprint == theirs.opened.fingerprint
-        items = await answer_like(bench.desk, bench.journal, mine.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, mine.opened.incident_id, "grant", by=ME)
         assert [item.state for item in items] == ["went on", "went on", "held"]
         assert "fs.write:/etc/shadow" in items[2].detail
         assert bench.effects == ["save mine.md", "save mine.md"]
@@ -165,7 +167,7 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
         assert still.opened.incident_id == theirs.opened.incident_id
         # To say no to all of them is no risk.
         fourth = await wanted("data/x.md")
-        items = await answer_like(bench.desk, bench.journal, fourth.opened.incident_id, "deny", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, fourth.opened.incident_id, "deny", by=ME)
         assert [item.state for item in items] == ["went on", "went on"]
 
 
@@ -176,7 +178,7 @@ async def test_who_permits_one_command_has_not_permitted_another(bench: Bench) -
         said = [each.opened.message for each in found]
         assert [text.count('"rm -r x"') for text in said].count(1) == 1
         first = next(each for each in found if '"ls"' in each.opened.message)
-        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
         assert sorted(item.state for item in items) == ["held", "went on", "went on"]
         (left,) = [item for item in items if item.state == "held"]
         assert left.detail == 'it asks for something else: shell: command {"line": "rm -r x"}'
@@ -188,7 +190,9 @@ async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> Non
         (one,) = await bench.incidents(await bench.start("doubter", "'a.md'"))
         (other,) = await bench.incidents(await bench.start("doubter", "'b.md'"))
         assert one.opened.fingerprint == other.opened.fingerprint
-        items = await answer_like(bench.desk, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME)
+        items = await answer_equal_incidents(
+            bench.desk, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME
+        )
         (still,) = await bench.journal.incidents()
     assert [item.state for item in items] == ["went on", "held"]
     assert items[1].detail == "it asks for something else: remove 'b.md'?"
@@ -201,21 +205,23 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
         first = waiting[0].opened
         assert len({found.opened.fingerprint for found in waiting}) == 1
         assert "Verified: retry operation" in {option.label for option in first.options}
-        items = await answer_like(bench.desk, bench.journal, first.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, first.incident_id, "retry", by=ME)
         assert [item.state for item in items] == ["went on", "held", "held"]
         assert "look whether it did" in items[1].detail
         # Also where that is the precedent which proved right, and the others are named one by one.
         named = [found.opened.incident_id for found in waiting[1:]]
-        again = await answer_like(bench.desk, bench.journal, first.incident_id, "retry", only=named, by=ME)
+        again = await answer_equal_incidents(bench.desk, bench.journal, first.incident_id, "retry", only=named, by=ME)
         assert [item.state for item in again] == ["went on", "held", "held"]
         assert bench.effects == ["pay"] * 4
-        seen = await answer_like(
+        seen = await answer_equal_incidents(
             bench.desk, bench.journal, first.incident_id, "retry", only=named, looked_at=named[:1], by=ME
         )
         assert [item.state for item in seen] == ["went on", "went on", "held"]
         assert bench.effects == ["pay"] * 5
         # What repeats nothing can be said to all.
-        done = await answer_like(bench.desk, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME)
+        done = await answer_equal_incidents(
+            bench.desk, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME
+        )
         assert (await bench.ended(waiting[2].run_id)).output == "then: paid by hand"
     assert [item.state for item in done] == ["went on"]
     assert bench.effects == ["pay"] * 5
@@ -229,7 +235,7 @@ async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) ->
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert before.reusable == {"for": "once"}
-        items = await answer_like(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
         await bench.ended(second.run_id)
         grants = await bench.journal.grants()
     assert [item.state for item in items] == ["went on", "went on"]
@@ -338,7 +344,7 @@ async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     created = ev.RunCreated(run_id="storm", ref="x.py:s", input="")
-    state = RunState()
+    state = DurableRun()
     state.apply(created)
     await bench.journal.create(created, state.summary())
     lease = await bench.journal.claim("storm", "test", 60)
@@ -416,7 +422,7 @@ async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_
     writer = bench.journal._writer
     assert writer is not None
     supervisor = Supervisor(
-        bench.journal, Conditions(workspace=str(bench.root), notices=rules), lease_s=0.1, period_s=0.02
+        bench.journal, ExecutionConfig(workspace=str(bench.root), notices=rules), lease_s=0.1, period_s=0.02
     )
     await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
     serving = asyncio.create_task(supervisor.serve())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import ME, Bench
 
 BEFORE = """
@@ -30,7 +30,7 @@ swarm = Swarm(agents=[
 """
 
 
-async def _parked(bench: Bench, text: str) -> tuple[str, RunState]:
+async def _parked(bench: Bench, text: str) -> tuple[str, DurableRun]:
     path = bench.root / "swarm.py"
     path.write_text(text)
     async with bench.driving(grace_s=0.0):

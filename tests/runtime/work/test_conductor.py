@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from runtime.operations.decisions import BadCommand
-from runtime.record.journal import Refused
-from runtime.record.state.durable_run import RunState
+from runtime.operations.decisions import InvalidCommand
+from runtime.record.journal import AnswerRefused
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import ME, Bench
 
 
-def phases(state: RunState) -> dict[str, str]:
+def phases(state: DurableRun) -> dict[str, str]:
     return {node.id: node.phase for node in state.nodes.values()}
 
 
@@ -139,16 +139,16 @@ async def test_the_first_answer_wins_and_a_wrong_one_says_what_would_be_right(be
         run = await bench.start("dead")
         (incident,) = await bench.incidents(run)
         incident_id = incident.opened.incident_id
-        with pytest.raises(BadCommand, match="takes retry, switch_model"):
+        with pytest.raises(InvalidCommand, match="takes retry, switch_model"):
             await bench.desk.answer(incident_id, "grant", by=ME)
-        with pytest.raises(BadCommand, match="give --model"):
+        with pytest.raises(InvalidCommand, match="give --model"):
             await bench.desk.answer(incident_id, "switch_model", by=ME)
-        with pytest.raises(BadCommand, match="no incident 'i-nope'"):
+        with pytest.raises(InvalidCommand, match="no incident 'i-nope'"):
             await bench.desk.answer("i-nope", "retry", by=ME)
         await bench.answer(incident, "skip")
         late = await bench.desk.answer(incident_id, "retry", by=ME)
         await bench.ended(run)
-    assert isinstance(late, Refused)
+    assert isinstance(late, AnswerRefused)
     assert "tester answered 'skip'" in late.detail
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.config.loader import BadConfiguration, Configuration, load
-from runtime.config.toml_lines import lines_of
+from runtime.config.loader import Configuration, InvalidConfiguration, load_configuration
+from runtime.config.toml_lines import key_lines
 from runtime.judgement.faults.rules.rule import Rule
 
 
@@ -20,13 +20,13 @@ def written(root: Path, text: str, *, user: str = "") -> Configuration:
     (home / "orbiter").mkdir(parents=True, exist_ok=True)
     (home / "orbiter" / "orbiter.toml").write_text(user, encoding="utf-8")
     (root / "orbiter.toml").write_text(text, encoding="utf-8")
-    return load(root, {"XDG_CONFIG_HOME": str(home)})
+    return load_configuration(root, {"XDG_CONFIG_HOME": str(home)})
 
 
 def test_without_files_everything_is_at_its_default(tmp_path: Path) -> None:
-    found = load(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "none")})
+    found = load_configuration(tmp_path, {"XDG_CONFIG_HOME": str(tmp_path / "none")})
     assert {each.source for each in found.values()} == {"default"}
-    assert found.conditions().errors.max_attempts == 4
+    assert found.execution_config().errors.max_attempts == 4
 
 
 def test_the_workspace_goes_over_the_user_key_by_key(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_workspace_goes_over_the_user_key_by_key(tmp_path: Path) -> None:
     assert where["errors.max_attempts"] == (2, f"{tmp_path}/orbiter.toml:2")
     assert where["errors.base_retry_delay"] == (0.5, f"{tmp_path}/home/orbiter/orbiter.toml:3")
     assert where["budgets.max_steps"] == (9, f"{tmp_path}/orbiter.toml:4")
-    made = found.conditions(grace_s=1.0)
+    made = found.execution_config(grace_s=1.0)
     assert (made.errors.max_attempts, made.budget.max_steps, made.grace_s) == (2, 9, 1.0)
 
 
@@ -68,7 +68,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
         text = "flux"
         cause = "not_found"
         """,
-    ).conditions()
+    ).execution_config()
     assert (made.enable_error_routing, made.deadline_s, made.analysis) == (False, 30, "off")
     assert (made.stall_s, made.handoff_rounds, made.fallbacks) == (5, 0, ("openai:gpt-5-mini",))
     assert made.permissions.rules[0].verb == "shell"
@@ -116,7 +116,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named_with_its_line_and_what_would_be_right(
     tmp_path: Path, text: str, line: int | None, said: str
 ) -> None:
-    with pytest.raises(BadConfiguration) as caught:
+    with pytest.raises(InvalidConfiguration) as caught:
         written(tmp_path, text)
     message = str(caught.value)
     assert said in message
@@ -124,7 +124,7 @@ def test_what_is_wrong_is_named_with_its_line_and_what_would_be_right(
 
 
 def test_a_mistake_in_the_users_file_is_named_there(tmp_path: Path) -> None:
-    with pytest.raises(BadConfiguration, match=r"home/orbiter/orbiter\.toml:2: errors\.max_attempts"):
+    with pytest.raises(InvalidConfiguration, match=r"home/orbiter/orbiter\.toml:2: errors\.max_attempts"):
         written(tmp_path, "[errors]\nbase_retry_delay = 2\n", user="[errors]\nmax_attempts = -4\n")
 
 
@@ -147,6 +147,6 @@ def test_every_key_is_found_on_its_line(tables: dict[str, dict[str, str]]) -> No
             expected[table, key] = text.count("\n") + 1
             text += f"{key} = {value}\n"
     data: dict[str, Any] = tomllib.loads(text)
-    found = lines_of(text)
+    found = key_lines(text)
     assert {path: line for path, line in found.items() if len(path) == 2} == expected
     assert {path[0] for path in found} == set(data)

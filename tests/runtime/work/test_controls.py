@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from runtime.operations.run_controls import (
-    BadControl,
-    Controls,
-    Effects,
-    What,
+    BreakpointKind,
+    InvalidControl,
+    RewindNeedsConfirmation,
+    RunControls,
 )
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import ME, Bench
 
 
 @pytest.fixture
-def controls(bench: Bench) -> Controls:
-    return Controls(bench.journal)
+def controls(bench: Bench) -> RunControls:
+    return RunControls(bench.journal)
 
 
-async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, controls: Controls) -> None:
+async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("workflow")
     assert await controls.freeze(run, by=ME) == [run]
     async with bench.driving(grace_s=0.0):
@@ -40,7 +40,7 @@ async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, cont
     assert state.phase == "completed"
 
 
-async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Bench, controls: Controls) -> None:
+async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0) as supervisor:
         run = await bench.start("stage")
         await bench.incidents(run, 2)
@@ -63,7 +63,7 @@ async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Ben
     assert bench.effects.count("save out.md") == 1
 
 
-async def test_a_frozen_run_can_be_aborted(bench: Bench, controls: Controls) -> None:
+async def test_a_frozen_run_can_be_aborted(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("plain")
     await controls.freeze(by=ME)
     await bench.desk.abort(run, by=ME)
@@ -72,7 +72,7 @@ async def test_a_frozen_run_can_be_aborted(bench: Bench, controls: Controls) -> 
     assert state.phase == "aborted"
 
 
-async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: Controls) -> None:
+async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("chatty")
     await controls.set_breakpoint(run, "tool", "no*", by=ME)
     async with bench.driving():
@@ -86,7 +86,7 @@ async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: Con
     assert bench.effects == ["look a", "note edited"]
 
 
-async def test_a_breakpoint_before_an_agent(bench: Bench, controls: Controls) -> None:
+async def test_a_breakpoint_before_an_agent(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("workflow")
     await controls.set_breakpoint(run, "agent", "parallel", by=ME)
     async with bench.driving(grace_s=0.0):
@@ -97,18 +97,18 @@ async def test_a_breakpoint_before_an_agent(bench: Bench, controls: Controls) ->
         await bench.answer(incident, "retry")
         state = await bench.ended(run)
     assert (state.phase, len(state.incidents)) == ("completed", 1)
-    with pytest.raises(BadControl, match="has ended"):
+    with pytest.raises(InvalidControl, match="has ended"):
         await controls.set_breakpoint(run, "agent", "x", by=ME)
 
 
-async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench: Bench, controls: Controls) -> None:
+async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("chatty", "hello")
     await controls.set_breakpoint(run, "tool", "note", by=ME)
     async with bench.driving(grace_s=0.0):
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
         await controls.inject(run, "chatty", "stop after this", by=ME)
-        with pytest.raises(BadControl, match="has no agent 'nobody'"):
+        with pytest.raises(InvalidControl, match="has no agent 'nobody'"):
             await controls.inject(run, "nobody", "x", by=ME)
         await bench.answer(incident, "retry")
         state = await bench.ended(run)
@@ -117,18 +117,18 @@ async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench:
     assert not state.injected
 
 
-async def _completed(bench: Bench, name: str) -> tuple[str, RunState]:
+async def _completed(bench: Bench, name: str) -> tuple[str, DurableRun]:
     run = await bench.start(name)
     return run, await bench.ended(run)
 
 
 async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_repeating(
-    bench: Bench, controls: Controls
+    bench: Bench, controls: RunControls
 ) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
         at = "swarm(noter...)~0/parallel~1/note~0.1"
-        with pytest.raises(Effects, match="note"):
+        with pytest.raises(RewindNeedsConfirmation, match="note"):
             await controls.rewind(run, at, by=ME)
         dropped = await controls.rewind(run, at, confirm=True, by=ME)
         assert dropped == {
@@ -144,7 +144,7 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
     assert all(count == 1 for what, count in counted.items() if what != "note p1")
 
 
-async def test_rewind_with_another_model(bench: Bench, controls: Controls) -> None:
+async def test_rewind_with_another_model(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
         node = "swarm(noter...)~0/plain~2/llm~0"
@@ -154,7 +154,9 @@ async def test_rewind_with_another_model(bench: Bench, controls: Controls) -> No
     assert state.nodes[node].effective == {"model": "scripted:zoo/handing"}
 
 
-async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(bench: Bench, controls: Controls) -> None:
+async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
+    bench: Bench, controls: RunControls
+) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
         (incident,) = await bench.incidents(run)
@@ -170,7 +172,7 @@ async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(benc
 
 
 async def test_a_fork_goes_on_from_what_was_completed_and_leaves_its_source_alone(
-    bench: Bench, controls: Controls
+    bench: Bench, controls: RunControls
 ) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
@@ -186,7 +188,7 @@ async def test_a_fork_goes_on_from_what_was_completed_and_leaves_its_source_alon
     assert forked.steps == source.steps
 
 
-async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, controls: Controls) -> None:
+async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("stage")
         waiting = await bench.incidents(run, 2)
@@ -204,7 +206,7 @@ async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, co
     assert bench.effects.count("asked for whom?") == 1
 
 
-async def test_a_freeze_of_a_swarm_stands_for_runs_that_begin_later(bench: Bench, controls: Controls) -> None:
+async def test_a_freeze_of_a_swarm_stands_for_runs_that_begin_later(bench: Bench, controls: RunControls) -> None:
     first = await bench.start("plain")
     ref = (await bench.state(first)).ref
     assert await controls.freeze(ref=ref, reason="the provider is down", by=ME) == [first]
@@ -218,7 +220,7 @@ async def test_a_freeze_of_a_swarm_stands_for_runs_that_begin_later(bench: Bench
         await bench.ended(await bench.start("plain"))
 
 
-async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench, controls: Controls) -> None:
+async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench, controls: RunControls) -> None:
     first = await bench.start("plain")
     ref = (await bench.state(first)).ref
     await controls.freeze(ref=ref, reason="no money", by=ME)
@@ -238,7 +240,7 @@ async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench,
 
 
 async def test_a_freeze_that_is_said_while_a_run_is_being_created_reaches_it(
-    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, controls: RunControls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = bench.journal.create
 
@@ -251,7 +253,7 @@ async def test_a_freeze_that_is_said_while_a_run_is_being_created_reaches_it(
 
 
 async def test_a_thaw_that_is_said_while_a_run_is_being_created_reaches_it(
-    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, controls: RunControls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = bench.journal.create
     await controls.freeze(by=ME)
@@ -266,12 +268,12 @@ async def test_a_thaw_that_is_said_while_a_run_is_being_created_reaches_it(
         assert (await bench.ended(run)).phase == "completed"
 
 
-async def test_what_stands_is_read_once(bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_stands_is_read_once(bench: Bench, controls: RunControls, monkeypatch: pytest.MonkeyPatch) -> None:
     await controls.freeze(ref="other.py:swarm", by=ME)
     asked: list[int] = []
     events = bench.journal._reader.events
 
-    async def counted(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+    async def counted(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         found = await events(run_id, after, limit)
         asked.append(len(found))
         return found
@@ -282,7 +284,7 @@ async def test_what_stands_is_read_once(bench: Bench, controls: Controls, monkey
     assert sum(asked) == 1, "the freeze, once"
 
 
-async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench: Bench, controls: Controls) -> None:
+async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("slow")
         await bench.until(run, lambda s: any(each.kind == "tool" for each in s.in_flight))
@@ -303,7 +305,7 @@ async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench
         assert bench.effects == ["lingered"], "what was under way has come to its end, and nothing new began"
 
 
-async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench: Bench, controls: Controls) -> None:
+async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("slow")
     lease = await bench.journal.claim(run, "somebody", 0.0)
     assert lease is not None
@@ -317,7 +319,7 @@ async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench:
     assert await bench.journal.runnable(ev.utc_now()) == []
 
 
-async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: Controls) -> None:
+async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run = await bench.start("workflow")
         before = await bench.ended(run)
@@ -328,7 +330,7 @@ async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: Con
     assert (back.by, back.reason, back.node_id, back.dropped) == (ME, "too short", node, len(dropped))
 
 
-async def test_rewind_with_another_input(bench: Bench, controls: Controls) -> None:
+async def test_rewind_with_another_input(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run, _ = await _completed(bench, "plain")
         await controls.rewind(run, "plain~0", changes={"input": "something else"}, by=ME)
@@ -338,7 +340,7 @@ async def test_rewind_with_another_input(bench: Bench, controls: Controls) -> No
     assert state.output == "done: something else"
 
 
-async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, controls: Controls) -> None:
+async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
         await bench.incidents(run)
@@ -357,14 +359,14 @@ async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, contr
         assert (await bench.ended(run)).phase == "completed"
 
 
-async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, controls: Controls) -> None:
+async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("slow")
         state = await bench.until(
             run, lambda s: any(node.kind == "tool" and node.in_flight for node in s.nodes.values())
         )
         (tool,) = [node.id for node in state.nodes.values() if node.kind == "tool"]
-        with pytest.raises(Effects, match="linger"):
+        with pytest.raises(RewindNeedsConfirmation, match="linger"):
             await controls.rewind(run, tool, by=ME)
         await controls.rewind(run, tool, confirm=True, by=ME)
         await bench.until(
@@ -378,7 +380,7 @@ async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, cont
 
 @pytest.mark.parametrize("by_answer", [False, True])
 async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
-    bench: Bench, controls: Controls, *, by_answer: bool
+    bench: Bench, controls: RunControls, *, by_answer: bool
 ) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
@@ -401,7 +403,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
 
 
 async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_beside_it(
-    bench: Bench, controls: Controls
+    bench: Bench, controls: RunControls
 ) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("stage")
@@ -409,7 +411,7 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
         await bench.answer(one, "abort")
         before = await bench.ended(run)
         beside = other.opened.node_id
-        with pytest.raises(BadControl, match=re.escape(one.opened.node_id)):
+        with pytest.raises(InvalidControl, match=re.escape(one.opened.node_id)):
             await controls.rewind(run, beside, confirm=True, by=ME)
         assert await bench.state(run) == before, "nothing was asked of it"
         await controls.rewind(run, one.opened.node_id, confirm=True, by=ME)
@@ -417,14 +419,14 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
 
 
 async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
-    bench: Bench, controls: Controls, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, controls: RunControls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
         await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.desk.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
-    with pytest.raises(BadControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
+    with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
         await controls.rewind(run, "asker~0", by=ME)
     async with bench.driving(grace_s=0.0):
         assert (await bench.ended(run)).phase == "aborted"
@@ -433,36 +435,36 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         # One that comes between the look and the word: the word is not taken.
         read = bench.journal.read
 
-        async def aborted_after(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.Record]:
+        async def aborted_after(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
             found = await read(run_id, after, limit)
             monkeypatch.setattr(bench.journal, "read", read)
             await bench.desk.abort(run, reason="now", by=ME)
             return found
 
         monkeypatch.setattr(bench.journal, "read", aborted_after)
-        with pytest.raises(BadControl, match="is being aborted"):
+        with pytest.raises(InvalidControl, match="is being aborted"):
             await controls.rewind(run, "asker~0", by=ME)
         ended = await bench.until(run, lambda s: s.terminal and s.error == "now")
     assert (ended.phase, ended.rewind) == ("aborted", None)
 
 
-async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench, controls: Controls) -> None:
+async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "abort")
-    with pytest.raises(BadControl, match="is being aborted"):
+    with pytest.raises(InvalidControl, match="is being aborted"):
         await controls.rewind(run, "asker~0", by=ME)
 
 
-async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench: Bench, controls: Controls) -> None:
+async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("stage")
     assert await controls.set_breakpoint(run, "tool", "anything", by=ME) == "", "nothing has begun: nobody knows"
     async with bench.driving(grace_s=0.0):
         await bench.incidents(run, 2)
 
-        async def warned(what: What, pattern: str) -> str:
+        async def warned(what: BreakpointKind, pattern: str) -> str:
             return await controls.set_breakpoint(run, what, pattern, by=ME)
 
         assert [await warned("tool", "sa*"), await warned("agent", "saver")] == ["", ""]
@@ -476,7 +478,7 @@ async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench:
 
 @pytest.mark.parametrize("all_runs", [False, True])
 async def test_a_freeze_after_an_abort_does_not_keep_the_run_from_ending(
-    bench: Bench, controls: Controls, *, all_runs: bool
+    bench: Bench, controls: RunControls, *, all_runs: bool
 ) -> None:
     async with bench.driving(grace_s=0.0):
         run = await bench.start("asker")
@@ -486,7 +488,7 @@ async def test_a_freeze_after_an_abort_does_not_keep_the_run_from_ending(
     if all_runs:
         assert await controls.freeze(by=ME) == []
     else:
-        with pytest.raises(BadControl, match=r"is being aborted \(tester, .*\): it cannot be frozen"):
+        with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .*\): it cannot be frozen"):
             await controls.freeze(run, by=ME)
     async with bench.driving(grace_s=0.0):
         assert (await bench.ended(run)).error == "enough"
@@ -506,7 +508,7 @@ async def test_an_abort_that_comes_between_the_look_and_the_freeze_wins(
         return found
 
     monkeypatch.setattr(SqliteJournal, "latest", aborted_after_the_look)
-    with pytest.raises(BadControl, match="is being aborted"):
-        await Controls(bench.journal).freeze(run, by=ME)
+    with pytest.raises(InvalidControl, match="is being aborted"):
+        await RunControls(bench.journal).freeze(run, by=ME)
     async with bench.driving():
         assert (await bench.ended(run)).phase == "aborted"

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.config.environment import UnusableEnvironment, interpreter, read_env_file
+from runtime.config.environment import InvalidEnvironment, interpreter, read_env_file
 from runtime.daemon import daemon
 from runtime.daemon.log_file import (
-    RotatingDescriptors,
+    RotatingLogHandler,
     last_lines,
     log_path,
     open_log,
-    rotate,
+    rotate_log,
 )
 from runtime.record import workspace_lock
 
@@ -44,7 +44,7 @@ def test_the_interpreter_is_the_settings_the_active_ones_the_workspaces_or_ours(
 
 @pytest.mark.parametrize(("setting", "environ"), [("nowhere/python", {}), ("", {"VIRTUAL_ENV": "/nowhere"})])
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path, setting: str, environ: dict[str, str]) -> None:
-    with pytest.raises(UnusableEnvironment, match="nowhere"):
+    with pytest.raises(InvalidEnvironment, match="nowhere"):
         interpreter(tmp_path, setting, environ=environ)
 
 
@@ -73,16 +73,16 @@ def test_env_files_as_people_write_them(tmp_path: Path) -> None:
 def test_a_bad_line_is_named_by_its_number_and_never_shown(tmp_path: Path, line: str) -> None:
     path = tmp_path / "keys.env"
     path.write_text(f"OK=1\n{line}\n")
-    with pytest.raises(UnusableEnvironment, match="line 2") as caught:
+    with pytest.raises(InvalidEnvironment, match="line 2") as caught:
         read_env_file(path)
     assert "secret" not in str(caught.value)
 
 
 def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnusableEnvironment, match=r"nothing\.env"):
+    with pytest.raises(InvalidEnvironment, match=r"nothing\.env"):
         read_env_file(tmp_path / "nothing.env")
     (tmp_path / "binary.env").write_bytes(b"A=\xff\xfe")
-    with pytest.raises(UnusableEnvironment, match=r"binary\.env"):
+    with pytest.raises(InvalidEnvironment, match=r"binary\.env"):
         read_env_file(tmp_path / "binary.env")
 
 
@@ -100,15 +100,15 @@ def test_the_log_is_ours_alone_and_rotates(tmp_path: Path) -> None:
     assert last_lines(path) == ""
     os.close(open_log(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert not rotate(path, limit=10)
+    assert not rotate_log(path, limit=10)
     for text in ("first....", "second...", "third....", "fourth..."):
         path.write_text(text + "\n")
-        assert rotate(path, limit=10, kept=2)
+        assert rotate_log(path, limit=10, kept=2)
     assert not path.exists()
     assert path.with_name("runtime.log.1").read_text() == "fourth...\n"
     assert path.with_name("runtime.log.2").read_text() == "third....\n"
     assert not path.with_name("runtime.log.3").exists()
-    assert not rotate(path)
+    assert not rotate_log(path)
     path.write_text("".join(f"line {number}\n" for number in range(9000)))
     assert last_lines(path, 2) == "line 8998\nline 8999"
 
@@ -116,7 +116,7 @@ def test_the_log_is_ours_alone_and_rotates(tmp_path: Path) -> None:
 def test_the_log_holds_no_address_that_was_only_called(tmp_path: Path) -> None:
     read, write = os.pipe()
     try:
-        handler = RotatingDescriptors(tmp_path / "runtime.log", descriptors=(write,))
+        handler = RotatingLogHandler(tmp_path / "runtime.log", descriptors=(write,))
     finally:
         os.close(read)
         os.close(write)
@@ -129,7 +129,7 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
     path = tmp_path / "runtime.log"
     read, write = os.pipe()
     try:
-        handler = RotatingDescriptors(path, limit=60, kept=3, descriptors=(write,))
+        handler = RotatingLogHandler(path, limit=60, kept=3, descriptors=(write,))
         os.write(write, b"a tool printed this, and it is long enough to make the log rotate\n")
         handler.emit(logging.makeLogRecord({"msg": "and then something was logged"}))
         os.write(write, b"and after the rotation this\n")
@@ -150,7 +150,7 @@ def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_
     assert not (tmp_path / "runtime.log").exists(), "none was begun"
     # One that died left its words behind, and holds nothing.
     (tmp_path / workspace_lock.NAME).write_text(json.dumps({"program": workspace_lock.RUN}))
-    assert not daemon._held_by_a_run(tmp_path)
+    assert not daemon._foreground_run_text(tmp_path)
 
 
 def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path) -> None:
@@ -159,10 +159,12 @@ def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path
     before = log.stat().st_size
     with log.open("a") as more:
         more.write("2026-11-21 07:40:27,274 ERROR runtime.service.serve: cannot write in journal.db: it is damaged\n")
-    assert daemon._why(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
+    assert (
+        daemon._start_failure(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
+    )
     with log.open("a") as more:
         more.write("Traceback (most recent call last):\n")
-    told = daemon._why(log, before, "")
+    told = daemon._start_failure(log, before, "")
     assert told.startswith("the runtime ended before it was ready: its log")
     assert "long ago" not in told
     assert told.endswith("it is damaged\nTraceback (most recent call last):")

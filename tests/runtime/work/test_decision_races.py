@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from runtime.operations.decisions import BadCommand, Desk
-from runtime.record.journal import Accepted, Refused
+from runtime.operations.decisions import Decisions, InvalidCommand
+from runtime.record.journal import AnswerAccepted, AnswerRefused
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
@@ -20,10 +20,10 @@ TURNS = range(6)
 
 
 @pytest.fixture
-async def elsewhere(bench: Bench) -> AsyncIterator[Desk]:
+async def elsewhere(bench: Bench) -> AsyncIterator[Decisions]:
     """Another process's desk: a journal of its own on the same file."""
     async with await SqliteJournal.open(bench.root / "journal.db") as journal:
-        yield Desk(journal, bench.root)
+        yield Decisions(journal, bench.root)
 
 
 async def raced(turn: int, *contenders: Awaitable[Any]) -> list[Any]:
@@ -38,14 +38,14 @@ async def raced(turn: int, *contenders: Awaitable[Any]) -> list[Any]:
     return await asyncio.gather(*(after(rng.randrange(8), each) for each in contenders), return_exceptions=True)
 
 
-async def ledger(bench: Bench) -> list[ev.Record]:
+async def ledger(bench: Bench) -> list[ev.JournalEvent]:
     found = await bench.journal.read(ev.WORKSPACE)
     return [event for event in found if isinstance(event, ev.GrantAdded | ev.GrantRevoked)]
 
 
 @pytest.mark.parametrize("turn", TURNS)
 async def test_of_a_grant_and_another_operators_denial_one_stands_and_a_refused_grant_never_was(
-    bench: Bench, elsewhere: Desk, turn: int
+    bench: Bench, elsewhere: Decisions, turn: int
 ) -> None:
     async with bench.driving():
         run = await bench.start("saver")
@@ -57,8 +57,8 @@ async def test_of_a_grant_and_another_operators_denial_one_stands_and_a_refused_
         )
         state = await bench.ended(run)
     taken = {type(granting), type(denying)}
-    assert taken == {Accepted, Refused}
-    granted = isinstance(granting, Accepted)
+    assert taken == {AnswerAccepted, AnswerRefused}
+    granted = isinstance(granting, AnswerAccepted)
     assert [type(event) for event in await ledger(bench)] == ([ev.GrantAdded] if granted else [])
     assert bool(bench.effects) == granted
     loser, winner = (denying, granting) if granted else (granting, denying)
@@ -67,7 +67,7 @@ async def test_of_a_grant_and_another_operators_denial_one_stands_and_a_refused_
 
 
 @pytest.mark.parametrize("turn", TURNS)
-async def test_of_two_standing_grants_one_is_made(bench: Bench, elsewhere: Desk, turn: int) -> None:
+async def test_of_two_standing_grants_one_is_made(bench: Bench, elsewhere: Decisions, turn: int) -> None:
     async with bench.driving():
         run = await bench.start("saver")
         incident = (await bench.incidents(run))[0].opened.incident_id
@@ -77,7 +77,7 @@ async def test_of_two_standing_grants_one_is_made(bench: Bench, elsewhere: Desk,
             elsewhere.answer(incident, "grant", {"for": "run"}, by=OTHER),
         )
         await bench.ended(run)
-    (accepted,) = [each for each in both if isinstance(each, Accepted)]
+    (accepted,) = [each for each in both if isinstance(each, AnswerAccepted)]
     (grant,) = await ledger(bench)
     assert isinstance(grant, ev.GrantAdded)
     assert grant.grant_id == accepted.answer.params["grant_id"]
@@ -86,7 +86,7 @@ async def test_of_two_standing_grants_one_is_made(bench: Bench, elsewhere: Desk,
 
 @pytest.mark.parametrize("turn", TURNS)
 async def test_a_standing_grant_against_an_abort_leaves_a_grant_only_if_it_was_accepted(
-    bench: Bench, elsewhere: Desk, turn: int
+    bench: Bench, elsewhere: Decisions, turn: int
 ) -> None:
     async with bench.driving(grace_s=0.0 if turn % 2 else 60.0):
         run = await bench.start("saver")
@@ -99,21 +99,21 @@ async def test_a_standing_grant_against_an_abort_leaves_a_grant_only_if_it_was_a
         state = await bench.ended(run)
     assert state.anomalies == 0
     assert not state.open_incidents
-    assert len(await ledger(bench)) == isinstance(granting, Accepted)
-    if isinstance(granting, Refused):
+    assert len(await ledger(bench)) == isinstance(granting, AnswerAccepted)
+    if isinstance(granting, AnswerRefused):
         assert state.phase == "aborted"
         assert bench.effects == []
 
 
 @pytest.mark.parametrize("turn", TURNS)
 async def test_a_grant_that_another_process_takes_back_stops_the_very_next_attempt(
-    bench: Bench, elsewhere: Desk, turn: int
+    bench: Bench, elsewhere: Decisions, turn: int
 ) -> None:
     async with bench.driving():
         run = await bench.start("saver")
         incident = (await bench.incidents(run))[0].opened.incident_id
         given = await bench.desk.answer(incident, "grant", {"for": "always"}, by=ME)
-        assert isinstance(given, Accepted)
+        assert isinstance(given, AnswerAccepted)
         await bench.ended(run)
         # One run that begins meanwhile may be let pass or not; what begins after the word was given is asked about.
         racing, revoked = await raced(
@@ -125,5 +125,5 @@ async def test_a_grant_that_another_process_takes_back_stops_the_very_next_attem
         assert state.open_incidents
         await bench.until(racing, lambda s: bool(s.open_incidents) or s.terminal)
     assert len(bench.effects) <= 2
-    with pytest.raises(BadCommand, match="in force"):
+    with pytest.raises(InvalidCommand, match="in force"):
         await bench.desk.revoke(given.answer.params["grant_id"], by=ME)

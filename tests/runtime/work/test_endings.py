@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.worker import drive as driving
 from tests.runtime.work.bench import ME, Bench
 
@@ -133,13 +133,13 @@ async def test_a_parked_run_holds_no_task(bench: Bench) -> None:
 
 
 def test_a_freeze_between_claim_and_start_holds() -> None:
-    events: list[ev.Record] = [
+    events: list[ev.JournalEvent] = [
         ev.RunCreated(ref="x:y", run_id="r"),
         ev.RunFrozen(),
         ev.RunStarted(epoch=1),
         ev.RunParked(reason="waiting"),
     ]
-    state = fold([event.model_copy(update={"seq": seq}) for seq, event in enumerate(events, 1)])
+    state = fold_events([event.model_copy(update={"seq": seq}) for seq, event in enumerate(events, 1)])
     assert (state.phase, state.anomalies) == ("frozen", 0)
 
 
@@ -148,10 +148,10 @@ async def test_a_fork_whose_source_is_gone_does_nothing_again(bench: Bench) -> N
         run = await bench.start("workflow")
         await bench.ended(run)
     effects = list(bench.effects)
-    fork = await Controls(bench.journal).fork(run, by=ME)
+    fork = await RunControls(bench.journal).fork(run, by=ME)
     assert run in await bench.journal.prune(max_bytes=0)
     async with bench.driving():
-        state: RunState = await bench.ended(fork)
+        state: DurableRun = await bench.ended(fork)
     assert state.phase == "failed"
     assert "is gone" in state.error
     assert bench.effects == effects

@@ -10,9 +10,9 @@ import pytest
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.options import LABELS
-from runtime.record.journal import Accepted
+from runtime.record.journal import AnswerAccepted
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import ME, Bench
 
 SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "options.py"
@@ -66,10 +66,10 @@ async def answered(bench: Bench, run: str, option: str, params: dict[str, Any]) 
     given = dict(params)
     reach = given.pop("reach", None)
     outcome = await bench.desk.answer(incident.opened.incident_id, option, given, reach=reach, by=ME)
-    assert isinstance(outcome, Accepted), outcome
+    assert isinstance(outcome, AnswerAccepted), outcome
 
 
-async def ended(bench: Bench, run: str, seen: int) -> RunState:
+async def ended(bench: Bench, run: str, seen: int) -> DurableRun:
     """The run's end. What an extended budget had held back is asked about by itself, in an incident after `seen`."""
     state = await bench.until(run, lambda s: s.terminal or len(s.incidents) > seen)
     if state.terminal:

@@ -16,11 +16,11 @@ from orbiter.config import ModelConfig
 from orbiter.models.provider import ModelProvider, model_registry
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message, ToolCall, Usage
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.gates.chain import GATES
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.worker.engines.local import Drive, LocalEngine
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
@@ -318,7 +318,7 @@ class Forgetful(LocalEngine):
 
 
 async def test_section_4_what_an_engine_loses_is_submitted_again(bench: Bench) -> None:
-    conditions = Conditions(workspace=str(bench.root), grace_s=0.0)
+    conditions = ExecutionConfig(workspace=str(bench.root), grace_s=0.0)
     supervisor = Supervisor(bench.journal, conditions, period_s=0.01, engine=Forgetful)
     serving = asyncio.create_task(supervisor.serve())
     try:
@@ -336,5 +336,5 @@ async def test_section_4_a_decision_of_another_process_wakes_a_run_that_is_drive
         (incident,) = await bench.incidents(run_id)
         async with await SqliteJournal.open(bench.journal.path) as other:
             await Bench(tmp_path, other).answer(incident, "input", value="you")
-        state: RunState = await bench.ended(run_id)
+        state: DurableRun = await bench.ended(run_id)
     assert (state.phase, state.lives) == ("completed", 1)

@@ -35,18 +35,19 @@ swarm = Agent(name="hogger", model="scripted:left/hog", tools=[hog])
 RUNTIME = """
 import asyncio, dataclasses, os, sys
 from pathlib import Path
-from runtime.link import serve
-from runtime.record import events as ev
+from runtime.service import serve
+from runtime.record.state import events as ev
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.work import begin, host
+from runtime.operations import run_creation
+from runtime.worker import driving_thread
 
-host.LEAVE_S = 0.3
+driving_thread.LEAVE_S = 0.3
 root = Path(sys.argv[1])
 
 async def begun():
     async with await SqliteJournal.open(root / "journal.db") as journal:
         me = ev.Actor(name="tester", channel="cli")
-        await begin.begin(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
+        await run_creation.begin(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
 
 asyncio.run(begun())
 given = dataclasses.replace(serve.conditions(root, {}), drain_s=0.1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from runtime.swarms import loader
 from tests.runtime.work.bench import ME, Bench
 
@@ -58,7 +58,7 @@ async def test_a_new_run_sees_edited_files_and_a_live_one_does_not(bench: Bench,
     ref = target.format(mark=mark)
     async with bench.driving():
         live = await bench.desk.start(ref, "go", by=ME)
-        await Controls(bench.journal).set_breakpoint(live, "tool", "say", by=ME)
+        await RunControls(bench.journal).set_breakpoint(live, "tool", "say", by=ME)
         (stopped,) = await bench.incidents(live)
         # The same length, in the same second: only the file system's own time tells.
         (bench.root / f"words_{mark}.py").write_text("WORD = 'two'\n")
@@ -81,7 +81,7 @@ def test_what_has_not_changed_is_imported_once(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*.py"):
         os.utime(path, (1e9, 1e9))
     for _ in range(3):
-        loader.load("swarm.py:agent", tmp_path)
+        loader.load_swarm("swarm.py:agent", tmp_path)
     assert (tmp_path / "words_c.py.log").read_text() == "x"
 
 
@@ -92,4 +92,4 @@ def test_what_lies_beside_a_swarm_is_its_own(tmp_path: Path) -> None:
         (tmp_path / name / "same_name.py").write_text(f"NAME = {name!r}\n")
         (tmp_path / name / "swarm.py").write_text(swarm)
     for name in ("first", "second", "first"):
-        assert loader.load(f"{name}/swarm.py:agent", tmp_path).name == name
+        assert loader.load_swarm(f"{name}/swarm.py:agent", tmp_path).name == name

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
-from runtime.operations.run_controls import Controls
-from runtime.operations.run_creation import begin
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.operations.run_controls import RunControls
+from runtime.operations.run_creation import create_run
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import wal_loss
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.worker.driving_thread import Host
+from runtime.worker.driving_thread import DrivingThread
 
 ME = ev.Actor(name="tester", channel="cli")
 SWARM = """
@@ -63,7 +63,7 @@ def _saved(swarm: Path) -> int:
     return effects.read_text().count("\n") if effects.exists() else 0
 
 
-async def _until(journal: SqliteJournal, run_ids: set[str], wanted: Callable[[ev.Record], bool]) -> None:
+async def _until(journal: SqliteJournal, run_ids: set[str], wanted: Callable[[ev.JournalEvent], bool]) -> None:
     async for events in journal.tail():
         run_ids -= {each.run_id for each in events if wanted(each)}
         if not run_ids:
@@ -82,7 +82,7 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     try:
         async with await SqliteJournal.open(live / "journal.db") as journal:
             for run_id in ("one", "two"):
-                await begin(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id=run_id)
+                await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id=run_id)
             host.hint()
             await _until(journal, {"one", "two"}, lambda each: isinstance(each, ev.StepStarted) and _at(each, "ready"))
             kept = (live / "journal.db-wal").stat().st_size
@@ -91,19 +91,19 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             copy.mkdir()
             for name in ("journal.db", "journal.db-wal"):
                 shutil.copy(live / name, copy / name)
-            wal_loss.mark(copy / "journal.db", await journal.position())
+            wal_loss.write_mark(copy / "journal.db", await journal.position())
     finally:
         host.stop()
     os.truncate(copy / "journal.db-wal", kept)
     return copy
 
 
-def _at(event: ev.Record, tool: str) -> bool:
+def _at(event: ev.JournalEvent, tool: str) -> bool:
     return f"/{tool}~" in event.node_id
 
 
-def _host(state_dir: Path, swarm: Path) -> Host:
-    return Host(state_dir, Conditions(workspace=str(swarm.parent), drain_s=0.05, grace_s=0.0))
+def _host(state_dir: Path, swarm: Path) -> DrivingThread:
+    return DrivingThread(state_dir, ExecutionConfig(workspace=str(swarm.parent), drain_s=0.05, grace_s=0.0))
 
 
 async def test_nothing_is_repeated_before_somebody_has_looked(
@@ -118,8 +118,8 @@ async def test_nothing_is_repeated_before_somebody_has_looked(
             assert {each.id: each.state for each in await journal.runs()} == {"one": "frozen", "two": "frozen"}
             assert "look at them, then thaw" in (await journal.freezes())[""].reason
             assert _saved(swarm) == 2
-            await begin(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id="later")
-            assert await Controls(journal).thaw("two", by=ME) == ["two"]
+            await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id="later")
+            assert await RunControls(journal).thaw("two", by=ME) == ["two"]
             host.hint()
             await _until(journal, {"two"}, lambda each: isinstance(each, ev.StepEnded) and _at(each, "save"))
             assert {each.id: each.state for each in await journal.runs(states=("frozen",))} == {
@@ -139,7 +139,7 @@ async def test_a_loss_takes_effect_once(swarm: Path, dead: Path) -> None:
         host.start()
         host.stop()
         async with await SqliteJournal.open(dead / "journal.db") as journal:
-            frozen = await Controls(journal).thaw(by=ME)
+            frozen = await RunControls(journal).thaw(by=ME)
     assert frozen == [], "what was thawed stays thawed"
     async with await SqliteJournal.open(dead / "journal.db") as journal:
         told = [type(each) for each in await journal.read(ev.WORKSPACE)]
@@ -163,12 +163,12 @@ async def test_where_the_runs_cannot_be_frozen_none_is_driven(swarm: Path, dead:
 async def test_what_a_power_cut_may_take_is_no_loss(tmp_path: Path) -> None:
     """Events that were not synced can be done again: that they are missing freezes nothing."""
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
-        await begin(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        known = wal_loss.marked(journal.path)
+        known = wal_loss.read_mark(journal.path)
         assert known == await journal.position()
         await journal.append(lease, [ev.Warned(text="not synced")])
-        assert wal_loss.marked(journal.path) == known < await journal.position()
+        assert wal_loss.read_mark(journal.path) == known < await journal.position()
         await journal.append(lease, [ev.RunParked(reason="stop")])
-        assert wal_loss.marked(journal.path) == await journal.position()
+        assert wal_loss.read_mark(journal.path) == await journal.position()

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
-from runtime.execution.run_session import Life
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.run_session import RunSession
 from runtime.operations import run_creation
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import Bench
@@ -84,27 +84,27 @@ async def test_ten_thousand_parked_runs_are_rows_and_nothing_else(bench: Bench) 
         await journal._reader.connection.set_progress_handler(lambda: 0, 0)
         assert 0 < instructions < 500, "an index says that nothing can go on, however many are parked"
 
-        supervisor = Supervisor(journal, Conditions(workspace=str(bench.root)), period_s=0.01)
+        supervisor = Supervisor(journal, ExecutionConfig(workspace=str(bench.root)), period_s=0.01)
         serving = asyncio.create_task(supervisor.serve())
         assert (await bench_run(bench, journal)).phase == "completed", "it has looked, and drives what can go on"
         while supervisor.driving:  # noqa: ASYNC110 - told by nobody
             await asyncio.sleep(0.01)
         gc.collect()
-        held = [found for found in gc.get_objects() if type(found) is Life and found.journal is journal]
+        held = [found for found in gc.get_objects() if type(found) is RunSession and found.journal is journal]
         assert held == [], "nothing of a parked run is in memory"
         assert len(asyncio.all_tasks()) < 10
         supervisor.stop()
         await serving
 
 
-async def bench_run(bench: Bench, journal: SqliteJournal) -> RunState:
+async def bench_run(bench: Bench, journal: SqliteJournal) -> DurableRun:
     other = Bench(bench.root, journal)
     run = await other.start("plain")
     return await other.ended(run)
 
 
 async def test_idle_runs_leave_before_their_grace_where_others_wait_for_room(bench: Bench) -> None:
-    conditions = Conditions(workspace=str(bench.root), grace_s=3_600.0)
+    conditions = ExecutionConfig(workspace=str(bench.root), grace_s=3_600.0)
     supervisor = Supervisor(bench.journal, conditions, period_s=0.02, engine=partial(LocalEngine, slots=3))
     serving = asyncio.create_task(supervisor.serve())
     try:
@@ -129,7 +129,7 @@ async def test_idle_runs_leave_before_their_grace_where_others_wait_for_room(ben
 
 @pytest.mark.parametrize("room", [1, 2])
 async def test_more_runs_than_room_all_come_to_their_end(bench: Bench, room: int) -> None:
-    conditions = Conditions(workspace=str(bench.root), grace_s=3_600.0)
+    conditions = ExecutionConfig(workspace=str(bench.root), grace_s=3_600.0)
     supervisor = Supervisor(bench.journal, conditions, period_s=0.02, engine=partial(LocalEngine, slots=room))
     serving = asyncio.create_task(supervisor.serve())
     runs = [await bench.start("plain") for _ in range(5)]

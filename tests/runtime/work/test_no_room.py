@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.faults.fingerprint import fingerprint
-from runtime.operations.run_creation import begin
+from runtime.operations.run_creation import create_run
 from runtime.record.journal import JournalError, Unwritable
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -27,7 +27,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from runtime.worker.driving_thread import Host
+from runtime.worker.driving_thread import DrivingThread
 from tests.runtime.record.journal_samples import ROOT
 from tests.runtime.work.test_lost_end import ME
 
@@ -72,7 +72,7 @@ def _ended(rule: str, said: str) -> ev.StepEnded:
     return ev.StepEnded(attempt=1, fault=fault, effect_unknown=True)
 
 
-async def _until(journal: SqliteJournal, kind: type[ev.Record], count: int, node: str = "") -> None:
+async def _until(journal: SqliteJournal, kind: type[ev.JournalEvent], count: int, node: str = "") -> None:
     found = 0
     async for events in journal.tail("one"):
         found += sum(isinstance(each, kind) and node in each.node_id for each in events)
@@ -95,7 +95,7 @@ class Place:
 
         with monkeypatch.context() as patched:
             patched.setattr(SqliteJournal, "open", remembered)
-            self.host = Host(self.state, Conditions(workspace=str(root), grace_s=0.0, drain_s=0.1))
+            self.host = DrivingThread(self.state, ExecutionConfig(workspace=str(root), grace_s=0.0, drain_s=0.1))
             self.host.start()
 
     async def pragma(self, words: str) -> None:
@@ -117,7 +117,7 @@ async def test_results_are_held_until_there_is_room(
     place = Place(tmp_path, monkeypatch)
     try:
         async with await SqliteJournal.open(place.state / "journal.db") as journal:
-            await begin(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+            await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
             place.host.hint()
             await _until(journal, ev.StepStarted, 2, "/save~")
             await place.pragma(PRAGMAS[why][0])
@@ -142,7 +142,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 ) -> None:
     place = Place(tmp_path, monkeypatch)
     async with await SqliteJournal.open(place.state / "journal.db") as journal:
-        await begin(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
         await place.pragma(PRAGMAS["no room"][0])
@@ -150,7 +150,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
         while not place.host.held_back:  # noqa: ASYNC110 - read from another thread
             await asyncio.sleep(0.01)
         await asyncio.to_thread(place.host.stop)
-        again = Host(place.state, Conditions(workspace=str(tmp_path), grace_s=0.0))
+        again = DrivingThread(place.state, ExecutionConfig(workspace=str(tmp_path), grace_s=0.0))
         again.start()
         try:
             await _until(journal, ev.IncidentOpened, 2)
@@ -164,7 +164,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 
 async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
-        await begin(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
         await journal._write().alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
@@ -174,7 +174,7 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
         held = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="held")]))
         later = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="later")]))
         with pytest.raises(Unwritable):
-            await begin(journal, "x:y", "go", title="", options={}, by=ME, run_id="two")
+            await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="two")
         assert "readonly" in journal.held_back
         await journal._write().alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
         await held
@@ -192,7 +192,7 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
 
 GONE, HERE = 4194305, os.getppid()
 """A process that cannot be, and one that lives."""
-ENDS: dict[str, tuple[int, list[ev.Record], str]] = {
+ENDS: dict[str, tuple[int, list[ev.JournalEvent], str]] = {
     "killed": (GONE, [], "had begun when its process ended"),
     "taken over": (HERE, [], "had begun in another process ({owner}), which this one took the run over from"),
     "let go of": (GONE, [ev.RunParked(reason="stop")], "had begun when the runtime let go of the run, and was cut off"),
@@ -212,7 +212,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
     """And equal questions stay equal, whatever they say: fingerprints are those of earlier versions."""
     place = Place(tmp_path, monkeypatch)
     async with await SqliteJournal.open(place.state / "journal.db") as journal:
-        await begin(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
         recorded = await journal.read("one")
@@ -224,7 +224,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
     pid, last, expected = ENDS[how]
     async with await SqliteJournal.open(left / ".orbiter" / "journal.db") as journal:
         created = next(each for each in recorded if isinstance(each, ev.RunCreated))
-        await journal.create(created, fold([created]).summary())
+        await journal.create(created, fold_events([created]).summary())
         lease = await journal.claim("one", f"{socket.gethostname()}:{pid}:gone#1", 0.001)
         assert lease is not None
         node = next(each.node_id for each in recorded if isinstance(each, ev.StepStarted) and "/save~" in each.node_id)
@@ -233,7 +233,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
             each.model_copy(update={"owner": lease.owner}) if isinstance(each, ev.RunStarted) else each for each in kept
         ]
         await journal.append(lease, [*kept[1:], *(each.model_copy(update={"node_id": node}) for each in last)])
-        again = Host(left / ".orbiter", Conditions(workspace=str(left), grace_s=0.0))
+        again = DrivingThread(left / ".orbiter", ExecutionConfig(workspace=str(left), grace_s=0.0))
         again.start()
         try:
             await _until(journal, ev.IncidentOpened, 2)

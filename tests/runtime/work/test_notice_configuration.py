@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.config.loader import BadConfiguration, load
+from runtime.config.loader import InvalidConfiguration, load_configuration
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.record.state.fault_taxonomy import Severity
 
@@ -26,7 +26,7 @@ quiet_seconds = 30
 patterns = ['PATIENT-\\d+']
 """
     )
-    given = load(tmp_path, HOME).conditions()
+    given = load_configuration(tmp_path, HOME).execution_config()
     assert given.notices is not None
     assert given.notices.channels == {"log": Severity.WARNING, "webhook": Severity.CRITICAL}
     assert (given.notices.webhook, given.notices.quiet_s) == ("https://hooks.example.com/x", 30.0)
@@ -34,12 +34,12 @@ patterns = ['PATIENT-\\d+']
 
 
 def test_without_notices_seed_003s_channels_hold(tmp_path: Path) -> None:
-    given = load(tmp_path, HOME).conditions()
+    given = load_configuration(tmp_path, HOME).execution_config()
     assert given.notices is None
     rules = NoticeRules.of_errors(given.errors)
     assert rules.channels == {"terminal": Severity.CRITICAL, "log": Severity.CRITICAL}
     (tmp_path / "orbiter.toml").write_text("[errors]\nnotify_on_critical_errors = false\n")
-    assert NoticeRules.of_errors(load(tmp_path, HOME).errors).channels == {}
+    assert NoticeRules.of_errors(load_configuration(tmp_path, HOME).errors).channels == {}
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_without_notices_seed_003s_channels_hold(tmp_path: Path) -> None:
 )
 def test_mistakes_are_named_with_file_and_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "orbiter.toml").write_text(text)
-    with pytest.raises(BadConfiguration, match=said):
-        load(tmp_path, HOME)
+    with pytest.raises(InvalidConfiguration, match=said):
+        load_configuration(tmp_path, HOME)

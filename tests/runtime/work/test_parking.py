@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runtime.judgement.recovery.stall_detection import no_progress
-from runtime.operations.run_controls import BadControl, Controls
-from runtime.record.journal import Overtaken
+from runtime.operations.run_controls import InvalidControl, RunControls
+from runtime.record.journal import StaleSequence
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
@@ -91,17 +91,17 @@ async def test_a_rewind_to_a_node_that_another_rewind_has_dropped_is_refused(ben
         await bench.ended(run)
     state = await bench.state(run)
     top, leaf = next(iter(state.nodes)), list(state.nodes)[-1]
-    await Controls(bench.journal).rewind(run, top, confirm=True, by=ME)
+    await RunControls(bench.journal).rewind(run, top, confirm=True, by=ME)
     lease = await bench.journal.claim(run, "me", 60)
     assert lease is not None
     told = (await bench.journal.read(run))[-1].seq
     rewound = [ev.RunStarted(epoch=lease.epoch), ev.RunRewound(node_id=top), ev.RunParked(reason="stop")]
     await bench.journal.append(lease, rewound, seen=told)
     await bench.journal.release(lease)
-    with pytest.raises(Overtaken, match="told something else"):
+    with pytest.raises(StaleSequence, match="told something else"):
         await bench.journal.post(run, ev.RewindRequested(node_id=leaf, by=ME), told=told)
-    with pytest.raises(BadControl, match="no node"):
-        await Controls(bench.journal).rewind(run, leaf, confirm=True, by=ME)
+    with pytest.raises(InvalidControl, match="no node"):
+        await RunControls(bench.journal).rewind(run, leaf, confirm=True, by=ME)
     async with bench.driving():
         await bench.ended(run)
 
@@ -114,8 +114,8 @@ async def test_a_message_for_a_run_that_has_ended_meanwhile_is_refused_and_a_fre
         listed = await bench.journal.runs()
         await bench.ended(ended)
         await bench.incidents(live)
-    controls = Controls(bench.journal)
-    with pytest.raises(BadControl, match="has ended"):
+    controls = RunControls(bench.journal)
+    with pytest.raises(InvalidControl, match="has ended"):
         await controls.inject(ended, "plain", "too late", by=ME)
     done = await controls._post_each(listed, ev.RunFrozen(by=ME), alone=False)
     assert done == [live]
@@ -128,7 +128,7 @@ async def test_a_message_that_comes_to_a_step_that_waits_is_part_of_what_was_ask
         run = await bench.start("dead")
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
-        await Controls(bench.journal).inject(run, "dead", "mind this", by=ME)
+        await RunControls(bench.journal).inject(run, "dead", "mind this", by=ME)
         await bench.answer(incident, "result", value="by hand")
         await bench.ended(run)
     state = await bench.state(run)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from runtime.daemon.log_file import Legible
+from runtime.daemon.log_file import EscapingFormatter
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.judgement.reports.incident_report import build
-from runtime.operations.decisions import BadCommand
-from runtime.record.journal import Accepted, OpenIncident, Refused
+from runtime.judgement.reports.incident_report import build_report
+from runtime.operations.decisions import InvalidCommand
+from runtime.record.journal import AnswerAccepted, AnswerRefused, OpenIncident
 from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
 
@@ -136,7 +136,7 @@ async def test_an_input_of_another_type_is_refused_and_nothing_happens(
     async with bench.driving():
         run = await bench.start(f"quiz_{kind}")
         incident = await only(bench, run)
-        with pytest.raises(BadCommand, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await bench.desk.answer(incident.opened.incident_id, "input", {"value": value}, by=ME)
         state = await bench.state(run)
         assert len(state.open_incidents) == 1
@@ -167,7 +167,7 @@ async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
         run = await bench.start("quiz_secret")
         incident = await only(bench, run)
         assert incident.opened.traceback == "", "a question is no failure of anybody's code"
-        with pytest.raises(BadCommand, match="given with input"):
+        with pytest.raises(InvalidCommand, match="given with input"):
             await bench.desk.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
         await bench.answer(incident, "input", value="correct horse battery")
         state = await bench.ended(run)
@@ -210,7 +210,7 @@ async def test_a_run_whose_model_was_told_a_secret_is_known_again_in_a_later_lif
         await bench.answer(await only(bench, run), "input", value="Tr0ub4dor&3")
         await bench.until(run, lambda s: len(s.incidents) == 2)
     if restarted:
-        monkeypatch.setattr(secret_vault, "VAULT", secret_vault.Vault())
+        monkeypatch.setattr(secret_vault, "VAULT", secret_vault.SecretVault())
     await bench.answer(await only(bench, run), "input", value="no")
     async with bench.driving():
         state = await bench.ended(run)
@@ -225,7 +225,7 @@ async def test_a_secret_that_an_error_quotes_is_in_no_line_of_the_log(
         run = await bench.start("locked_out")
         await bench.answer(await only(bench, run), "input", value="Tr0ub4dor&3 z")
         await bench.until(run, lambda s: len(s.incidents) == 2)
-    written = [Legible().format(record) for record in caplog.records]
+    written = [EscapingFormatter().format(record) for record in caplog.records]
     assert [text for text in written if "Wrong password" in text]
     assert not [text for text in written if "Tr0ub4dor" in text]
 
@@ -241,7 +241,7 @@ async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
         more = await only(bench, run)
         assert more.opened.question == "anything else?"
     # Another process: another key.
-    fresh = secret_vault.Vault()
+    fresh = secret_vault.SecretVault()
     monkeypatch.setattr(resolution, "VAULT", fresh)
     monkeypatch.setattr(incidents, "VAULT", fresh)
     await bench.answer(more, "input", value="no")
@@ -275,7 +275,7 @@ async def test_an_edit_is_checked_against_the_tools_schema_before_it_is_sent(
     async with bench.driving():
         run = await bench.start("reacher")
         incident = await only(bench, run)
-        with pytest.raises(BadCommand, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await bench.desk.answer(incident.opened.incident_id, "edit", {"arguments": arguments}, by=ME)
     assert bench.effects == ["reach db"]
 
@@ -332,7 +332,7 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
             ("openai:", "names no model"),
             ("anthropic", "names no model"),
         ):
-            with pytest.raises(BadCommand, match=said):
+            with pytest.raises(InvalidCommand, match=said):
                 await bench.desk.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)
 
 
@@ -340,7 +340,7 @@ async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench
     async with bench.driving():
         run = await bench.start("dead")
         incident = await only(bench, run)
-        with pytest.raises(BadCommand, match="'retry' does not take 'model'"):
+        with pytest.raises(InvalidCommand, match="'retry' does not take 'model'"):
             await bench.desk.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
 
 
@@ -384,7 +384,7 @@ async def test_a_result_by_hand_fits_what_is_expected_or_is_refused_by_field(
         incident = await only(bench, run)
         schema = incident.opened.result_schema or {}
         assert (schema["properties"], schema["required"]) == ({"n": {"type": "integer"}}, ["n"])
-        with pytest.raises(BadCommand, match=r"'n'|object"):
+        with pytest.raises(InvalidCommand, match=r"'n'|object"):
             await bench.desk.answer(incident.opened.incident_id, "result", {"value": wrong}, by=ME)
         assert (await only(bench, run)).opened == incident.opened
         await bench.answer(incident, "result", value='{"n": 7}')
@@ -398,7 +398,7 @@ async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_aga
         run = await bench.start("dater")
         first = await only(bench, run)
         for value, wrong in ((7, "should be of type array"), ("tomorrow", "should be of the format date")):
-            with pytest.raises(BadCommand, match=wrong):
+            with pytest.raises(InvalidCommand, match=wrong):
                 await bench.desk.answer(first.opened.incident_id, "result", {"value": value}, by=ME)
         await bench.answer(first, "result", value="2026-11-21, 2026-11-22")
         state = await bench.until(run, lambda s: len(s.incidents) == 2)
@@ -487,7 +487,7 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
     async with bench.driving():
         run = await bench.start("twice")
         incident = await only(bench, run)
-        with pytest.raises(BadCommand, match="does not cover"):
+        with pytest.raises(InvalidCommand, match="does not cover"):
             await bench.desk.answer(
                 incident.opened.incident_id, "grant", {"for": "run", "pattern": "elsewhere/**"}, by=ME
             )
@@ -547,7 +547,7 @@ async def test_a_grant_that_is_taken_back_at_once_lets_nothing_pass_that_it_woul
 async def test_a_grant_for_somebody_else_than_who_asks_is_refused_and_never_was(bench: Bench) -> None:
     async with bench.driving():
         incident = await only(bench, await bench.start("saver"))
-        with pytest.raises(BadCommand, match="a grant for 'nobody' does not cover 'saver'"):
+        with pytest.raises(InvalidCommand, match="a grant for 'nobody' does not cover 'saver'"):
             await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "run", "subject": "nobody"}, by=ME)
         assert not await bench.journal.grants()
 
@@ -556,7 +556,7 @@ async def test_a_grant_for_somebody_else_than_who_asks_is_refused_and_never_was(
 async def test_an_answer_that_cannot_reach_so_far_is_refused(bench: Bench, option: str, reach: Any) -> None:
     async with bench.driving():
         incident = await only(bench, await bench.start("saver"))
-        with pytest.raises(BadCommand, match=f"cannot reach as far as the {reach}"):
+        with pytest.raises(InvalidCommand, match=f"cannot reach as far as the {reach}"):
             await bench.desk.answer(incident.opened.incident_id, option, {}, reach=reach, by=ME)
         assert len(await bench.journal.incidents()) == 1
 
@@ -583,7 +583,7 @@ async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(benc
         incident = await only(bench, run)
     # Nobody drives it: the answer and the revocation are both there before the step is carried again.
     given = await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "always"}, by=ME)
-    assert isinstance(given, Accepted)
+    assert isinstance(given, AnswerAccepted)
     await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
     async with bench.driving():
         again = await bench.until(run, lambda s: len(s.incidents) == 2)
@@ -596,9 +596,9 @@ async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Ben
         run = await bench.start("saver")
         incident = await only(bench, run)
     asked = incident.opened.model_copy(update={"action": {"permission": f"fs.write:{bench.root}/**", "agent": "saver"}})
-    with pytest.raises(BadCommand, match="say --pattern, or once"):
-        await bench.desk.proposed(run, asked, {"for": "always"}, by=ME)
-    made = await bench.desk.proposed(run, asked, {"for": "always", "pattern": "**"}, by=ME)
+    with pytest.raises(InvalidCommand, match="say --pattern, or once"):
+        await bench.desk.proposed_grant(run, asked, {"for": "always"}, by=ME)
+    made = await bench.desk.proposed_grant(run, asked, {"for": "always", "pattern": "**"}, by=ME)
     assert made.pattern == "**"
 
 
@@ -627,7 +627,7 @@ async def test_a_grant_that_cannot_cover_a_command_is_refused_with_the_reason(
 ) -> None:
     async with bench.driving():
         incident = await only(bench, await bench.start("executer", command))
-        with pytest.raises(BadCommand, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await bench.desk.answer(
                 incident.opened.incident_id,
                 "grant",
@@ -662,7 +662,7 @@ async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(be
         )
         await bench.ended(run)
     assert sorted(type(each).__name__ for each in outcomes) == ["Accepted", "Refused"]
-    granted = isinstance(outcomes[1], Accepted)
+    granted = isinstance(outcomes[1], AnswerAccepted)
     assert bool(await bench.journal.grants()) == granted
     assert bool(bench.effects) == granted
 
@@ -684,7 +684,7 @@ async def test_an_answer_against_an_abort_leaves_one_of_them_standing(bench: Ben
     assert state.anomalies == 0
     assert not state.open_incidents
     assert len(bench.effects) <= 1
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, AnswerRefused):
         assert bench.effects == []
         assert state.phase == "aborted"
 
@@ -696,7 +696,7 @@ async def test_a_grant_against_its_revocation_never_lets_a_later_call_through(be
         incident = await only(bench, run)
         params = {"for": "run", "pattern": "data/*"}
         given = await bench.desk.answer(incident.opened.incident_id, "grant", params, by=ME)
-        assert isinstance(given, Accepted)
+        assert isinstance(given, AnswerAccepted)
         for _ in range(turn):
             await asyncio.sleep(0)
         await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
@@ -761,14 +761,14 @@ async def test_an_incident_whose_sibling_ended_the_branch_closes_itself_with_the
         given = await bench.desk.answer(
             waiting["saver"].opened.incident_id, "abort", {"value": "not needed"}, reach="agent", by=ME
         )
-        assert isinstance(given, Accepted)
+        assert isinstance(given, AnswerAccepted)
         assert given.answer.reason == "not needed"
         state = await bench.ended(run)
         late = await bench.desk.answer(waiting["asker"].opened.incident_id, "input", {"value": "x"}, by=ME)
     closed = state.incidents[waiting["asker"].opened.incident_id]
     assert (closed.state, closed.answer) == ("closed", None)
     assert "withdrawn" in closed.closed
-    assert isinstance(late, Refused)
+    assert isinstance(late, AnswerRefused)
     assert "withdrawn" in late.detail
     assert state.anomalies == 0
 
@@ -784,7 +784,7 @@ async def test_at_the_deadline_the_safe_default_is_taken_and_never_a_grant(bench
     assert incident.answer is not None
     assert (incident.answer.option, incident.answer.by.name) == ("deny", "deadline")
     assert incident.opened.deadline is not None
-    report = build(state, incident.opened)
+    report = build_report(state, incident.opened)
     assert report.safe == "deny"
     assert bench.effects == []
     assert state.phase == "completed"

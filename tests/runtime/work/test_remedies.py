@@ -9,7 +9,7 @@ import pytest
 
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState, fold
+from runtime.record.state.durable_run import DurableRun, fold_events
 from tests.runtime.work.bench import ME, Bench
 
 REPAIR = Path(__file__).parents[2] / "data" / "swarms" / "repair.py"
@@ -19,12 +19,12 @@ async def started(bench: Bench, name: str, text: str = "go", **more: object) -> 
     return await bench.desk.start(f"{REPAIR}:{name}", text, by=ME, **more)  # type: ignore[arg-type]
 
 
-async def finished(bench: Bench, name: str, text: str = "go", **more: object) -> RunState:
+async def finished(bench: Bench, name: str, text: str = "go", **more: object) -> DurableRun:
     async with bench.driving(**more):  # type: ignore[arg-type]
         return await bench.ended(await started(bench, name, text))
 
 
-def of(events: list[ev.Record], kind: type[ev.Record]) -> list[ev.Record]:
+def of(events: list[ev.JournalEvent], kind: type[ev.JournalEvent]) -> list[ev.JournalEvent]:
     return [event for event in events if isinstance(event, kind)]
 
 
@@ -89,7 +89,7 @@ async def test_a_conversation_that_is_too_large_is_made_smaller_and_stays_so(ben
     assert isinstance(made, ev.StepCompacted)
     assert made.bytes_after < made.bytes_before
     assert made.cuts
-    assert fold(events).nodes[made.node_id].compactions == 1
+    assert fold_events(events).nodes[made.node_id].compactions == 1
 
 
 async def test_what_two_rounds_do_not_make_small_enough_is_put_before_a_person(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from tests.runtime.work.bench import ME, Bench
 
 RACE = r'''
@@ -91,7 +91,7 @@ async def test_a_rewind_to_a_racer_lets_the_race_be_run_again(bench: Bench) -> N
         (bench.root / "c").unlink()
         group = next(node for node in (await bench.state(run)).nodes.values() if node.kind == "group")
         winner = next(child for child in group.children if "/c~" in child)
-        await Controls(bench.journal).rewind(run, winner, by=ME)
+        await RunControls(bench.journal).rewind(run, winner, by=ME)
         await bench.until(run, lambda s: incident.opened.incident_id in s.incidents and not s.open_incidents)
         async with asyncio.timeout(60):
             while bench.effects.count("wait c") < 2:  # noqa: ASYNC110 - told by a file

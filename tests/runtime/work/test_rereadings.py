@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.judgement.reports.digest import digest
+from runtime.judgement.reports.digest import build_digest
 from runtime.record.state import events as ev
 from runtime.worker.duties.changed_patterns import note_rereadings
 from tests.runtime.work.bench import Bench
@@ -36,7 +36,7 @@ async def test_each_pattern_that_became_stricter_is_told_once(bench: Bench) -> N
         "deny shell:shutdown",
     ]
     assert all(each.before and each.now and each.before != each.now for each in found)
-    said = digest([await bench.journal.read(ev.WORKSPACE)], None).sentences()
+    said = build_digest([await bench.journal.read(ev.WORKSPACE)], None).sentences()
     assert sum("became stricter" in each for each in said) == 3
 
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.operations.decisions import BadCommand
-from runtime.operations.run_controls import BadControl, Controls
+from runtime.operations.decisions import InvalidCommand
+from runtime.operations.run_controls import InvalidControl, RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import NODE_TERMINAL, RUN_TERMINAL, RunState
+from runtime.record.state.durable_run import NODE_TERMINAL, RUN_TERMINAL, DurableRun
 from tests.runtime.work.bench import ME, Bench
 
 RUNS: dict[str, set[str]] = {
@@ -42,7 +42,7 @@ class Operators(RuleBasedStateMachine):
         root = Path(self.directory.name)
         os.environ["ORBITER_TEST_EFFECTS"] = str(root / "effects")
         self.bench = self.do(self._open(root))
-        self.controls = Controls(self.bench.journal)
+        self.controls = RunControls(self.bench.journal)
         self.runs: list[str] = []
 
     async def _open(self, root: Path) -> Bench:
@@ -64,17 +64,17 @@ class Operators(RuleBasedStateMachine):
         waiting = self.do(self.bench.journal.incidents())
         if waiting:
             incident = waiting[number % len(waiting)].opened.incident_id
-            with suppress(BadCommand):
+            with suppress(InvalidCommand):
                 self.do(self.bench.desk.answer(incident, option, {"value": "x"} if option == "input" else {}, by=ME))
 
     @rule(number=which)
     def abort(self, number: int) -> None:
-        with suppress(BadCommand):
+        with suppress(InvalidCommand):
             self.do(self.bench.desk.abort(self.chosen(number), by=ME))
 
     @rule(number=which, on=st.booleans())
     def freeze(self, number: int, on: bool) -> None:
-        with suppress(BadControl):
+        with suppress(InvalidControl):
             self.do((self.controls.freeze if on else self.controls.thaw)(self.chosen(number), by=ME))
 
     @rule(number=which, at=st.integers(0, 9))
@@ -85,12 +85,12 @@ class Operators(RuleBasedStateMachine):
                 node = list(state.nodes)[at % len(state.nodes)]
                 await self.controls.rewind(state.id, node, confirm=True, by=ME)
 
-        with suppress(BadCommand):
+        with suppress(InvalidCommand):
             self.do(work())
 
     @rule(number=which)
     def break_at(self, number: int) -> None:
-        with suppress(BadControl):
+        with suppress(InvalidControl):
             self.do(self.controls.set_breakpoint(self.chosen(number), "tool", "*", by=ME))
 
     @rule(enough=st.sampled_from([0.0, 0.01, 0.05, 0.2]))
@@ -109,7 +109,7 @@ class Operators(RuleBasedStateMachine):
     def teardown(self) -> None:
         async def end_all() -> None:
             for run in self.runs:
-                with suppress(BadCommand):
+                with suppress(InvalidCommand):
                     await self.bench.desk.abort(run, by=ME)
             async with self.bench.driving(grace_s=0.0):
                 for run in self.runs:
@@ -122,8 +122,8 @@ class Operators(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-def _replay(events: list[ev.Record]) -> None:
-    state = RunState()
+def _replay(events: list[ev.JournalEvent]) -> None:
+    state = DurableRun()
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     for event in events:
         phase, nodes = state.phase, {node.id: node.phase for node in state.nodes.values()}

@@ -11,13 +11,13 @@ import pytest
 
 from console import logs
 from orbiter.redaction import MARK
-from runtime.daemon.log_file import RotatingDescriptors
+from runtime.daemon.log_file import RotatingLogHandler
 from runtime.execution.secret_vault import redactor
 from runtime.judgement.reports import export_file, incident_report
-from runtime.judgement.reports.analysis_prompt import briefing
+from runtime.judgement.reports.analysis_prompt import analysis_prompt
 from runtime.judgement.reports.notices import Notice, escape_sequences
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold
+from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -68,22 +68,22 @@ def opened(said: str) -> tuple[ev.RunCreated, ev.IncidentOpened]:
 @pytest.mark.parametrize("said", SECRETS.values(), ids=SECRETS)
 def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -> None:
     created, incident = opened(said)
-    state = fold([created, incident])
-    header = export_file.Header(orbiter_export=1, run_id="r1", exported_at=incident.ts)
+    state = fold_events([created, incident])
+    header = export_file.ExportHeader(orbiter_export=1, run_id="r1", exported_at=incident.ts)
     record = logging.LogRecord("x", logging.WARNING, "", 0, "failed: %s", (said,), None)
-    handler = RotatingDescriptors(tmp_path / "runtime.log", descriptors=())
+    handler = RotatingLogHandler(tmp_path / "runtime.log", descriptors=())
     texts = {
-        "analysis": briefing(state, incident_report.build(state, incident), redactor(), [said]),
-        "export": "\n".join(export_file.lines([created, incident], header, redactor())),
+        "analysis": analysis_prompt(state, incident_report.build_report(state, incident), redactor(), [said]),
+        "export": "\n".join(export_file.export_lines([created, incident], header, redactor())),
         "webhook": json.dumps(redactor().value(webhook_body(Notice("webhook", (incident,))))),
         "terminal": escape_sequences(Notice("terminal", (incident,)), redactor().text),
         "log of the runtime": handler.format(record),
-        "log of the console": logs.written(record),
+        "log of the console": logs.log_text(record),
     }
     for place, text in texts.items():
         assert not [each for each in LEFT if each in text], place
         assert MARK in text, place
-    assert len(export_file.read(texts["export"]).events) == 2
+    assert len(export_file.read_export(texts["export"]).events) == 2
     json.loads(texts["analysis"])
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from orbiter.errors import AgentError
 from runtime.swarms.definitions import names_in
-from runtime.swarms.discovery import check, swarms_in
-from runtime.swarms.loader import LoadError
+from runtime.swarms.discovery import check_swarm, find_swarms
+from runtime.swarms.loader import SwarmLoadError
 
 SWARM = """
 from orbiter import Agent, Swarm as Team
@@ -46,8 +46,8 @@ def test_the_workspaces_files_are_read_but_not_what_is_no_file_of_its_own(tmp_pa
     (tmp_path / "nul.py").write_bytes(b"from orbiter import Agent\n\0")
     (tmp_path / "other.py").write_text("from elsewhere import Agent  # not orbiter's\none = Agent()\n")
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
-    assert swarms_in(tmp_path) == ["a.py:one", "deep/b.py:one"]
-    assert swarms_in(tmp_path / "empty") == []
+    assert find_swarms(tmp_path) == ["a.py:one", "deep/b.py:one"]
+    assert find_swarms(tmp_path / "empty") == []
 
 
 @given(st.text(max_size=200))
@@ -66,12 +66,12 @@ async def test_a_reference_is_checked_as_a_run_would_load_it(tmp_path: Path, mon
     (tmp_path / "typo.py").write_text("from orbiter import Agent\none = Agent(name='one'\n")
     (tmp_path / "keyless.py").write_text("from orbiter import Agent\none = Agent(name='one', model='openai:gpt-4o')\n")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert await check("ok.py:one", tmp_path) == f"{tmp_path.resolve()}/ok.py:one"
-    with pytest.raises(LoadError, match=r"typo\.py, line 2"):
-        await check("typo.py:one", tmp_path)
-    with pytest.raises(LoadError, match="no such file"):
-        await check("missing.py:one", tmp_path)
-    with pytest.raises(LoadError, match="it defines: one"):
-        await check("ok.py:two", tmp_path)
+    assert await check_swarm("ok.py:one", tmp_path) == f"{tmp_path.resolve()}/ok.py:one"
+    with pytest.raises(SwarmLoadError, match=r"typo\.py, line 2"):
+        await check_swarm("typo.py:one", tmp_path)
+    with pytest.raises(SwarmLoadError, match="no such file"):
+        await check_swarm("missing.py:one", tmp_path)
+    with pytest.raises(SwarmLoadError, match="it defines: one"):
+        await check_swarm("ok.py:two", tmp_path)
     with pytest.raises(AgentError, match="OPENAI_API_KEY"):
-        await check("keyless.py:one", tmp_path)
+        await check_swarm("keyless.py:one", tmp_path)

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.quarantine import RULE
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal, JournalError, Lease, Unrecordable
-from runtime.record.rules.rows import decode, encode
+from runtime.record.rules.rows import decode_event, encode_event
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.worker import drive as driving
-from runtime.worker.supervisor import TRIES, Supervisor
+from runtime.worker.supervisor import MAX_HOLD_UP_TRIES, Supervisor
 from tests.runtime.work.bench import ME, Bench
 
 ASKED: Counter[str] = Counter()
@@ -76,17 +76,17 @@ def nested(levels: int) -> dict[str, object]:
 
 def test_what_could_not_be_read_back_is_not_written() -> None:
     event = ev.StepEnded(node_id="a~0", attempt=1, result={"value": nested(150)})
-    assert decode("r", 1, encode(event).body).node_id == "a~0"
+    assert decode_event("r", 1, encode_event(event).body).node_id == "a~0"
     for levels in (185, 220, 260, 5_000):
         with pytest.raises(Unrecordable, match=r"step.ended of node 'a~0' cannot be written"):
-            encode(event.model_copy(update={"result": {"value": nested(levels)}}))
+            encode_event(event.model_copy(update={"result": {"value": nested(levels)}}))
 
 
-def _refuses(monkeypatch: pytest.MonkeyPatch, refused: Callable[[ev.Record], bool]) -> None:
+def _refuses(monkeypatch: pytest.MonkeyPatch, refused: Callable[[ev.JournalEvent], bool]) -> None:
     """Events that nothing but themselves keeps from being written."""
     append = SqliteJournal.append
 
-    async def appending(self: SqliteJournal, lease: Lease, events: Sequence[ev.Record], **more: Any) -> Any:
+    async def appending(self: SqliteJournal, lease: Lease, events: Sequence[ev.JournalEvent], **more: Any) -> Any:
         for event in events:
             if refused(event):
                 raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written")  # type: ignore[attr-defined]
@@ -141,7 +141,7 @@ async def test_what_strands_again_waits_again_and_abort_ends_it(bench: Bench) ->
         assert (ended.phase, ended.error, ended.lives, ASKED["model"]) == ("aborted", "enough", 3, 2)
         # Whoever turns it back has found another way: what ended it then does not end it again.
         ASKED["deep"] = 0
-        await Controls(bench.journal).rewind(run, "looker~0/llm~0", confirm=True, by=ME)
+        await RunControls(bench.journal).rewind(run, "looker~0/llm~0", confirm=True, by=ME)
         assert (await bench.until(run, lambda s: s.phase == "completed")).output == "all seen"
 
 
@@ -149,7 +149,7 @@ async def test_what_strands_again_waits_again_and_abort_ends_it(bench: Bench) ->
 async def test_turning_back_answers_a_stranding(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
         run = await _stranded(bench, deep=1)
-        await Controls(bench.journal).rewind(run, "looker~0", confirm=True, by=ME)
+        await RunControls(bench.journal).rewind(run, "looker~0", confirm=True, by=ME)
         ended = await bench.ended(run)
     assert (ended.phase, ended.open_incidents, ASKED["model"]) == ("completed", [], 2)
 
@@ -208,14 +208,14 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
         run = await bench.start("asker")
         (incident,) = await bench.incidents(run)
         assert "ZeroDivisionError: nobody thought of this" in incident.opened.message
-        assert len(tried) == TRIES
+        assert len(tried) == MAX_HOLD_UP_TRIES
         await bench.until(run, lambda s: s.phase == "waiting")
         monkeypatch.undo()
         monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(bench.effects_file))
         await bench.answer(incident, "retry")
         (question,) = await bench.incidents(run)
         assert question.opened.question
-        assert [each for each in supervisor.held_up if each.run_id == run] == []
+        assert [each for each in supervisor.blocked_runs if each.run_id == run] == []
 
 
 async def test_where_not_even_the_incident_can_be_written_the_runtime_says_so_and_waits_longer_each_time(
@@ -226,15 +226,15 @@ async def test_where_not_even_the_incident_can_be_written_the_runtime_says_so_an
         run = await bench.start("asker")
         pauses: list[logging.LogRecord] = []
         async with asyncio.timeout(60):
-            while not supervisor.held_up or supervisor.held_up[0].times < 4:
+            while not supervisor.blocked_runs or supervisor.blocked_runs[0].times < 4:
                 await asyncio.sleep(0.001)
                 pauses += [each for each in caplog.records if "again in" in each.message][len(pauses) :]
-        (held,) = supervisor.held_up
+        (held,) = supervisor.blocked_runs
         assert (held.run_id, held.reason) == (run, "incident.opened of node '' cannot be written")
         monkeypatch.undo()
         monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(bench.effects_file))
         await bench.incidents(run)
-        assert [each for each in supervisor.held_up if each.run_id == run] == []
+        assert [each for each in supervisor.blocked_runs if each.run_id == run] == []
     lengths = [float(each.args[2]) for each in pauses if isinstance(each.args, tuple)]  # type: ignore[arg-type]
     assert lengths[:4] == [pytest.approx(lengths[0] * factor) for factor in (1, 2, 4, 8)]
 
@@ -244,7 +244,7 @@ class _Hasty:
 
     def __init__(self, bench: Bench) -> None:
         self._supervisor = Supervisor(
-            bench.journal, Conditions(workspace=str(bench.root), grace_s=0.0), period_s=0.01, lease_s=0.1
+            bench.journal, ExecutionConfig(workspace=str(bench.root), grace_s=0.0), period_s=0.01, lease_s=0.1
         )
 
     async def __aenter__(self) -> Supervisor:

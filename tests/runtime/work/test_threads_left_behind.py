@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import Cause, Effect
 from tests.runtime.work.bench import ME, Bench
 
@@ -64,7 +64,7 @@ async def _begun(bench: Bench) -> None:
             await asyncio.sleep(0.005)
 
 
-def _late(state: RunState) -> bool:
+def _late(state: DurableRun) -> bool:
     return any("came back" in warning for node in state.nodes.values() for warning in node.warnings)
 
 

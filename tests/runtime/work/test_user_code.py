@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.sqlite.journal import SqliteJournal
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.swarms import imports
-from runtime.swarms.discovery import check
-from runtime.swarms.loader import LoadError
-from runtime.worker.driving_thread import JOURNAL, Host
+from runtime.swarms.discovery import check_swarm
+from runtime.swarms.loader import SwarmLoadError
+from runtime.worker.driving_thread import JOURNAL, DrivingThread
 from tests.data.swarms.hostile import EXCEPTIONS, PLACES
 from tests.runtime.work.bench import ME, Bench
 
@@ -58,9 +58,9 @@ async def begun(path: Path) -> None:
 
 
 @asynccontextmanager
-async def runtime(root: Path, **given: Any) -> AsyncIterator[tuple[Bench, Host]]:
+async def runtime(root: Path, **given: Any) -> AsyncIterator[tuple[Bench, DrivingThread]]:
     """A driving thread as every runtime has it, and a bench that looks on from outside."""
-    host = Host(root, Conditions(workspace=str(root), drain_s=0.2, **given))
+    host = DrivingThread(root, ExecutionConfig(workspace=str(root), drain_s=0.2, **given))
     await asyncio.to_thread(host.start)
     try:
         async with await SqliteJournal.open(root / JOURNAL) as journal:
@@ -69,7 +69,7 @@ async def runtime(root: Path, **given: Any) -> AsyncIterator[tuple[Bench, Host]]
         await asyncio.to_thread(host.stop)
 
 
-def _settled(state: RunState) -> bool:
+def _settled(state: DurableRun) -> bool:
     return state.terminal or bool(state.open_incidents)
 
 
@@ -82,7 +82,7 @@ async def test_whatever_user_code_raises_everything_else_goes_on(tmp_path: Path)
             assert state.lives == 1, name
             if state.terminal:  # a tool's failure goes to the model, which had its say
                 assert name.split("__")[0] in TOLD, name
-        assert host.alive
+        assert host.is_alive
         good = await bench.ended(await bench.desk.start(f"{HOSTILE}:good", "go", by=ME))
         assert good.output == "all is well"
 
@@ -92,8 +92,8 @@ async def test_whatever_user_code_raises_everything_else_goes_on(tmp_path: Path)
 async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp_path: Path, raised: str) -> None:
     (tmp_path / "bad.py").write_text(f"{ODD}\nraise {raised}\n")
     (tmp_path / "good.py").write_text(GOOD)
-    with pytest.raises(LoadError, match=r"bad\.py, line 10"):
-        await check("bad.py:swarm", tmp_path)
+    with pytest.raises(SwarmLoadError, match=r"bad\.py, line 10"):
+        await check_swarm("bad.py:swarm", tmp_path)
     async with runtime(tmp_path) as (bench, _):
         bad = await bench.desk.start("bad.py:swarm", "go", by=ME)
         (incident,) = await bench.incidents(bad)
@@ -130,7 +130,7 @@ async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, g
     async with runtime(tmp_path, import_limit_s=0.5) as (bench, host):
         hanging = await bench.desk.start("hang.py:good", "go", by=ME)
         for ref in ("good.py:good", "other/hang.py:good"):
-            await check(ref, tmp_path)
+            await check_swarm(ref, tmp_path)
             assert (await bench.ended(await bench.desk.start(ref, "go", by=ME))).output == "all is well"
         (incident,) = await bench.incidents(hanging)
         assert "hang.py, line 5" in incident.opened.message
@@ -139,8 +139,8 @@ async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, g
         (tmp_path / "hang.py").write_text(GOOD)
         await bench.answer(incident, "retry")
         assert (await bench.ended(hanging)).output == "all is well"
-        assert host.alive
-    assert not host.alive
+        assert host.is_alive
+    assert not host.is_alive
 
 
 async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
@@ -151,11 +151,11 @@ async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
     async with runtime(tmp_path) as (bench, host):
         run_id = await bench.desk.start("hang.py:good", "go", by=ME)
         await begun(tmp_path / "hang.py")
-        (held,) = host.held_up
+        (held,) = host.blocked_runs
         assert held.run_id == run_id
         assert "hang.py, line 5" in held.reason
         stopping = time.monotonic()
-    assert not host.alive, f"the driving thread was left behind after {time.monotonic() - stopping:.0f} s"
+    assert not host.is_alive, f"the driving thread was left behind after {time.monotonic() - stopping:.0f} s"
 
 
 async def test_a_check_of_a_file_that_hangs_ends_and_keeps_nobody_else_waiting(
@@ -163,9 +163,9 @@ async def test_a_check_of_a_file_that_hangs_ends_and_keeps_nobody_else_waiting(
 ) -> None:
     (tmp_path / "hang.py").write_text(HANG + GOOD)
     (tmp_path / "good.py").write_text(GOOD)
-    hanging = asyncio.create_task(check("hang.py:good", tmp_path, limit_s=0.5))
+    hanging = asyncio.create_task(check_swarm("hang.py:good", tmp_path, limit_s=0.5))
     await begun(tmp_path / "hang.py")
-    assert await check("good.py:good", tmp_path) == f"{tmp_path.resolve()}/good.py:good"
+    assert await check_swarm("good.py:good", tmp_path) == f"{tmp_path.resolve()}/good.py:good"
     with pytest.raises(imports.ImportTimeoutError, match=r"hang\.py, line 5"):
         await hanging
 

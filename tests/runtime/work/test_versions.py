@@ -9,7 +9,7 @@ import pytest
 
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import Bench
 
 
@@ -59,7 +59,7 @@ async def test_a_run_of_a_newer_program_parks_with_the_reason(
     run, incident_id = await _parked(bench)
     other = await _reopened(bench, tmp_path / "journal.db", run, old, new)
 
-    def told(state: RunState) -> bool:
+    def told(state: DurableRun) -> bool:
         return state.lives >= 2 and any(shown in each.opened.message for each in state.open_incidents)
 
     async with other.journal:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
-from runtime.execution.run_session import SPREAD, spread
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.run_session import OVERDUE_SPREAD, overdue_delay
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.operations.run_controls import Controls
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import JournalError
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RunState
+from runtime.record.state.durable_run import DurableRun
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
@@ -69,7 +69,7 @@ async def driving(
     gap_s: float = 5.0,
     grace_s: float = 0.0,
 ) -> AsyncIterator[Supervisor]:
-    conditions = Conditions(
+    conditions = ExecutionConfig(
         workspace=str(bench.root),
         policy=policy or RetryPolicy(max_attempts=1),
         grace_s=grace_s,
@@ -92,7 +92,7 @@ async def _parked(bench: Bench, clock: Clock, deadline_s: float) -> str:
     return run
 
 
-def _wakes(state: RunState) -> datetime:
+def _wakes(state: DurableRun) -> datetime:
     assert state.wake_at is not None
     return state.wake_at
 
@@ -183,7 +183,7 @@ async def test_a_retry_that_is_parked_is_made_in_time_though_the_clock_was_set_b
 
 
 async def test_to_be_frozen_is_no_time_to_answer_in(bench: Bench, clock: Clock) -> None:
-    controls = Controls(bench.journal)
+    controls = RunControls(bench.journal)
     async with driving(bench, clock, deadline_s=0.3, grace_s=60.0):
         run = await bench.start("saver")
         await bench.incidents(run)
@@ -215,16 +215,16 @@ async def test_retries_that_are_all_overdue_start_spread_out(bench: Bench, clock
             for event in await bench.journal.read(run)
             if isinstance(event, ev.StepStarted) and event.attempt == 2
         ]
-        assert begun - alive >= spread(f"{run}/down~0/llm~0", timedelta(seconds=60)) - timedelta(seconds=0.05)
+        assert begun - alive >= overdue_delay(f"{run}/down~0/llm~0", timedelta(seconds=60)) - timedelta(seconds=0.05)
 
 
 def test_what_is_spread_is_spread_evenly_and_never_far() -> None:
-    parts = [spread(f"run-{number}", timedelta(hours=1)) for number in range(10_000)]
-    assert all(timedelta() <= part < SPREAD for part in parts)
+    parts = [overdue_delay(f"run-{number}", timedelta(hours=1)) for number in range(10_000)]
+    assert all(timedelta() <= part < OVERDUE_SPREAD for part in parts)
     for tenth in range(10):
-        inside = sum(SPREAD / 10 * tenth <= part < SPREAD / 10 * (tenth + 1) for part in parts)
+        inside = sum(OVERDUE_SPREAD / 10 * tenth <= part < OVERDUE_SPREAD / 10 * (tenth + 1) for part in parts)
         assert 800 < inside < 1200
-    assert spread("x", timedelta(seconds=0.01)) < timedelta(seconds=0.01)
+    assert overdue_delay("x", timedelta(seconds=0.01)) < timedelta(seconds=0.01)
 
 
 async def test_a_wait_that_was_asked_for_before_the_clock_was_set_back_is_as_long_as_was_said(
@@ -266,7 +266,7 @@ async def test_a_clock_that_is_set_under_a_parked_run_makes_its_wait_neither_lon
 
 async def test_a_clock_that_is_set_counts_as_no_work(bench: Bench, clock: Clock) -> None:
     """Budgets of time are reckoned from the events' times."""
-    state = RunState(id="r", phase="running")
+    state = DurableRun(id="r", phase="running")
     now = clock()
     begins = ev.StepStarted(kind="tool", name="t", agent="a", node_id="t~0", attempt=1, epoch=1, ts=now)
     for event in (begins, ev.ClockStepped(seconds=HOUR, ts=now + timedelta(seconds=HOUR + 1))):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.execution.execution_config import Conditions
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
@@ -19,17 +19,18 @@ from tests.runtime.work.bench import Bench
 
 NEVER_S = 3600.0
 ANSWER = """
-from runtime.operations.decisions import Desk
-from runtime.record import events as ev
+from runtime.operations.decisions import Decisions
+from runtime.record.state import events as ev
 from pathlib import Path
 (found,) = await journal.incidents()
-await Desk(journal, Path("/")).answer(found.opened.incident_id, "grant", {}, by=ev.Actor(name="other", channel="cli"))
+by = ev.Actor(name="other", channel="cli")
+await Decisions(journal, Path("/")).answer(found.opened.incident_id, "grant", {}, by=by)
 """
 
 
 @asynccontextmanager
 async def driving(bench: Bench, period_s: float) -> AsyncIterator[Supervisor]:
-    given = Conditions(workspace=str(bench.root), policy=RetryPolicy(max_attempts=1), grace_s=0.0, drain_s=0.2)
+    given = ExecutionConfig(workspace=str(bench.root), policy=RetryPolicy(max_attempts=1), grace_s=0.0, drain_s=0.2)
     supervisor = Supervisor(bench.journal, given, period_s=period_s)
     serving = asyncio.create_task(supervisor.serve())
     try:
@@ -63,8 +64,8 @@ class Deaf(SqliteJournal):
     """Its notifications are lost: whoever waits for news of all runs hears nothing."""
 
     def tail(
-        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.Record]] | None = None
-    ) -> AsyncIterator[list[ev.Record]]:
+        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
+    ) -> AsyncIterator[list[ev.JournalEvent]]:
         return super().tail("no such run" if run_id is None else run_id, after, kinds=kinds)
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from runtime.worker.loop_watchdog import Watchdog
+from runtime.worker.loop_watchdog import LoopWatchdog
 from tests.runtime.work.bench import ME, Bench
 
 SWARM = """
@@ -44,7 +44,7 @@ async def test_the_tool_that_blocks_the_loop_is_named(bench: Bench, caplog: pyte
         blocked.append(watchdog.blocked)
         (bench.root / "go").touch()
 
-    watchdog = Watchdog(every_s=0.05, patience_s=0.2)
+    watchdog = LoopWatchdog(every_s=0.05, patience_s=0.2)
     releasing = threading.Thread(target=release)
     releasing.start()
     try:

@@ -1,1 +1,4 @@
-"""TODO package."""
+"""The rules of the classifier: how a rule matches, and the rules that come with the program.
+
+Imports `runtime.judgement.faults`, `runtime.record.state` and `pydantic`.
+"""

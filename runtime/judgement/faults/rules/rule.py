@@ -15,7 +15,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from runtime.judgement.faults.evidence import Evidence, plain
+from runtime.judgement.faults.evidence import Evidence, plain_code
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Effect,
@@ -159,7 +159,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _plain_all(codes: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(plain(code) for code in codes)
+    return frozenset(plain_code(code) for code in codes)
 
 
 def _has_status(wanted: tuple[int | str, ...], status: int | None) -> bool:
@@ -169,5 +169,5 @@ def _has_status(wanted: tuple[int | str, ...], status: int | None) -> bool:
 
 
 def _is_provider(wanted: tuple[str, ...], provider: str) -> bool:
-    name = plain(provider)
-    return bool(name) and any(name.startswith(plain(w)) for w in wanted)
+    name = plain_code(provider)
+    return bool(name) and any(name.startswith(plain_code(w)) for w in wanted)

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, TextIO
 
 from console.logs import masked
-from console.output import note
+from console.output import print_note
 from screens.render.sanitize import clean_line
 from screens.shell import streams
 
@@ -147,7 +147,7 @@ class Capture:
 
 
 def _note(line: str) -> None:
-    note(line, framed=True)
+    print_note(line, framed=True)
 
 
 _of_process: list[Capture] = []
@@ -197,7 +197,7 @@ def _take_streams() -> None:
 
 
 def give_streams_back() -> None:
-    """Undo it all, for another program that takes this process over (`runtime.service.serve.become`)."""
+    """Undo it all, for another program that takes this process over (`runtime.service.serve.exec_program`)."""
     if not streams.are_own():
         return
     _finish()
@@ -239,4 +239,4 @@ def _say_exception(kind: type[BaseException], exc: BaseException, tb: object) ->
     """An error of our own that nothing caught: Python would write it where user code writes."""
     import traceback
 
-    note("".join(traceback.format_exception(exc)))
+    print_note("".join(traceback.format_exception(exc)))

@@ -1,0 +1,106 @@
+"""The state of a run as `RunSnapshot` messages, and back: taken apart by the server, put together by a console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from runtime.link.wire import limits
+from runtime.link.wire.messages import RunSnapshot
+from runtime.link.wire.startup_messages import Why
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, Node
+
+NODES_PER_PART = 250
+
+
+def snapshot_parts(run_id: str, state: DurableRun, why: Why) -> Iterator[RunSnapshot]:
+    """The messages, in the order in which they are sent."""
+    whole: dict[str, Any] = _state_adapter().dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
+    nodes: dict[str, Any] = whole.pop("nodes", {})
+    ids = list(nodes)
+    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=whole, more=bool(ids))
+    for start in range(0, len(ids), NODES_PER_PART):
+        part = {node_id: nodes[node_id] for node_id in ids[start : start + NODES_PER_PART]}
+        more = start + NODES_PER_PART < len(ids)
+        yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
+
+
+class BadState(ValueError):
+    """A state that a console does not take from a runtime."""
+
+
+class StateAssembler:
+    """Puts a state together from the messages of one snapshot, a part at a time: a big run takes a screen's loop for
+    a few milliseconds, again and again, and not for a good part of a second.
+
+    Raises (from `add`):
+        pydantic.ValidationError: a part holds no state that this program can read.
+        BadState: it has too many nodes, or they are no tree.
+    """
+
+    def __init__(self) -> None:
+        self._state: DurableRun | None = None
+        self._nodes: dict[str, Node] = {}
+
+    def add(self, part: RunSnapshot) -> DurableRun | None:
+        """The state, once its last part is there."""
+        if part.head is not None:
+            self._state, self._nodes = _state_adapter().validate_python(part.head), {}
+        if self._state is None:  # the rest of a snapshot whose head could not be read
+            return None
+        self._nodes.update(_nodes_adapter().validate_python(part.nodes))
+        if len(self._nodes) > limits.NODES:
+            raise BadState(f"it has more than {limits.NODES} nodes")
+        if part.more:
+            return None
+        self._state.nodes = self._nodes
+        _check_tree(self._state)
+        return self._state
+
+
+def bad_node(state: DurableRun, opened: ev.NodeOpened) -> str:
+    """Why a node cannot be opened in a tree, in words; empty if it can."""
+    if len(state.nodes) >= limits.NODES:
+        return f"it has more than {limits.NODES} nodes"
+    above = [opened.parent_id, *(node.parent_id for node in state.lineage(opened.parent_id))]
+    return f"the node {opened.node_id!r:.80} would be above itself" if opened.node_id in above else ""
+
+
+def _check_tree(state: DurableRun) -> None:
+    """Raises `BadState` unless each node is reached from the roots once: what walks the tree ends."""
+    seen: set[str] = set()
+    below = list(state.roots)
+    while below:
+        node = state.nodes.get(below.pop())
+        if node is None or node.id in seen:
+            raise BadState("its nodes are not a tree")
+        seen.add(node.id)
+        if any(child in state.nodes and state.nodes[child].parent_id != node.id for child in node.children):
+            raise BadState("its nodes are not a tree")
+        below.extend(node.children)
+    if len(seen) != len(state.nodes):
+        raise BadState("its nodes are not a tree")
+    ended: set[str] = set()
+    for node_id in state.nodes:
+        above: set[str] = set()
+        while node_id in state.nodes and node_id not in ended:
+            if node_id in above:
+                raise BadState("its nodes are not a tree")
+            above.add(node_id)
+            node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
+        ended |= above
+
+
+@cache
+def _state_adapter() -> TypeAdapter[DurableRun]:
+    """Worked out for the first run that is watched, not when a console opens."""
+    return TypeAdapter(DurableRun)
+
+
+@cache
+def _nodes_adapter() -> TypeAdapter[dict[str, Node]]:
+    return TypeAdapter(dict[str, Node])

@@ -1,1 +1,0 @@
-"""Doing it: the conductor, the desk of decisions, and whoever drives runs."""
