@@ -1,7 +1,7 @@
-"""The rows of one transaction of the SQLite journal, in memory: no I/O here.
+"""The rows of one transaction of a journal, in memory: no I/O here.
 
-The writer loads the rows that a batch of operations may touch, lets each operation (`sqlite_ops`) act on them in order,
-and writes what came of it.
+A store loads the rows that a batch of operations may touch, lets each operation (`rules.writes`) act on them in order,
+gives new runs and events their places, and writes what came of it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ INCIDENT_COLUMNS: frozenset[type[ev.JournalEvent]] = frozenset(
 @dataclass(slots=True)
 class RunRow:
     rid: int
+    """The store's own key of the row; 0 until the store gives one."""
     id: str
     state: str
     epoch: int = 0
@@ -60,7 +61,8 @@ class RunRow:
 @dataclass(slots=True)
 class IncidentRow:
     id: str
-    run: int
+    run: str
+    """The id of its run."""
     state: str
     revision: int
     opened_seq: int
@@ -75,48 +77,51 @@ class WrittenEvent(NamedTuple):
     event: ev.JournalEvent
 
 
+class NewEvent(NamedTuple):
+    """An event that a batch adds to a run, with its `seq`. Its position is for the store to give."""
+
+    run: RunRow
+    event: ev.JournalEvent
+    body: str
+    blobs: str | None
+
+
 @dataclass(slots=True)
 class Batch:
-    """The rows of one transaction, before and after. `pos` and `rid` are the highest given so far."""
+    """The rows of one transaction, before and after. Runs and incidents are found by their ids."""
 
     now: float
-    pos: int
-    rid: int
     runs: dict[str, RunRow]
     incidents: dict[str, IncidentRow] = field(default_factory=dict)
     replies: dict[str, str] = field(default_factory=dict)
     new_runs: list[RunRow] = field(default_factory=list)
-    changed: dict[int, RunRow] = field(default_factory=dict)
-    longer: dict[int, RunRow] = field(default_factory=dict)
+    changed: dict[str, RunRow] = field(default_factory=dict)
+    longer: dict[str, RunRow] = field(default_factory=dict)
     """Runs that got events. Most change in nothing else, and then their row's indexes are left alone."""
-    finished: dict[int, int] = field(default_factory=dict)
+    finished: dict[str, int] = field(default_factory=dict)
     """Runs all of whose open incidents close, with the `seq` that closes them."""
     changed_incidents: dict[str, IncidentRow] = field(default_factory=dict)
     new_replies: dict[str, str] = field(default_factory=dict)
-    rows: list[tuple[int, int, int, str, str | None]] = field(default_factory=list)
+    events: list[NewEvent] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
-    written: list[WrittenEvent] = field(default_factory=list)
 
     def add_run(self, run_id: str) -> RunRow:
-        self.rid += 1
-        run = RunRow(self.rid, run_id, "queued")
+        run = RunRow(0, run_id, "queued")
         self.runs[run_id] = run
         self.new_runs.append(run)
         return run
 
     def touch(self, run: RunRow) -> None:
-        self.changed[run.rid] = run
+        self.changed[run.id] = run
 
     def write(self, run: RunRow, draft: EventRow) -> ev.JournalEvent:
-        """Give the event its place, and let it take effect on the run's row and the incidents."""
-        self.pos += 1
+        """Give the event its `seq`, and let it take effect on the run's row and the incidents."""
         run.last_seq += 1
         event = draft.event.model_copy(update={"seq": run.last_seq, "run_id": run.id})
-        self.rows.append((self.pos, run.rid, run.last_seq, draft.body, draft.blobs))
+        self.events.append(NewEvent(run, event, draft.body, draft.blobs))
         self.blobs.update(draft.values)
-        self.written.append(WrittenEvent(self.pos, event))
         run.updated_at = event.ts.timestamp()
-        self.longer[run.rid] = run
+        self.longer[run.id] = run
         if run.id == ev.WORKSPACE:
             pass  # a freeze of everything stands there too; the stream itself has no state
         elif type(event) in RUN_COLUMNS:
@@ -135,10 +140,10 @@ class Batch:
         run.state = probe.phase
         run.wake_at = probe.wake_at.timestamp() if probe.wake_at is not None else None
         if probe.terminal and not was_terminal:
-            self.finished[run.rid] = event.seq
+            self.finished[run.id] = event.seq
             run.open_incidents = 0
             for incident in self.incidents.values():
-                if incident.run == run.rid and incident.state == "open":
+                if incident.run == run.id and incident.state == "open":
                     self._close(incident, event.seq)
 
     def _incident(self, run: RunRow, event: ev.JournalEvent) -> None:
@@ -147,10 +152,10 @@ class Batch:
         if isinstance(event, ev.IncidentOpened):
             if known is None:
                 over = run.state in RUN_TERMINAL
-                known = IncidentRow(event.incident_id, run.rid, "closed" if over else "open", event.revision, event.seq)
+                known = IncidentRow(event.incident_id, run.id, "closed" if over else "open", event.revision, event.seq)
                 self.incidents[known.id] = self.changed_incidents[known.id] = known
                 run.open_incidents += not over
-        elif known is not None and known.run == run.rid and known.state == "open":
+        elif known is not None and known.run == run.id and known.state == "open":
             run.open_incidents -= 1
             if run.state == "waiting":  # as the fold has it: what the run waited for is over
                 run.state = "queued"

@@ -1,4 +1,4 @@
-"""Events as rows of the SQLite journal, and back.
+"""Events as rows of a journal, and back.
 
 A row's body is the event's JSON without what columns hold (`run_id`, `seq`) and without defaults. Values longer than
 `events.BLOB_BYTES` stand in a table of their own under their digest, once however often they occur.
@@ -26,7 +26,7 @@ _MAX_NESTING = 128
 _MIN_BLOB_BYTES = 20
 """Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
 MAX_EVENT_BYTES = 500_000_000
-"""Of one event's JSON, in bytes. SQLite's own limit, a billion, is for a whole row."""
+"""Of one event's JSON, in bytes: half of the smallest limit of a store for a whole row (SQLite: a billion)."""
 
 
 class EventRow(NamedTuple):

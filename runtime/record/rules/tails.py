@@ -1,7 +1,7 @@
-"""Tails of the SQLite journal: pushed by this journal object's own commits, read from the file for what others write.
+"""Tails of a journal: pushed by this journal object's own commits, read from the store for what others write.
 
-What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else looks
-into the file. So each event comes exactly once and in order, whoever wrote it.
+What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else asks
+the store. So each event comes exactly once and in order, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,34 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from pathlib import Path
+from typing import Protocol
 
 from runtime.record.rules.batch import WrittenEvent
-from runtime.record.sqlite.change_watch import POLL_S, Watch
 from runtime.record.state import events as ev
 
 CHUNK_EVENTS = 1000
 _MAX_PUSHED = 4096
-"""Events kept for a consumer that is slow; beyond this it reads them from the file when it comes."""
+"""Events kept for a consumer that is slow; beyond this it reads them from the store when it comes."""
 
 Kinds = Collection[type[ev.JournalEvent]] | None
 Fetch = Callable[[str | None, int, int], Awaitable[list[WrittenEvent]]]
 """Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
+
+
+class Waker(Protocol):
+    """Calls `Tails.wake` when others have written to the store: another process, or another object of this one."""
+
+    eager: bool
+    """Whether a run is followed, so that it should notice soon."""
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """Begin to notice, and call `changed` on this loop's thread. Does nothing if it has begun."""
+
+    def stop(self) -> None:
+        """Notice nothing more, until `start`."""
+
+    def wrote(self, written: Sequence[WrittenEvent]) -> None:
+        """This journal object itself has committed these events."""
 
 
 class Subscription:
@@ -60,7 +75,7 @@ class Subscription:
         self.ready.set()
 
     def take(self) -> list[ev.JournalEvent]:
-        """What was pushed and follows on directly. A gap means that somebody else wrote: the file is asked."""
+        """What was pushed and follows on directly. A gap means that somebody else wrote: the store is asked."""
         taken: list[ev.JournalEvent] = []
         while self.pushed and not self.look:
             place, event = self.pushed[0]
@@ -76,19 +91,12 @@ class Subscription:
 
 
 class Tails:
-    """All tails of one journal object. For `position` and `writing` see `Watch`."""
+    """All tails of one journal object."""
 
-    def __init__(
-        self,
-        path: Path,
-        fetch: Fetch,
-        position: Callable[[], int | None],
-        writing: Callable[[], bool],
-        poll_s: float = POLL_S,
-    ) -> None:
+    def __init__(self, fetch: Fetch, waker: Waker) -> None:
         self._fetch = fetch
         self._subscriptions: set[Subscription] = set()
-        self._watch = Watch(path, position, writing, self.wake, poll_s)
+        self._waker = waker
         self._closed = False
 
     def publish(self, written: Sequence[WrittenEvent]) -> None:
@@ -100,10 +108,10 @@ class Tails:
                 subscription.offer(written)
             elif subscription.run_id in by_run:
                 subscription.offer(by_run[subscription.run_id])
-        self._watch.wrote(written)
+        self._waker.wrote(written)
 
     def wake(self) -> None:
-        """Let every tail look into the file now."""
+        """Let every tail ask the store now."""
         for subscription in self._subscriptions:
             subscription.wake()
 
@@ -126,16 +134,16 @@ class Tails:
     def close(self) -> None:
         """End every tail."""
         self._closed = True
-        self._watch.stop()
+        self._waker.stop()
         self.wake()
 
     def _pace(self) -> None:
         """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
         if self._closed or not self._subscriptions:
-            self._watch.stop()
+            self._waker.stop()
             return
-        self._watch.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
-        self._watch.start()
+        self._waker.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
+        self._waker.start(self.wake)
 
     async def _check_for_changes(self, subscription: Subscription) -> list[ev.JournalEvent]:
         subscription.look = False

@@ -1,4 +1,4 @@
-"""What callers may ask of the SQLite journal's writer, each as one operation on a batch's rows: no I/O here.
+"""What callers may ask of a journal's writer, each as one operation on a batch's rows: no I/O here.
 
 An operation checks before it changes anything, so that one that fails fails alone.
 """
@@ -175,7 +175,7 @@ class AppendEvents(LeasedWrite):
                 run.told_seq = event.seq  # whoever asks for another rewind must know which nodes are gone
         if self.summary is not None:
             run.summary = self.summary
-            batch.longer[run.rid] = run
+            batch.longer[run.id] = run
         return written
 
     def _decided(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
@@ -186,7 +186,7 @@ class AppendEvents(LeasedWrite):
 
         def is_open(incident_id: str) -> bool:
             found = batch.incidents.get(incident_id)
-            return found is not None and found.run == run.rid and found.state == "open"
+            return found is not None and found.run == run.id and found.state == "open"
 
         seen = self.lease.seq if self.seen is None else self.seen
         made = decided(
@@ -226,7 +226,7 @@ class AnswerIncident(Write):
 
     def apply(self, batch: Batch) -> ev.IncidentAnswered | tuple[AnswerRefused, str, int | None]:
         found = batch.incidents.get(self.event.incident_id)
-        run = next((run for run in batch.runs.values() if found is not None and run.rid == found.run), None)
+        run = batch.runs.get(found.run) if found is not None else None
         if found is None or run is None:
             return AnswerRefused("unknown", f"there is no incident {self.event.incident_id}"), "", None
         if found.state != "open":
@@ -272,8 +272,8 @@ class PostEvent(Write):
             raise StaleSequence(f"run {run.id} {why}")
         if isinstance(event, ev.IncidentClosed):
             found = batch.incidents.get(event.incident_id)
-            if found is None or found.run != run.rid or found.state != "open":
-                state = found.state if found is not None and found.run == run.rid else "unknown"
+            if found is None or found.run != run.id or found.state != "open":
+                state = found.state if found is not None and found.run == run.id else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
         written = batch.write(run, self.draft)
         if isinstance(event, ev.WAKING_EVENTS) and run.id != ev.WORKSPACE:

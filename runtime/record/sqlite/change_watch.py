@@ -31,13 +31,12 @@ _lock = threading.Lock()
 
 
 class Watch:
-    """Calls `changed` when the file has events that were not written through this journal object.
+    """The tails' `Waker`: notices events in the file that were not written through this journal object.
 
     Args:
         path: The journal's file.
         position: The position of the newest event; None if it cannot be read now.
         writing: Whether this object has a transaction under way, so that the file may be ahead of `wrote`.
-        changed: Called on the loop's thread.
         poll_s: Seconds between two looks while something happens.
     """
 
@@ -46,7 +45,6 @@ class Watch:
         path: Path,
         position: Callable[[], int | None],
         writing: Callable[[], bool],
-        changed: Callable[[], None],
         poll_s: float = POLL_S,
     ) -> None:
         self.eager = False
@@ -54,7 +52,7 @@ class Watch:
         self._path = path
         self._position = position
         self._writing = writing
-        self._changed = changed
+        self._changed: Callable[[], None] = _nothing
         self._poll_s = poll_s
         self._idle_s = max(poll_s, IDLE_POLL_S)
         self._pause = poll_s
@@ -62,11 +60,11 @@ class Watch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self) -> None:
-        """Begin to look. Does nothing if it has begun."""
+    def start(self, changed: Callable[[], None]) -> None:
+        """Begin to look, and call `changed` on this loop's thread. Does nothing if it has begun."""
         if self._loop is not None:
             return
-        self._loop, self._known = asyncio.get_running_loop(), None
+        self._loop, self._known, self._changed = asyncio.get_running_loop(), None, changed
         with _lock:
             _watches.setdefault(self._path, []).append(self)
         self._look()
@@ -137,3 +135,7 @@ class Watch:
         if pause == self._idle_s and _watches[self._path][0] is not self:
             pause = max(pause, FOLLOWER_POLL_S)
         self._timer = self._loop.call_later(pause, self._look)
+
+
+def _nothing() -> None:
+    """What a watch calls that was never started."""

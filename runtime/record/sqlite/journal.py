@@ -35,7 +35,7 @@ from runtime.record.rules.writes import (
     RenewLease,
 )
 from runtime.record.sqlite import content_check, maintenance, wal_loss
-from runtime.record.sqlite.change_watch import POLL_S
+from runtime.record.sqlite.change_watch import POLL_S, Watch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
 from runtime.record.sqlite.position_probe import PositionProbe
@@ -66,7 +66,7 @@ class SqliteJournal:
         self._clock = clock
         self._standing = WorkspaceState()
         self._glance = PositionProbe(path)
-        self._tails = Tails(path, reader.after, self._glance.position, self._writing, poll_s)
+        self._tails = Tails(reader.after, Watch(path, self._glance.position, self._writing, poll_s))
 
     @classmethod
     async def open(

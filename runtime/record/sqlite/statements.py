@@ -17,8 +17,8 @@ RUNS = """
 RUNS_OF_INCIDENTS = """
     OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?)))"""
 INCIDENTS = """
-    SELECT id, run, state, revision, opened_seq, answer_seq, closed_seq FROM incident
-    WHERE id IN (SELECT value FROM json_each(?))"""
+    SELECT incident.id, run.id, incident.state, revision, opened_seq, answer_seq, closed_seq
+    FROM incident JOIN run ON run.rid = incident.run WHERE incident.id IN (SELECT value FROM json_each(?))"""
 COMMANDS = "SELECT id, reply FROM command WHERE id IN (SELECT value FROM json_each(?))"
 
 _ADD_RUN = "INSERT INTO run (rid, id, state) VALUES (?, ?, ?)"
@@ -48,22 +48,27 @@ def wake_parked_runs(connection: sqlite3.Connection, now: float) -> list[str]:
     return [row[0] for row in connection.execute(_ROUSE, {"now": now, "slew": _CLOCK_CORRECTION_S}).fetchall()]
 
 
-def sql_writes(batch: Batch) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:
-    """The batch's changes as statements with their rows, in the order in which they must be made."""
+def sql_writes(batch: Batch, pos: int) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:
+    """The batch's changes as statements with their rows, in the order in which they must be made. Its runs have their
+    `rid`; its events come after position `pos`.
+    """
     if batch.new_runs:
         yield _ADD_RUN, [(run.rid, run.id, run.state) for run in batch.new_runs]
     if batch.blobs:
         yield _ADD_BLOB, list(batch.blobs.items())
-    if batch.rows:
-        yield _ADD_EVENT, batch.rows
+    if batch.events:
+        yield (
+            _ADD_EVENT,
+            [(at, new.run.rid, new.event.seq, new.body, new.blobs) for at, new in enumerate(batch.events, pos + 1)],
+        )
     if batch.changed:
         yield _SET_RUN, [_run(run) for run in batch.changed.values()]
-    if longer := [run for run in batch.longer.values() if run.rid not in batch.changed]:
+    if longer := [run for run in batch.longer.values() if run.id not in batch.changed]:
         yield _LENGTHEN_RUN, [(run.last_seq, run.updated_at, run.summary, run.rid) for run in longer]
     if batch.finished:
-        yield _CLOSE_INCIDENTS, [(seq, rid) for rid, seq in batch.finished.items()]
+        yield _CLOSE_INCIDENTS, [(seq, batch.runs[run_id].rid) for run_id, seq in batch.finished.items()]
     if batch.changed_incidents:
-        yield _SET_INCIDENT, [_incident(incident) for incident in batch.changed_incidents.values()]
+        yield _SET_INCIDENT, [_incident(incident, batch) for incident in batch.changed_incidents.values()]
     if batch.new_replies:
         yield _ADD_REPLY, [(command_id, reply, batch.now) for command_id, reply in batch.new_replies.items()]
 
@@ -75,8 +80,8 @@ def _run(run: RunRow) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _incident(incident: IncidentRow) -> tuple[Any, ...]:
+def _incident(incident: IncidentRow, batch: Batch) -> tuple[Any, ...]:
     return (
-        incident.id, incident.run, incident.state, incident.revision,
+        incident.id, batch.runs[incident.run].rid, incident.state, incident.revision,
         incident.opened_seq, incident.answer_seq, incident.closed_seq,
     )  # fmt: skip

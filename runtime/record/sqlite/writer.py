@@ -257,13 +257,13 @@ class Writer:
                 results.append(op.apply(batch))
             except JournalError as exc:  # this one fails alone: it has changed nothing
                 results.append(exc)
-        for sql, rows in sql_writes(batch):
+        for sql, rows in sql_writes(batch, self._rows.place_runs(batch)):
             connection.executemany(sql, rows)
         connection.execute("COMMIT")
-        self._rows.keep(batch)
-        if full and batch.written:
-            self._mark(batch.pos)
-        return results, batch.written
+        written = self._rows.keep(batch)
+        if full and written:
+            self._mark(written[-1].pos)
+        return results, written
 
     def _mark(self, position: int) -> None:
         """Keep how far the journal has come (see `sqlite_loss`). What was written stands also where this fails."""
@@ -313,7 +313,7 @@ class _Rows:
         # Until this transaction is through nothing counts as known: its operations change these very rows.
         self._version, self._loaded = None, version
         wanted = {run_id for op in ops for run_id in op.run_ids()}
-        batch = Batch(now, self._pos, self._rid, {})
+        batch = Batch(now, {})
         incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
         commands = sorted({command_id for op in ops for command_id in op.command_ids()})
         if incidents:
@@ -330,10 +330,19 @@ class _Rows:
             batch.replies.update(dict(connection.execute(COMMANDS, (json.dumps(commands),))))
         return batch
 
-    def keep(self, batch: Batch) -> None:
-        """The transaction is through: this is what the rows are now."""
+    def place_runs(self, batch: Batch) -> int:
+        """Give the new runs their keys. Gives the position that the new events come after."""
+        for rid, run in enumerate(batch.new_runs, self._rid + 1):
+            run.rid = rid
+        return self._pos
+
+    def keep(self, batch: Batch) -> Sequence[WrittenEvent]:
+        """The transaction is through: this is what the rows are now. Gives its events with their positions."""
         self._version = self._loaded
-        self._pos, self._rid = batch.pos, batch.rid
+        written = [WrittenEvent(pos, new.event) for pos, new in enumerate(batch.events, self._pos + 1)]
+        self._pos += len(batch.events)
+        self._rid += len(batch.new_runs)
         for run_id, run in batch.runs.items():
             run.summary = None
             self._known[run_id] = run
+        return written

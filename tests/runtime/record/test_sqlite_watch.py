@@ -45,7 +45,7 @@ class File:
         self.looks = 0
         self.changes: list[float] = []
         self.writing = False
-        self.watch = Watch(path, self._look, lambda: self.writing, self._changed)
+        self.watch = Watch(path, self._look, lambda: self.writing)
 
     def _look(self) -> int:
         self.looks += 1
@@ -71,7 +71,7 @@ def files(path: Path, count: int) -> Iterator[tuple[list[File], Callable[[float]
 
         async def begin() -> None:
             for each in made:
-                each.watch.start()
+                each.watch.start(each._changed)
 
         async def end() -> None:
             for each in made:
