@@ -14,7 +14,8 @@ from benchmarks import Ratio
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
@@ -32,7 +33,12 @@ ROUNDS = 5
 _REPLY = {"text": "x" * 200, "tool_calls": [], "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}
 
 
-async def _long_run(journal: SqliteJournal, root: Path, by: ev.Actor) -> str:
+def _new(place: Path) -> Path:
+    place.mkdir()
+    return place
+
+
+async def _long_run(journal: JournalCare, root: Path, by: ev.Actor) -> str:
     """A run with so many steps on record, below a node that its swarm never asks for again."""
     run_id = await Decisions(journal, root).start(f"{LOOPING}:agent", "go", by=by)
     lease = await journal.claim(run_id, "writer", 60.0)
@@ -59,7 +65,7 @@ async def _resume(root: Path) -> list[Ratio]:
     conditions = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
     ratios, fresh, reads = [], [], []
     for number in range(ROUNDS):
-        async with await SqliteJournal.open(root / f"{number}.db") as journal:
+        async with await open_journal(_new(root / str(number))) as journal:
             long = await _long_run(journal, root, by)
             short = await Decisions(journal, root).start(f"{LOOPING}:agent", "go", by=by)
             began = time.perf_counter()
@@ -75,7 +81,7 @@ async def _resume(root: Path) -> list[Ratio]:
     return [Ratio(f"taking up a run with {STEPS} steps / reading its events", median(ratios), 2.5, note)]
 
 
-async def park(journal: SqliteJournal, number: int) -> None:
+async def park(journal: JournalCare, number: int) -> None:
     created = ev.RunCreated(run_id=f"r{number}", ref="/bench.py:swarm", title="bench.py:swarm", input="go")
     fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
     opened = ev.IncidentOpened(incident_id=f"i{number}", fault=fault, message="it failed", task="go", safe="abort")
@@ -87,20 +93,20 @@ async def park(journal: SqliteJournal, number: int) -> None:
     await journal.release(lease)
 
 
-async def _opening(path: Path) -> list[Ratio]:
-    async with await SqliteJournal.open(path) as journal:
+async def _opening(place: Path) -> list[Ratio]:
+    async with await open_journal(place) as journal:
         for start in range(0, PARKED, 500):
             await asyncio.gather(*(park(journal, number) for number in range(start, start + 500)))
     looks, inboxes, bares = [], [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        async with await SqliteJournal.open(path) as journal:
+        async with await open_journal(place) as journal:
             assert await journal.runnable(ev.utc_now()) == []
             looks.append(time.perf_counter() - began)
             assert len(await journal.runs(PARKED, states=("waiting",))) == len(await journal.incidents()) == PARKED
             inboxes.append(time.perf_counter() - began)
         began = time.perf_counter()
-        bare = sqlite3.connect(path)
+        bare = sqlite3.connect(place / "journal.db")
         for sql in ("SELECT summary FROM run WHERE rid > 1", "SELECT body FROM event WHERE seq = 3"):
             assert len([json.loads(body) for (body,) in bare.execute(sql)]) == PARKED
         bare.close()
@@ -114,4 +120,4 @@ def run() -> list[Ratio]:
     """All ratios of this module."""
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
-        return [*asyncio.run(_resume(root)), *asyncio.run(_opening(root / "parked.db"))]
+        return [*asyncio.run(_resume(root)), *asyncio.run(_opening(_new(root / "parked")))]

@@ -12,8 +12,7 @@ from benchmarks.durability import park
 from runtime.daemon import daemon
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
-from runtime.record.sqlite.journal import SqliteJournal
-from runtime.worker.driving_thread import JOURNAL
+from runtime.record.places import open_journal
 
 PARKED = (0, 31, 300)
 SETTLE_S = 6.0
@@ -43,7 +42,7 @@ async def _percent(pid: int) -> float:
 
 async def _measure(root: Path, parked: int) -> list[Ratio]:
     state_dir = root / ".orbiter"
-    async with await SqliteJournal.open(state_dir / JOURNAL) as journal:
+    async with await open_journal(state_dir) as journal:
         for number in range(parked):
             await park(journal, number)
     pid = (await asyncio.to_thread(daemon.ensure_runtime, state_dir, workspace=root)).pid

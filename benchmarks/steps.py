@@ -28,7 +28,7 @@ from orbiter.config import ModelConfig
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.worker.drive import drive
 
@@ -69,7 +69,7 @@ async def _plain() -> list[Ratio]:
 async def _durably(root: Path, runs: int, rounds: int) -> tuple[float, float]:
     """Seconds and bytes per step of so many runs driven at once. One run before them pays for what is loaded once."""
     path = root / "journal.db"
-    async with await SqliteJournal.open(path) as journal:
+    async with await open_journal(root) as journal:
         desk = Decisions(journal, root)
         conditions = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
         by = ev.Actor(name="benchmark")

@@ -18,10 +18,6 @@ class Workspace:
     root: Path
     state: Path
 
-    @property
-    def journal(self) -> Path:
-        return self.state / "journal.db"
-
 
 def workspace() -> Workspace:
     """The workspace of this process: the current directory's."""

@@ -1,6 +1,6 @@
 """What `doctor` checks.
 
 Imports `console`, `console.preferences`, `orbiter`, `orbiter.models`, `runtime.config`, `runtime.daemon`,
-`runtime.record`, `runtime.record.sqlite`, `runtime.record.state`, `runtime.service`, `runtime.worker.rescue`,
+`runtime.record`, `runtime.record.state`, `runtime.service`, `runtime.worker.rescue`,
 `screens.render` and `themes`.
 """

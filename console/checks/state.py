@@ -15,9 +15,7 @@ from console.checks.finding import CheckContext, Finding
 from runtime.daemon import daemon, sockets
 from runtime.record import workspace_lock
 from runtime.record.journal import JournalError, NewerJournal
-from runtime.record.sqlite import wal_loss
-from runtime.record.sqlite.journal import SqliteJournal
-from runtime.record.sqlite.schema import SCHEMA_VERSION
+from runtime.record.places import journal_exists, journal_name, open_journal
 from runtime.record.state import events as ev
 from runtime.service.program_version import program_version as our_program
 from runtime.worker.rescue import rescued
@@ -114,23 +112,22 @@ def runtime(world: CheckContext) -> Iterator[Finding]:
 
 def journal(world: CheckContext) -> Iterator[Finding]:
     """Every page, event and value of it."""
-    path = world.place.journal
-    if not path.exists():
-        yield Finding("journal", "ok", f"{path} does not exist yet")
+    place = world.place.state
+    if not journal_exists(place):
+        yield Finding("journal", "ok", f"{journal_name(place)} does not exist yet")
         return
     advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
     try:
-        size = f"{path.stat().st_size // 1024:,} KiB"
-        found, wrong, lost, reread, stuck = asyncio.run(_read(path))
+        found, wrong, lost, reread, stuck = asyncio.run(_read(place))
     except NewerJournal as exc:
         yield Finding(
             "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
         )
         return
     except JournalError as exc:
-        yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(path.parent).free) or advice)
+        yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(place).free) or advice)
         return
-    yield Finding("journal", "ok", f"{path}: {size}, schema {SCHEMA_VERSION}, {found}")
+    yield Finding("journal", "ok", found)
     if stuck:
         runs = f"{len(stuck)} {'run waits' if len(stuck) == 1 else 'runs wait'} for nothing: {', '.join(stuck[:20])}"
         again = "a runtime drives them again by itself: open the console, or orbiter-console serve"
@@ -163,12 +160,11 @@ def _instead(exc: JournalError, free: int) -> str:
     return ""
 
 
-async def _read(path: Path) -> tuple[str, list[str], list[str], list[str], list[str]]:
+async def _read(place: Path) -> tuple[str, list[str], list[str], list[str], list[str]]:
     """What is in the journal, in words; what is wrong with it; what it has lost; which patterns are read in another way
     now; ids of runs that wait for nothing.
     """
-    known = wal_loss.read_mark(path)  # before the journal is opened: who writes it may be at work
-    async with await SqliteJournal.open(path, readonly=True) as found:
+    async with await open_journal(place, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
         last = await found.latest(ev.WORKSPACE, limit=3, marks=('"type":"journal.events_lost"',))
         found_out = [each.event for each in last if isinstance(each.event, ev.EventsLost)]
@@ -177,15 +173,15 @@ async def _read(path: Path) -> tuple[str, list[str], list[str], list[str], list[
             for each in found_out
             if ev.utc_now() - each.ts < _LONG_AGO
         ]
-        if known > (position := await found.position()):
-            lost.append(f"its newest events are missing: it ends at event {position}, and had reached {known} before")
+        if missing := await found.look_for_loss():
+            lost.append(f"its newest events are missing: {missing}")
         last = await found.latest(ev.WORKSPACE, limit=50, marks=('"type":"permission.pattern_reread"',))
         reread = [
             f"{each.event.what} became stricter. Before: {each.event.before}. Now: {each.event.now}"
             for each in last
             if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
         ]
-        told = f"{len(runs)} runs, {len(waiting)} open incidents"
+        told = f"{await found.describe()}, {len(runs)} runs, {len(waiting)} open incidents"
         return told, await found.check(), lost, reread, await found.lost()
 
 

@@ -26,7 +26,8 @@ from orbiter.text_input import MOST, BadText, read_stdin
 from runtime.judgement.recovery import input_validation
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.record.journal import AmbiguousId, Journal, JournalError
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import journal_exists, open_journal
 from runtime.record.state.durable_run import DurableRun, Summary, fold_events
 from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.workspace_lock import holder
@@ -202,22 +203,22 @@ def json_object(text: str | None, option: str) -> dict[str, Any] | None:
 @asynccontextmanager
 async def open_for_reading() -> AsyncIterator[Journal | None]:
     """The workspace's journal to look at; None where nothing has been run yet."""
-    path = workspace().journal
-    if not path.exists():
+    place = workspace().state
+    if not journal_exists(place):
         yield None
         return
-    async with await SqliteJournal.open(path, readonly=True) as journal:
+    async with await open_journal(place, readonly=True) as journal:
         yield journal
 
 
 @asynccontextmanager
-async def open_for_writing() -> AsyncIterator[Journal]:
+async def open_for_writing() -> AsyncIterator[JournalCare]:
     """The workspace's journal to write in; made if there is none."""
-    path = workspace().journal
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    async with await SqliteJournal.open(path) as journal:
+    place = workspace().state
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with await open_journal(place) as journal:
         # Whoever drives the workspace has looked; else what is written now would hide what is missing.
-        if holder(workspace().state) is None:
+        if holder(place) is None:
             missing = ""
             with suppress(JournalError):  # damaged elsewhere, too: what is asked for says so, if it cannot be done
                 missing = await journal.look_for_loss()

@@ -1,4 +1,4 @@
 """What happened: the port of the journal, the place of a workspace, and the lock of its driving process.
 
-Imports `orbiter` and `runtime.record.state`.
+Imports `orbiter`, `runtime.record.state` and, to open a journal, `runtime.record.sqlite`.
 """

@@ -16,11 +16,10 @@ from typing import Self
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.export_file import Export, InvalidExport
 from runtime.link.transports.transport import PairTransport
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.service.embedded import EmbeddedRuntime
-from runtime.worker.driving_thread import JOURNAL
 
 
 class ExportViewer:
@@ -42,7 +41,7 @@ class ExportViewer:
         Raises:
             BadCapsule: it does not begin with a run.
         """
-        asyncio.run(unpack_export(self._capsule, self._directory / JOURNAL))
+        asyncio.run(unpack_export(self._capsule, self._directory))
         self._embedded.start()
 
     def transport(self) -> PairTransport:
@@ -68,8 +67,8 @@ class ExportViewer:
         self.close()
 
 
-async def unpack_export(capsule: Export, path: Path) -> None:
-    """Write an export's events into a new journal, in their order.
+async def unpack_export(capsule: Export, place: Path) -> None:
+    """Write an export's events into a new journal at `place`, in their order.
 
     Raises:
         BadCapsule: it does not begin with a run.
@@ -79,7 +78,7 @@ async def unpack_export(capsule: Export, path: Path) -> None:
         raise InvalidExport("the export does not begin with its run: it was cut or changed")
     created = DurableRun()
     created.apply(first)
-    async with await SqliteJournal.open(path) as journal:
+    async with await open_journal(place) as journal:
         # A use is counted of a grant that is known.
         given: list[ev.JournalEvent] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
         taken_back = [event for event in capsule.grants if event not in given]

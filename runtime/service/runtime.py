@@ -30,9 +30,10 @@ from runtime.link.verbs.start import start_verbs
 from runtime.link.wire.protocol import Role
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state.events import utc_now
-from runtime.worker.driving_thread import JOURNAL, DrivingThread
+from runtime.worker.driving_thread import DrivingThread
 from runtime.worker.duties.changed_patterns import note_rereadings
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Runtime:
         self._stopping = asyncio.Event()
         self._draining = False
         self._sockets: sockets.Sockets | None = None
-        self._journal: SqliteJournal | None = None
+        self._journal: JournalCare | None = None
         self._server: LinkServer | None = None
 
     async def start(self) -> None:
@@ -197,7 +198,7 @@ class Runtime:
         return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
 
     async def _serve(self) -> None:
-        self._journal = await SqliteJournal.open(self._state_dir / JOURNAL)
+        self._journal = await open_journal(self._state_dir)
         await note_rereadings(self._journal, self._conditions.permissions)
         views = Views(self._conditions.redact, masked=self._conditions.redact_views)
         desk = Decisions(

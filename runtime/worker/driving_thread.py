@@ -20,8 +20,9 @@ from orbiter.errors import OrbiterError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
 from runtime.record.journal import Displaced, JournalError
+from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.rescue import (
     explain,
@@ -34,7 +35,6 @@ from runtime.worker.supervisor import BlockedRun, Supervisor
 
 log = logging.getLogger(__name__)
 
-JOURNAL = "journal.db"
 LOOK_S = 0.5
 """How often, in seconds, it is looked whether lock and journal are still at their paths."""
 STOP_TIMEOUT_S = 15.0
@@ -67,7 +67,7 @@ class DrivingThread:
         self._ready = threading.Event()
         self._failed: BaseException | None = None
         self._displaced = ""
-        self._journal: SqliteJournal | None = None
+        self._journal: JournalCare | None = None
 
     def start(self) -> None:
         """Take the lock and begin to drive. Returns once it does.
@@ -177,7 +177,7 @@ class DrivingThread:
             self._ready.set()
 
     async def _drive(self, held: workspace_lock.Lock) -> None:
-        async with await SqliteJournal.open(self._state_dir / JOURNAL) as journal:
+        async with await open_journal(self._state_dir) as journal:
             await _check_for_loss(journal)
             for run_id in await journal.expire(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
@@ -197,7 +197,7 @@ class DrivingThread:
             if displaced := self._displaced or journal.displaced():
                 await self._rescue(journal, displaced)
 
-    async def _look(self, journal: SqliteJournal, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
+    async def _look(self, journal: JournalCare, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
         """End the driving where another process could work at the same paths."""
         unlocked = ""
         while True:
@@ -222,7 +222,7 @@ class DrivingThread:
                     await journal.keep_log()
                 return
 
-    async def _rescue(self, journal: SqliteJournal, displaced: str) -> NoReturn:
+    async def _rescue(self, journal: JournalCare, displaced: str) -> NoReturn:
         """Keep what the journal has, where its files are not those of the state directory any more.
 
         Raises:
@@ -279,14 +279,14 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 _reporting: set[asyncio.Task[None]] = set()
 
 
-async def _sign(journal: SqliteJournal) -> None:
+async def _sign(journal: JournalCare) -> None:
     try:
         await journal.sign()
     except JournalError as exc:
         log.warning("that the journal is overwritten in place might not be noticed: %s", exc)
 
 
-async def _check_for_loss(journal: SqliteJournal) -> None:
+async def _check_for_loss(journal: JournalCare) -> None:
     """Nothing goes on by itself from a journal that has lost its end: somebody looks first.
 
     Raises:

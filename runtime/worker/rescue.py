@@ -9,24 +9,21 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from runtime.record.journal import JournalError
-from runtime.record.sqlite import wal_loss
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import DAMAGED_FILE, JournalCare
+from runtime.record.places import journal_exists
 
 log = logging.getLogger(__name__)
 
 NOTE = "README.txt"
-DAMAGED = "journal.damaged.db"
-"""What could be read back of a journal that was overwritten, where that is not all of it."""
 
 
-async def rescue(journal: SqliteJournal, state_dir: Path) -> Path:
+async def rescue(journal: JournalCare, state_dir: Path) -> Path:
     """Copy what the journal has open into a directory of its own; which one.
 
     Raises:
@@ -36,7 +33,7 @@ async def rescue(journal: SqliteJournal, state_dir: Path) -> Path:
     for place in _places(state_dir):
         try:
             made = _made(place)
-            await journal.rescue(made / "journal.db")
+            await journal.rescue(made)
         except (OSError, JournalError) as exc:
             refusals.append(f"{place}: {exc}")
         else:
@@ -44,10 +41,8 @@ async def rescue(journal: SqliteJournal, state_dir: Path) -> Path:
     raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
 
 
-async def rescue_overwritten(journal: SqliteJournal, state_dir: Path) -> tuple[Path, bool]:
+async def rescue_overwritten(journal: JournalCare, state_dir: Path) -> tuple[Path, bool]:
     """As `rescue`, for a journal whose files were overwritten in place; also, whether the copy is whole.
-
-    The write-ahead log is moved away, too: the next process to open the database would write it into what is there now.
 
     Raises:
         JournalError: no place takes it.
@@ -56,28 +51,12 @@ async def rescue_overwritten(journal: SqliteJournal, state_dir: Path) -> tuple[P
     for place in _places(state_dir):
         try:
             made = _made(place)
-            whole = await _copied_whole(journal, made / "journal.db")
-            if not whole and (made / "journal.db").exists():
-                (made / "journal.db").rename(made / DAMAGED)
-            for suffix in ("-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    shutil.move(f"{journal.path}{suffix}", made / f"overwritten.db{suffix}")
+            whole = await journal.rescue_overwritten(made)
         except OSError as exc:
             refusals.append(f"{place}: {exc}")
         else:
             return made, whole
     raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
-
-
-async def _copied_whole(journal: SqliteJournal, target: Path) -> bool:
-    """Copy what is in the cache, the log and the file. Whether every page and every event known of is in the copy."""
-    try:
-        await journal.rescue(target)
-        async with await SqliteJournal.open(target, readonly=True) as copy:
-            return not await copy.check() and await copy.position() >= wal_loss.read_mark(journal.path)
-    except JournalError as exc:
-        log.warning("the journal that was overwritten cannot be read back: %s", exc)
-        return False
 
 
 def explain(what: str, state_dir: Path, kept: Path) -> str:
@@ -99,7 +78,7 @@ def explain_overwritten(what: str, state_dir: Path, kept: Path, *, whole: bool) 
             f"orbiter-console --state {kept}. {go_on}"
         )
     return (
-        f"{begin}What it had recorded cannot be read back as a whole: what is left is kept in {kept} ({DAMAGED} and "
+        f"{begin}What it had recorded cannot be read back as a whole: what is left is kept in {kept} ({DAMAGED_FILE} and "
         f"the log). {go_on}"
     )
 
@@ -118,7 +97,7 @@ def rescued(state_dir: Path) -> list[Path]:
         found
         for place in _places(state_dir)
         for found in (place.parent.glob(f"{place.name}-*") if place.parent.is_dir() else ())
-        if (found / "journal.db").exists() or (found / DAMAGED).exists()
+        if journal_exists(found) or (found / DAMAGED_FILE).exists()
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.console.program import PROGRAM, environment
 
@@ -72,7 +72,7 @@ async def check_journals(root: Path) -> int:
     """Every run of every workspace has ended; how many there are."""
     count = 0
     for path in root.glob("*/.orbiter/journal.db"):
-        async with await SqliteJournal.open(path, readonly=True) as journal:
+        async with await open_journal(path.parent, readonly=True) as journal:
             runs = await journal.runs(limit=10_000)
             assert [each for each in runs if each.state not in RUN_TERMINAL] == [], path
             assert await journal.lost() == []

@@ -13,7 +13,8 @@ from console.demo.tools import report_file
 from console.linear.operators import OperatorAnswer
 from console.linear.run_follower import IncidentAnswering, follow_run
 from runtime.operations.decisions import Decisions
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.record.state.fault_taxonomy import (
@@ -70,7 +71,7 @@ class Asked:
 class Scene:
     """A run with two open incidents in a real journal, and the clerk who asks about them."""
 
-    def __init__(self, journal: SqliteJournal, root: Path) -> None:
+    def __init__(self, journal: JournalCare, root: Path) -> None:
         self.journal = journal
         self.root = root
         self.operator = Asked()
@@ -96,7 +97,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         found = Scene(journal, tmp_path)
         await found.begin()
         working = asyncio.create_task(found.clerk.work())
@@ -169,7 +170,7 @@ async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene
 
 
 async def test_who_leaves_is_asked_nothing_more(tmp_path: Path) -> None:
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         scene = Scene(journal, tmp_path)
         await scene.begin()
         scene.operator.answers.put_nowait(None)
@@ -220,7 +221,7 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
             parked.set()
         return True
 
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         state = DurableRun()
         created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
         state.apply(created)

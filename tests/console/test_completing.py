@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from console.cli import VERBS, cli
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -23,8 +23,8 @@ from runtime.record.state.fault_taxonomy import (
 BROKEN = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.PERMANENT)
 
 
-async def _written(path: Path) -> None:
-    async with await SqliteJournal.open(path) as journal:
+async def _written(place: Path) -> None:
+    async with await open_journal(place) as journal:
         for run_id in ("261121-aa11", "261121-bb22"):
             created = ev.RunCreated(run_id=run_id, ref="a.py:a", title="nightly\x1b[2J", input="go")
             state = DurableRun()
@@ -50,7 +50,7 @@ async def _written(path: Path) -> None:
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ORBITER_STATE", str(tmp_path / ".orbiter"))
-    asyncio.run(_written(tmp_path / ".orbiter" / "journal.db"))
+    asyncio.run(_written(tmp_path / ".orbiter"))
     return tmp_path
 
 

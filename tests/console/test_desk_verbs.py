@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from console.cli import cli
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -29,8 +29,8 @@ DOWN = Classification(
 )
 
 
-async def written(path: Path) -> None:
-    async with await SqliteJournal.open(path) as journal:
+async def written(place: Path) -> None:
+    async with await open_journal(place) as journal:
         created = ev.RunCreated(
             run_id="r-1", ref="a.py:a", title="nightly", input="go", options={"budget": {"max_llm_calls": 1}}
         )
@@ -59,7 +59,7 @@ async def written(path: Path) -> None:
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ORBITER_STATE", raising=False)
-    asyncio.run(written(tmp_path / ".orbiter" / "journal.db"))
+    asyncio.run(written(tmp_path / ".orbiter"))
     return tmp_path
 
 

@@ -29,7 +29,7 @@ from runtime.daemon import daemon
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.journal import JournalError
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
@@ -130,7 +130,7 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
     state_dir = tmp_path / ".orbiter"
 
     async def spoilt() -> None:
-        async with await SqliteJournal.open(state_dir / "journal.db") as journal:
+        async with await open_journal(state_dir) as journal:
             await journal.create(ev.RunCreated(run_id="r1", ref="x.py:y"), Summary(id="r1", ref="x.py:y"))
 
     asyncio.run(spoilt())
@@ -189,7 +189,7 @@ def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_wr
     state_dir = tmp_path / ".orbiter"
 
     async def written() -> None:
-        async with await SqliteJournal.open(state_dir / "journal.db") as journal:
+        async with await open_journal(state_dir) as journal:
             for name in ("r1", "r2"):
                 await journal.create(ev.RunCreated(run_id=name, ref="x.py:y"), Summary(id=name, ref="x.py:y"))
                 if name == "r1":
@@ -212,7 +212,7 @@ def test_a_journal_whose_end_was_taken_away_is_told_before_and_after_somebody_wr
 
 async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
     place.state.mkdir()
-    async with await SqliteJournal.open(place.journal) as journal:
+    async with await open_journal(place.state) as journal:
         for run in ("r1", "r2"):
             await journal.create(ev.RunCreated(run_id=run, ref="x"), Summary(id=run))
             lease = await journal.claim(run, "gone", 60)
@@ -222,7 +222,7 @@ async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
             await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", revision=1, option="abort"))
             await journal.release(lease)
     assert "lost runs" not in await asyncio.to_thread(found, state.journal, place)
-    lose(place.journal, ["r1", "r2"])
+    lose(place.state / "journal.db", ["r1", "r2"])
     told = (await asyncio.to_thread(found, state.journal, place))["lost runs"]
     assert (told.state, told.detail) == ("warn", "2 runs wait for nothing: r1, r2")
     assert "serve" in told.advice

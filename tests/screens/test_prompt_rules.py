@@ -15,7 +15,7 @@ from runtime.judgement.recovery.options import make_option
 from runtime.judgement.reports.audit import audit_entries
 from runtime.operations.bulk_answers import answer_equal_incidents
 from runtime.operations.decisions import Decisions, InvalidCommand
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER
@@ -142,7 +142,7 @@ async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new
 
 async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Path) -> None:
     """The verb behind the inbox's groups refuses it before anything is looked up."""
-    journal = await SqliteJournal.open(tmp_path / "journal.db")
+    journal = await open_journal(tmp_path)
     try:
         for lifetime in ("run", "swarm", "always"):
             with pytest.raises(InvalidCommand, match="for once"):

@@ -28,6 +28,7 @@ from runtime.operations.answer_params import checked_params
 from runtime.operations.bulk_answers import PROOF_TIMEOUT_S, answer_equal_incidents
 from runtime.operations.decisions import Decisions, Reach
 from runtime.record.journal import AnswerRefused, Journal
+from runtime.record.places import journal_exists
 from runtime.record.state.events import IncidentOpened
 from runtime.record.workspace_lock import holder
 from screens.shell import file_input
@@ -101,7 +102,7 @@ async def answer(  # noqa: PLR0917 - one option each
     }
     params = {name: found for name, found in given.items() if found is not None}
     place = workspace()
-    if not place.journal.exists():
+    if not journal_exists(place.state):
         await find_incident(None, incident)
     async with open_for_writing() as journal:
         _, opened, _ = await find_incident(journal, incident)

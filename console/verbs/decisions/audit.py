@@ -19,6 +19,7 @@ from console.verbs.base import (
 from console.workspace import workspace
 from runtime.judgement.reports.audit import AuditEntry
 from runtime.operations.queries import digest_for, read_audit, record_look
+from runtime.record.places import journal_exists
 from runtime.record.state.events import utc_now
 from screens.render.formatting import duration
 from screens.render.sanitize import clean_line
@@ -89,7 +90,7 @@ def _line(each: AuditEntry) -> str:
 @click.option("--keep", is_flag=True, help="Do not count this as a look: the next digest begins where this one does.")
 async def digest(*, since: str, keep: bool, as_json: bool) -> int:
     """Say what happened since you last looked."""
-    if not workspace().journal.exists():
+    if not journal_exists(workspace().state):
         print_note("nothing has been run here yet")
         return 0
     by = cli_actor()

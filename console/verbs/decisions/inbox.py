@@ -14,6 +14,7 @@ from console.verbs.base import open_for_writing
 from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.decisions import Decisions
+from runtime.record.places import journal_exists
 from screens.render.formatting import plural
 
 
@@ -23,7 +24,7 @@ async def inbox() -> int:
     The runtime works in the background, and is started if none is there, as for a console.
     """
     place = workspace()
-    if not place.journal.exists():
+    if not journal_exists(place.state):
         print_note("No runs yet; to start one: orbiter-console run FILE:NAME")
         return 0
     await asyncio.to_thread(daemon.ensure_runtime, place.state, workspace=place.root)

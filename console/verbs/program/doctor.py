@@ -26,7 +26,7 @@ from console.output import print_json, print_line, supports_unicode
 from console.verbs.base import verb
 from console.workspace import workspace
 from runtime.record.journal import JournalError
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import journal_exists, journal_name, open_journal
 from screens.render.glyphs import ASCII, UNICODE
 
 CHECKS: Final[dict[str, Check]] = {
@@ -103,12 +103,12 @@ def finding_printer() -> Callable[[Finding], None]:
 
 
 async def _care(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
-    place, name = workspace(), "backup" if backup is not None else "summaries"
-    if not place.journal.exists():
-        yield Finding(name, "fail", f"there is no journal {place.journal}", "nothing was run here yet")
+    place, name = workspace().state, "backup" if backup is not None else "summaries"
+    if not journal_exists(place):
+        yield Finding(name, "fail", f"there is no journal {journal_name(place)}", "nothing was run here yet")
         return
     try:
-        async with await SqliteJournal.open(place.journal) as journal:
+        async with await open_journal(place) as journal:
             if backup is not None:
                 await journal.backup(backup)
                 yield Finding("backup", "ok", f"written to {backup}")

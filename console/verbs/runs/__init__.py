@@ -2,6 +2,6 @@
 
 Imports `console.demo`, `console.linear`, `console.verbs.program`, `console.verbs`, `console`, `orbiter`,
 `runtime.config`, `runtime.daemon`, `runtime.execution.secret_vault`, `runtime.judgement.reports`,
-`runtime.operations`, `runtime.record.sqlite`, `runtime.record.state`, `runtime.record`, `runtime.swarms`,
+`runtime.operations`, `runtime.record.state`, `runtime.record`, `runtime.swarms`,
 `screens.render`, `screens.views.*` and `click`.
 """

@@ -23,6 +23,7 @@ from console.workspace import workspace
 from runtime.config.loader import load_configuration
 from runtime.operations.run_controls import BreakpointKind, RunControls
 from runtime.record.journal import Journal
+from runtime.record.places import journal_exists
 from runtime.record.state.durable_run import Summary
 from runtime.record.workspace_lock import holder
 from runtime.swarms import loader
@@ -233,7 +234,7 @@ def _asked(model: str, text: str | None, arguments: str | None) -> dict[str, Any
 
 def _must_exist(run: str) -> None:
     place = workspace()
-    if not place.journal.exists():
+    if not journal_exists(place.state):
         raise BadInput(
             f"there is no run {run!r} in {place.state}; see: orbiter-console runs"
             if run

@@ -24,6 +24,7 @@ from console.verbs.base import (
 from console.verbs.program.open_console import has_screen, open_here
 from console.verbs.runs.run_common import begin_run, exit_code, run_and_follow
 from console.workspace import workspace
+from runtime.record.places import journal_name
 from runtime.record.state.durable_run import DurableRun
 
 TITLE = "demo: survey of this directory"
@@ -101,5 +102,5 @@ def _conclusion(state: DurableRun, carried_out: list[dict[str, Any]]) -> str:
     report = f"the report to {path}" if written else "no report"
     return (
         f"tool calls carried out just now: {told}; incidents answered: {answered}\n"
-        f"written: {report}, the journal of run {state.id} to {workspace().journal}"
+        f"written: {report}, the journal of run {state.id} to {journal_name(workspace().state)}"
     )

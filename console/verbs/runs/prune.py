@@ -10,7 +10,7 @@ import click
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, open_for_writing, verb
 from console.workspace import workspace
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import journal_exists
 
 _AGES = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -25,11 +25,10 @@ async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) 
         raise BadInput("say which runs: --older-than 30d, --max-size 500M, or both")
     age = _age(older_than) if older_than is not None else None
     size = _size(max_size) if max_size is not None else None
-    if not workspace().journal.exists():
+    if not journal_exists(workspace().state):
         print_note("nothing was run here yet")
         return 0
     async with open_for_writing() as journal:
-        assert isinstance(journal, SqliteJournal)
         gone = await journal.prune(older_than=age, max_bytes=size)
     for run_id in gone:
         if as_json:

@@ -3,8 +3,8 @@
     async with await SqliteJournal.open(path) as journal:
         ...
 
-Two connections, each with a thread of aiosqlite's: one writes (`sqlite_writer`), one reads; a third only looks
-whether anything is new (`sqlite_glance`). The file is in WAL mode, so
+Two connections, each with a thread of aiosqlite's: one writes (`writer`), one reads; a third only looks
+whether anything is new (`position_probe`). The file is in WAL mode, so
 any number of processes may read it and, one transaction at a time, write it. One process *drives* runs: that is what
 `lock` is for, not the database. A journal object belongs to the loop in which it was opened; another thread opens its
 own.
@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.journal_care import DAMAGED_FILE
 from runtime.record.rules.rows import encode_event, encode_summary
 from runtime.record.rules.tails import Tails
 from runtime.record.rules.writes import (
@@ -41,6 +45,7 @@ from runtime.record.sqlite.file_identity import JournalFiles
 from runtime.record.sqlite.position_probe import PositionProbe
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import (
+    SCHEMA_VERSION,
     connect,
     create_file,
     migrate,
@@ -53,9 +58,11 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.record.state.workspace_state import WorkspaceState
 
+log = logging.getLogger(__name__)
+
 
 class SqliteJournal:
-    """A journal in a file. See `runtime.record.journal.Journal` for what each method promises."""
+    """A journal in a file. See `record.journal.Journal` and `record.journal_care` for what each method promises."""
 
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
@@ -75,7 +82,7 @@ class SqliteJournal:
         """Open the journal, making the file and bringing its schema up to date unless `readonly`.
 
         `clock` gives the time (UTC) against which leases and `wake_at` are held. `poll_s`: how often, in seconds, a
-        tail looks for other processes' writes while something happens (see `sqlite_watch`).
+        tail looks for other processes' writes while something happens (see `change_watch`).
 
         Raises:
             JournalError: the file cannot be opened, is no journal, or is a newer program's.
@@ -304,20 +311,19 @@ class SqliteJournal:
 
     # -- care --------------------------------------------------------------------------------------------------
 
+    async def describe(self) -> str:
+        return f"{self.path}: {self.path.stat().st_size // 1024:,} KiB, schema {SCHEMA_VERSION}"
+
     async def check(self) -> list[str]:
-        """What is wrong with the file, in sentences; empty if nothing. Reads all of it."""
         return await maintenance.check_journal(self._reader)
 
     async def look_for_loss(self) -> str:
-        """What is missing at the journal's end since somebody last wrote to it, in words; empty if nothing is. For
-        whoever is the first to open it, before anything else is written.
-        """
+        if self._writer is None:
+            known = wal_loss.read_mark(self.path)  # before the position, as in `find_loss`
+            return wal_loss.behind_mark(known, await self.position())
         return await self._write().alone(lambda connection: wal_loss.find_loss(connection, self.path))
 
     async def stand_still(self, lost: str) -> list[str]:
-        """Freeze everything, and say what was found to be lost: who goes on from what is left would do again what only
-        the lost part told of. Gives the ids of the runs that were frozen now. If this fails the loss is found again.
-        """
         by = ev.Actor(name="the journal", channel="rule")
         ids = await self._write().alone(wal_loss.unfrozen_runs)
         # Queued at once, and in this order: a loss is told of once it has taken effect on all.
@@ -330,19 +336,14 @@ class SqliteJournal:
         return ids
 
     async def sign(self) -> None:
-        """From now on `displaced` also notices that the files are overwritten in place. For the process that drives."""
         content = await self._write().alone(lambda connection: content_check.sign(connection, self.path))
         assert self._files is not None
         self._files.content = content
 
     def displaced(self) -> str:
-        """What became of the journal's files, in words, where they are not at their path any more, or were overwritten
-        there; else empty. From any thread.
-        """
         return self._files.displaced() if self._files is not None else ""
 
     def overwritten(self) -> str:
-        """`displaced`, where the files are at their paths and their content was changed; else empty."""
         return self._files.overwritten() if self._files is not None else ""
 
     async def keep_log(self) -> None:
@@ -350,11 +351,30 @@ class SqliteJournal:
         await self._write().alone(lambda connection: connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall())
 
     async def rescue(self, target: Path) -> None:
-        """Write a copy of what this object has open, also where the file itself is gone. Raises `JournalError`, also
-        where `target` exists.
-        """
-        await self._write().alone(lambda connection: maintenance.rescue(connection, target))
-        wal_loss.mark_again(target, await self.position())
+        path = target / self.path.name
+        await self._write().alone(lambda connection: maintenance.rescue(connection, path))
+        wal_loss.mark_again(path, await self.position())
+
+    async def rescue_overwritten(self, target: Path) -> bool:
+        copy = target / self.path.name
+        whole = await self._copied_whole(copy)
+        if not whole and copy.exists():
+            copy.rename(target / DAMAGED_FILE)
+        # The next process to open the database would write its log into what is there now.
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                shutil.move(f"{self.path}{suffix}", target / f"overwritten.db{suffix}")
+        return whole
+
+    async def _copied_whole(self, target: Path) -> bool:
+        """Copy what is in the cache, the log and the file. Whether every page and every event known of is there."""
+        try:
+            await self.rescue(target.parent)
+            async with await SqliteJournal.open(target, readonly=True) as copy:
+                return not await copy.check() and await copy.position() >= wal_loss.read_mark(self.path)
+        except JournalError as exc:
+            log.warning("the journal that was overwritten cannot be read back: %s", exc)
+            return False
 
     def hold_back(self, hold: bool) -> None:
         self._write().hold_back(hold)
@@ -364,18 +384,12 @@ class SqliteJournal:
         return self._writer.held_back if self._writer is not None else ""
 
     async def backup(self, target: str | Path) -> None:
-        """Write a consistent copy while others work on. Raises `JournalError`, also where `target` exists."""
         await maintenance.backup_journal(self.path, Path(target).absolute())  # noqa: ASYNC240
 
     async def rebuild_summaries(self) -> int:
-        """Make every run's summary anew from its events; how many were."""
         return await maintenance.rebuild_summaries(self._reader, self._write())
 
     async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
-        """Forget finished runs untouched for `older_than`, then the oldest until the data fits in `max_bytes`.
-
-        Never a run that is not finished. Gives the ids of those forgotten.
-        """
         before = self._clock() - older_than if older_than is not None else None
         return await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes)
 

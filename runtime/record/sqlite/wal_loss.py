@@ -40,16 +40,21 @@ def find_loss(connection: sqlite3.Connection, path: Path) -> str:
     """
     known = read_mark(path)  # before the position: another process may be writing, and both only rise
     (position,) = connection.execute(POSITION).fetchone()
-    found = [f"it ends at event {position}, and had reached {known} before"] if known > position else []
+    found = [behind] if (behind := behind_mark(known, position)) else []
     try:
-        behind = _unreadable(connection, path)
+        unreadable = _unreadable(connection, path)
     except sqlite3.Error:  # the disk is full, or the file damaged elsewhere
         if not found:
             raise
     else:
-        if behind:
-            found.insert(0, f"{behind} transactions at the end of its write-ahead log cannot be read")
+        if unreadable:
+            found.insert(0, f"{unreadable} transactions at the end of its write-ahead log cannot be read")
     return "; ".join(found)
+
+
+def behind_mark(known: int, position: int) -> str:
+    """What the mark tells of a journal that ends at `position`, in words; empty if it has not come further before."""
+    return f"it ends at event {position}, and had reached {known} before" if known > position else ""
 
 
 def _unreadable(connection: sqlite3.Connection, path: Path) -> int:

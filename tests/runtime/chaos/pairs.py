@@ -7,12 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.worker.engines.local import Drive, LocalEngine
 
 
-async def sqlite(state: Path, clock: Callable[[], datetime]) -> SqliteJournal:
-    return await SqliteJournal.open(state / "journal.db", clock=clock)
+async def sqlite(state: Path, clock: Callable[[], datetime]) -> JournalCare:
+    return await open_journal(state, clock=clock)
 
 
 def narrow(drive: Drive) -> LocalEngine:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place, check, check_effects
+from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.work.bench import Bench
 
 NOTES = Counter(["note one", "note two", "note p0", "note p1", "note p2"])
@@ -43,10 +44,9 @@ async def test_a_file_that_cannot_be_written_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried: Tried
 ) -> None:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         bench = Bench(tmp_path, journal)
-        assert journal._writer is not None
-        writer = journal._writer
+        writer = writer_of(journal)
         async with bench.driving(grace_s=60.0) as supervisor:
             run = await bench.start("saver")
             (incident,) = await bench.incidents(run)

@@ -20,7 +20,8 @@ from runtime.link.wire.framing import LineReader
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Lease
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.record.state.fault_taxonomy import (
@@ -37,7 +38,7 @@ FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Pers
 class Driver:
     """Writes a run's events as a drive would, from a journal object of its own."""
 
-    def __init__(self, journal: SqliteJournal, lease: Lease, state: DurableRun) -> None:
+    def __init__(self, journal: JournalCare, lease: Lease, state: DurableRun) -> None:
         self.journal = journal
         self.lease = lease
         self.state = state
@@ -80,21 +81,21 @@ class Bench:
         self.stopping = asyncio.Event()
         self.hints = asyncio.Event()
         self.server: LinkServer | None = None
-        self.serving: SqliteJournal | None = None
-        self.driving: SqliteJournal | None = None
+        self.serving: JournalCare | None = None
+        self.driving: JournalCare | None = None
         self.sockets: sockets.Sockets | None = None
         self.streams = ReplyStreams()
         self.clients: list[LinkClient] = []
         self.tasks: list[asyncio.Task[Any]] = []
 
-    async def open(self) -> SqliteJournal:
+    async def open(self) -> JournalCare:
         if self.driving is None:
-            self.driving = await SqliteJournal.open(self.state_dir / "journal.db")
+            self.driving = await open_journal(self.state_dir)
         return self.driving
 
     async def serve(self, **settings: Any) -> LinkServer:
         await self.open()
-        self.serving = await SqliteJournal.open(self.state_dir / "journal.db", poll_s=0.005)
+        self.serving = await open_journal(self.state_dir)
         desk = Decisions(self.serving, self.workspace, views=settings.get("views"))
         verbs = {
             **decision_verbs(desk, self.hints.set),

@@ -19,7 +19,7 @@ from runtime.daemon import daemon, sockets
 from runtime.daemon.log_file import log_path
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
@@ -133,7 +133,7 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
             async with asyncio.timeout(60):
                 await console.until(lambda: console.summaries[run].state == "completed")
         assert (tmp_path / "sent").read_text() == "home\n"
-        async with await SqliteJournal.open(state / "journal.db", readonly=True) as journal:
+        async with await open_journal(state, readonly=True) as journal:
             events = await journal.read(run)
         assert [event.program for event in events if isinstance(event, ev.RunStarted)] == [
             "orbiter-console 1.0.0",

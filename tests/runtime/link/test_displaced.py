@@ -16,7 +16,7 @@ import pytest
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
 from runtime.record import workspace_lock
 from runtime.record.journal import Displaced
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.service.embedded import EmbeddedRuntime
@@ -79,7 +79,7 @@ async def _saving(console: LinkClient) -> str:
 
 async def _other(root: Path) -> Path:
     """The journal of another workspace."""
-    async with await SqliteJournal.open(root / "journal.db") as journal:
+    async with await open_journal(root) as journal:
         await journal.create(ev.RunCreated(run_id="other", ref="x:y"), Summary(id="other", ref="x:y"))
     return root / "journal.db"
 
@@ -128,7 +128,7 @@ async def test_nothing_new_begins_and_what_was_recorded_is_kept(
     assert f"orbiter-console --state {kept} runs" in str(caught.value)
     assert str(kept) in (kept / NOTE).read_text()
     assert kept.stat().st_mode & 0o777 == 0o700
-    async with await SqliteJournal.open(kept / "journal.db", readonly=True) as journal:
+    async with await open_journal(kept, readonly=True) as journal:
         assert await journal.check() == []
         assert [each.id for each in await journal.runs()] == [run_id], "what was refused is not there"
         events = await journal.read(run_id)
@@ -136,7 +136,7 @@ async def test_nothing_new_begins_and_what_was_recorded_is_kept(
     assert [each.result for each in ended] != [], "what was under way came to its end and is recorded"
     begun = [each for each in events if isinstance(each, ev.StepStarted) and "/save~" in each.node_id]
     assert len(begun) == 1, "the next step did not begin"
-    async with await SqliteJournal.open(kept / "journal.db") as journal:
+    async with await open_journal(kept) as journal:
         assert await journal.look_for_loss() == ""
 
 
@@ -146,12 +146,12 @@ async def test_what_is_at_the_path_by_now_is_left_alone(workspace: Path) -> None
     runtime = EmbeddedRuntime(state, build_execution_config(workspace, {}))
     runtime.start()
     state.rename(state.with_name("aside"))
-    async with await SqliteJournal.open(state / "journal.db") as other:
+    async with await open_journal(state) as other:
         await other.create(ev.RunCreated(run_id="other", ref="x:y"), Summary(id="other", ref="x:y"))
         with pytest.raises(Displaced):
             await asyncio.to_thread(runtime.close)
         assert other.displaced() == ""
-        async with await SqliteJournal.open(state / "journal.db", readonly=True) as reading:
+        async with await open_journal(state, readonly=True) as reading:
             assert [each.id for each in await reading.runs()] == ["other"]
 
 

@@ -15,13 +15,14 @@ import pytest
 
 from runtime.link.client.client import CommandRefused
 from runtime.record.journal import Displaced
+from runtime.record.journal_care import DAMAGED_FILE
 from runtime.record.sqlite.content_check import read_content
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
-from runtime.worker.rescue import DAMAGED, NOTE, rescued
+from runtime.worker.rescue import NOTE, rescued
 from tests.runtime.link.test_displaced import SWARM, _console, _other, _saving
 
 
@@ -84,7 +85,7 @@ async def test_nothing_new_begins_and_the_file_is_left_as_it_is(tmp_path: Path, 
     assert str(caught.value) in (kept / NOTE).read_text()
     whole = (kept / "journal.db").exists()
     assert ("Everything that it had recorded is kept" in str(caught.value)) == whole
-    assert whole or (kept / "overwritten.db-wal").exists(), (kept / DAMAGED).exists()
+    assert whole or (kept / "overwritten.db-wal").exists(), (kept / DAMAGED_FILE).exists()
     if whole:
         async with await SqliteJournal.open(kept / "journal.db", readonly=True) as found:
             assert await found.check() == []

@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from runtime.record.journal import Journal
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 
 
@@ -25,16 +25,16 @@ class Store(Protocol):
 
 
 class SqliteStore:
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.path = place / "journal.db"
 
     async def open(self, clock: Callable[[], datetime] = ev.utc_now) -> Journal:
-        return await SqliteJournal.open(self.path, clock=clock)
+        return await open_journal(self.place, clock=clock)
 
     @property
     def opener(self) -> str:
-        module = "__import__('runtime.record.sqlite.journal', fromlist=['SqliteJournal'])"
-        return f"{module}.SqliteJournal.open({str(self.path)!r})"
+        return f"__import__('runtime.record.places', fromlist=['open_journal']).open_journal({str(self.place)!r})"
 
 
 class Clock:
@@ -53,7 +53,7 @@ class Clock:
 @pytest.fixture(params=["sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     assert request.param == "sqlite"
-    return SqliteStore(tmp_path / "journal.db")
+    return SqliteStore(tmp_path)
 
 
 @pytest.fixture

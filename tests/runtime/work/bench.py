@@ -12,7 +12,7 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
 from runtime.record.journal import AnswerAccepted, OpenIncident
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 from runtime.worker.supervisor import Supervisor
@@ -25,7 +25,7 @@ ME = ev.Actor(name="tester", channel="cli")
 class Bench:
     """What a test needs of a workspace: start, answer, wait for a fact, look."""
 
-    def __init__(self, root: Path, journal: SqliteJournal) -> None:
+    def __init__(self, root: Path, journal: JournalCare) -> None:
         self.root = root
         self.journal = journal
         self.desk = Decisions(journal, root)

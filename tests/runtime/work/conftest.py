@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from tests.runtime.work.bench import Bench
 
 
 @pytest.fixture
 async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         yield Bench(tmp_path, journal)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.worker.driving_thread import DrivingThread
@@ -88,7 +89,7 @@ async def resumed(root: Path) -> tuple[list[str], list[str]]:
     host = DrivingThread(state, ExecutionConfig(workspace=str(root), grace_s=0.0, drain_s=0.05))
     host.start()
     try:
-        async with await SqliteJournal.open(state / "journal.db") as journal:
+        async with await open_journal(state) as journal:
             left = {each.id for each in await journal.runs() if await _is_taken_up(journal, each)}
             tail = journal.tail()
             while left:
@@ -100,7 +101,7 @@ async def resumed(root: Path) -> tuple[list[str], list[str]]:
         host.stop()
 
 
-async def _is_taken_up(journal: SqliteJournal, run: Summary) -> bool:
+async def _is_taken_up(journal: JournalCare, run: Summary) -> bool:
     """A frozen run is taken up only where somebody had begun to drive it."""
     return run.state != "frozen" or any(isinstance(each, ev.RunStarted) for each in await journal.read(run.id))
 

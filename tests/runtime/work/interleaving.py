@@ -1,6 +1,6 @@
 """A scheduler of transactions: processes that share a journal go on one transaction at a time, as a test says.
 
-Each process has a `SqliteJournal` of its own on the same file. What it writes, and what it hears of others, waits at a
+Each process has a journal object of its own on the same file. What it writes, and what it hears of others, waits at a
 gate until the test opens it. Time is the test's, too: timers run when `World.tick` moves the clock. So the order of
 everything is the test's choice, and the same choices give the same history.
 """
@@ -23,7 +23,8 @@ from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import JournalError, Lease
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary, fold_events
 from runtime.worker.drive import StopSignal, drive
@@ -104,7 +105,7 @@ class Gates:
 class Gated:
     """A process's journal. The connection's writes go in their order; what it hears of others has a lane of its own."""
 
-    def __init__(self, inner: SqliteJournal, gates: Gates, who: str, gated: Collection[str]) -> None:
+    def __init__(self, inner: JournalCare, gates: Gates, who: str, gated: Collection[str]) -> None:
         self.inner = inner
         self.dead = False
         self._gates = gates
@@ -196,7 +197,7 @@ class World:
         )
         self.dead: set[str] = set()
         self.lives = 0
-        self.opened: list[SqliteJournal] = []
+        self.opened: list[JournalCare] = []
         self.acts: list[asyncio.Task[Any]] = []
         self.observer = self.do(self._open())
         self.processes = [Process(name, self._gated(name, WRITES | {"grants"})) for name in ("A", "B")]
@@ -211,8 +212,8 @@ class World:
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
 
-    async def _open(self) -> SqliteJournal:
-        journal = await SqliteJournal.open(self.root / "journal.db", clock=self.clock)
+    async def _open(self) -> JournalCare:
+        journal = await open_journal(self.root, clock=self.clock)
         self.opened.append(journal)
         return journal
 

@@ -28,6 +28,7 @@ from runtime.record.state.fault_taxonomy import (
 )
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.supervisor import Supervisor
+from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.work.bench import ME, Bench
 
 
@@ -419,8 +420,7 @@ async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_
     async with bench.driving(grace_s=0.0):
         await several(bench, "reacher", 1)
     rules = NoticeRules.from_mapping({"log": "error", "quiet_seconds": 0})
-    writer = bench.journal._writer
-    assert writer is not None
+    writer = writer_of(bench.journal)
     supervisor = Supervisor(
         bench.journal, ExecutionConfig(workspace=str(bench.root), notices=rules), lease_s=0.1, period_s=0.02
     )

@@ -17,6 +17,7 @@ from runtime.operations.run_controls import (
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from tests.runtime.record.sqlite_parts import reader_of
 from tests.runtime.work.bench import ME, Bench
 
 
@@ -271,14 +272,14 @@ async def test_a_thaw_that_is_said_while_a_run_is_being_created_reaches_it(
 async def test_what_stands_is_read_once(bench: Bench, controls: RunControls, monkeypatch: pytest.MonkeyPatch) -> None:
     await controls.freeze(ref="other.py:swarm", by=ME)
     asked: list[int] = []
-    events = bench.journal._reader.events
+    events = reader_of(bench.journal).events
 
     async def counted(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         found = await events(run_id, after, limit)
         asked.append(len(found))
         return found
 
-    monkeypatch.setattr(bench.journal._reader, "events", counted)
+    monkeypatch.setattr(reader_of(bench.journal), "events", counted)
     for _ in range(3):
         await bench.start("plain")
     assert sum(asked) == 1, "the freeze, once"

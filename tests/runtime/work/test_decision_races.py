@@ -11,7 +11,7 @@ import pytest
 
 from runtime.operations.decisions import Decisions, InvalidCommand
 from runtime.record.journal import AnswerAccepted, AnswerRefused
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from tests.runtime.work.bench import ME, Bench
 
@@ -22,7 +22,7 @@ TURNS = range(6)
 @pytest.fixture
 async def elsewhere(bench: Bench) -> AsyncIterator[Decisions]:
     """Another process's desk: a journal of its own on the same file."""
-    async with await SqliteJournal.open(bench.root / "journal.db") as journal:
+    async with await open_journal(bench.root) as journal:
         yield Decisions(journal, bench.root)
 
 

@@ -18,7 +18,7 @@ from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message, ToolCall, Usage
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.gates.chain import GATES
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.worker.engines.local import Drive, LocalEngine
@@ -334,7 +334,7 @@ async def test_section_4_a_decision_of_another_process_wakes_a_run_that_is_drive
     async with bench.driving():  # resident: its grace is a minute
         run_id = await bench.start("asker")
         (incident,) = await bench.incidents(run_id)
-        async with await SqliteJournal.open(bench.journal.path) as other:
+        async with await open_journal(bench.root) as other:
             await Bench(tmp_path, other).answer(incident, "input", value="you")
         state: DurableRun = await bench.ended(run_id)
     assert (state.phase, state.lives) == ("completed", 1)

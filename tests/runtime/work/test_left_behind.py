@@ -36,8 +36,8 @@ RUNTIME = """
 import asyncio, dataclasses, os, sys
 from pathlib import Path
 from runtime.service import serve
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
-from runtime.record.sqlite.journal import SqliteJournal
 from runtime.operations import run_creation
 from runtime.worker import driving_thread
 
@@ -45,7 +45,7 @@ driving_thread.LEAVE_S = 0.3
 root = Path(sys.argv[1])
 
 async def begun():
-    async with await SqliteJournal.open(root / "journal.db") as journal:
+    async with await open_journal(root) as journal:
         me = ev.Actor(name="tester", channel="cli")
         await run_creation.begin(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
 

@@ -15,8 +15,9 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.operations.run_controls import RunControls
 from runtime.operations.run_creation import create_run
 from runtime.record.journal import JournalError
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.sqlite import wal_loss
-from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.worker.driving_thread import DrivingThread
 
@@ -63,7 +64,7 @@ def _saved(swarm: Path) -> int:
     return effects.read_text().count("\n") if effects.exists() else 0
 
 
-async def _until(journal: SqliteJournal, run_ids: set[str], wanted: Callable[[ev.JournalEvent], bool]) -> None:
+async def _until(journal: JournalCare, run_ids: set[str], wanted: Callable[[ev.JournalEvent], bool]) -> None:
     async for events in journal.tail():
         run_ids -= {each.run_id for each in events if wanted(each)}
         if not run_ids:
@@ -80,7 +81,7 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     host = _host(live, swarm)
     host.start()
     try:
-        async with await SqliteJournal.open(live / "journal.db") as journal:
+        async with await open_journal(live) as journal:
             for run_id in ("one", "two"):
                 await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id=run_id)
             host.hint()
@@ -112,7 +113,7 @@ async def test_nothing_is_repeated_before_somebody_has_looked(
     host = _host(dead, swarm)
     host.start()
     try:
-        async with await SqliteJournal.open(dead / "journal.db") as journal:
+        async with await open_journal(dead) as journal:
             # Taken up, for their driver is gone, and let go of without a step: who thaws one lets that one go on.
             await _until(journal, {"one", "two"}, lambda each: isinstance(each, ev.RunParked))
             assert {each.id: each.state for each in await journal.runs()} == {"one": "frozen", "two": "frozen"}
@@ -138,10 +139,10 @@ async def test_a_loss_takes_effect_once(swarm: Path, dead: Path) -> None:
         host = _host(dead, swarm)
         host.start()
         host.stop()
-        async with await SqliteJournal.open(dead / "journal.db") as journal:
+        async with await open_journal(dead) as journal:
             frozen = await RunControls(journal).thaw(by=ME)
     assert frozen == [], "what was thawed stays thawed"
-    async with await SqliteJournal.open(dead / "journal.db") as journal:
+    async with await open_journal(dead) as journal:
         told = [type(each) for each in await journal.read(ev.WORKSPACE)]
     assert told == [ev.FreezeSet, ev.EventsLost, ev.FreezeLifted, ev.FreezeLifted]
 
@@ -156,19 +157,19 @@ async def test_where_the_runs_cannot_be_frozen_none_is_driven(swarm: Path, dead:
     host = _host(dead, swarm)
     host.start()
     host.stop()
-    async with await SqliteJournal.open(dead / "journal.db") as journal:
+    async with await open_journal(dead) as journal:
         assert {each.state for each in await journal.runs()} == {"frozen"}, "it is found again"
 
 
 async def test_what_a_power_cut_may_take_is_no_loss(tmp_path: Path) -> None:
     """Events that were not synced can be done again: that they are missing freezes nothing."""
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        known = wal_loss.read_mark(journal.path)
+        known = wal_loss.read_mark(tmp_path / "journal.db")
         assert known == await journal.position()
         await journal.append(lease, [ev.Warned(text="not synced")])
-        assert wal_loss.read_mark(journal.path) == known < await journal.position()
+        assert wal_loss.read_mark(tmp_path / "journal.db") == known < await journal.position()
         await journal.append(lease, [ev.RunParked(reason="stop")])
-        assert wal_loss.read_mark(journal.path) == await journal.position()
+        assert wal_loss.read_mark(tmp_path / "journal.db") == await journal.position()

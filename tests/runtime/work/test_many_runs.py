@@ -14,11 +14,13 @@ import pytest
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.run_session import RunSession
 from runtime.operations import run_creation
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.supervisor import Supervisor
+from tests.runtime.record.sqlite_parts import reader_of
 from tests.runtime.work.bench import Bench
 
 PARKED = 10_000
@@ -70,8 +72,8 @@ async def test_runs_of_one_second_that_draw_the_same_id_are_all_begun(
 async def test_ten_thousand_parked_runs_are_rows_and_nothing_else(bench: Bench) -> None:
     run = await _parked(bench, 3_600.0)
     await bench.journal.close()
-    _multiply(bench.journal.path, run, PARKED)
-    async with await SqliteJournal.open(bench.journal.path) as journal:
+    _multiply(bench.root / "journal.db", run, PARKED)
+    async with await open_journal(bench.root) as journal:
         assert len(await journal.incidents()) == PARKED + 1
         instructions = 0
 
@@ -79,9 +81,9 @@ async def test_ten_thousand_parked_runs_are_rows_and_nothing_else(bench: Bench) 
             nonlocal instructions
             instructions += 1
 
-        await journal._reader.connection.set_progress_handler(count, 1)  # at each instruction of SQLite's machine
+        await reader_of(journal).connection.set_progress_handler(count, 1)  # at each instruction of SQLite's machine
         assert await journal.runnable(ev.utc_now()) == []
-        await journal._reader.connection.set_progress_handler(lambda: 0, 0)
+        await reader_of(journal).connection.set_progress_handler(lambda: 0, 0)
         assert 0 < instructions < 500, "an index says that nothing can go on, however many are parked"
 
         supervisor = Supervisor(journal, ExecutionConfig(workspace=str(bench.root)), period_s=0.01)
@@ -97,7 +99,7 @@ async def test_ten_thousand_parked_runs_are_rows_and_nothing_else(bench: Bench) 
         await serving
 
 
-async def bench_run(bench: Bench, journal: SqliteJournal) -> DurableRun:
+async def bench_run(bench: Bench, journal: JournalCare) -> DurableRun:
     other = Bench(bench.root, journal)
     run = await other.start("plain")
     return await other.ended(run)

@@ -17,7 +17,8 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.faults.fingerprint import fingerprint
 from runtime.operations.run_creation import create_run
 from runtime.record.journal import JournalError, Unwritable
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
@@ -27,8 +28,10 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.worker import driving_thread
 from runtime.worker.driving_thread import DrivingThread
 from tests.runtime.record.journal_samples import ROOT
+from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.work.test_lost_end import ME
 
 SWARM = """
@@ -72,7 +75,7 @@ def _ended(rule: str, said: str) -> ev.StepEnded:
     return ev.StepEnded(attempt=1, fault=fault, effect_unknown=True)
 
 
-async def _until(journal: SqliteJournal, kind: type[ev.JournalEvent], count: int, node: str = "") -> None:
+async def _until(journal: JournalCare, kind: type[ev.JournalEvent], count: int, node: str = "") -> None:
     found = 0
     async for events in journal.tail("one"):
         found += sum(isinstance(each, kind) and node in each.node_id for each in events)
@@ -86,21 +89,20 @@ class Place:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (root / "swarm.py").write_text(SWARM)
         self.root, self.state = root, root / ".orbiter"
-        self._driving: list[SqliteJournal] = []
-        opened = SqliteJournal.open
+        self._driving: list[JournalCare] = []
 
-        async def remembered(*args: object, **named: object) -> SqliteJournal:
-            self._driving.append(await opened(*args, **named))  # type: ignore[arg-type]
+        async def remembered(place: Path) -> JournalCare:
+            self._driving.append(await open_journal(place))
             return self._driving[-1]
 
         with monkeypatch.context() as patched:
-            patched.setattr(SqliteJournal, "open", remembered)
+            patched.setattr(driving_thread, "open_journal", remembered)
             self.host = DrivingThread(self.state, ExecutionConfig(workspace=str(root), grace_s=0.0, drain_s=0.1))
             self.host.start()
 
     async def pragma(self, words: str) -> None:
         """Say a PRAGMA to the connection that drives, in its loop."""
-        writer = self._driving[0]._write()
+        writer = writer_of(self._driving[0])
         loop = self.host._loop
         assert loop is not None
         work = writer.alone(lambda connection: connection.execute(f"PRAGMA {words}").fetchall())
@@ -116,7 +118,7 @@ async def test_results_are_held_until_there_is_room(
 ) -> None:
     place = Place(tmp_path, monkeypatch)
     try:
-        async with await SqliteJournal.open(place.state / "journal.db") as journal:
+        async with await open_journal(place.state) as journal:
             await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
             place.host.hint()
             await _until(journal, ev.StepStarted, 2, "/save~")
@@ -141,7 +143,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place(tmp_path, monkeypatch)
-    async with await SqliteJournal.open(place.state / "journal.db") as journal:
+    async with await open_journal(place.state) as journal:
         await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
@@ -163,11 +165,11 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 
 
 async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        await journal._write().alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
         with pytest.raises(Unwritable, match="readonly"):
             await journal.append(lease, [ev.Warned(text="no")])
         journal.hold_back(True)
@@ -176,12 +178,12 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
         with pytest.raises(Unwritable):
             await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="two")
         assert "readonly" in journal.held_back
-        await journal._write().alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
+        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
         await held
         await later
         texts = [each.text for each in await journal.read("one") if isinstance(each, ev.Warned)]
         assert texts == ["held", "later"], "in the order in which they were given"
-        await journal._write().alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
         held = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="given up")]))
         await asyncio.sleep(0)
         journal.hold_back(False)
@@ -211,7 +213,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
 ) -> None:
     """And equal questions stay equal, whatever they say: fingerprints are those of earlier versions."""
     place = Place(tmp_path, monkeypatch)
-    async with await SqliteJournal.open(place.state / "journal.db") as journal:
+    async with await open_journal(place.state) as journal:
         await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
@@ -222,7 +224,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
     left.mkdir()
     (left / "swarm.py").write_text(SWARM)
     pid, last, expected = ENDS[how]
-    async with await SqliteJournal.open(left / ".orbiter" / "journal.db") as journal:
+    async with await open_journal(left / ".orbiter") as journal:
         created = next(each for each in recorded if isinstance(each, ev.RunCreated))
         await journal.create(created, fold_events([created]).summary())
         lease = await journal.claim("one", f"{socket.gethostname()}:{pid}:gone#1", 0.001)

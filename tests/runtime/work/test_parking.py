@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, settings
 from runtime.judgement.recovery.stall_detection import no_progress
 from runtime.operations.run_controls import InvalidControl, RunControls
 from runtime.record.journal import StaleSequence
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
+from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.work.bench import ME, Bench
 from tests.runtime.work.interleaving import World
 from tests.runtime.work.lost_runs import lose
@@ -144,7 +145,7 @@ async def test_runs_that_earlier_programs_lost_are_driven_again(bench: Bench) ->
             await bench.ended(run)
     await bench.journal.close()
     lose(bench.root / "journal.db", runs)
-    async with await SqliteJournal.open(bench.root / "journal.db") as journal:
+    async with await open_journal(bench.root) as journal:
         again = Bench(bench.root, journal)
         assert sorted(await journal.lost()) == sorted(runs)
         async with again.driving(enable_error_routing=False):
@@ -180,13 +181,13 @@ async def test_a_run_that_was_turned_back_since_it_was_listed_is_not_pruned(benc
         nonlocal rewound
         if not rewound:
             rewound = True
-            asyncio.run(_rewind(bench.root / "journal.db", run, node))
+            asyncio.run(_rewind(bench.root, run, node))
 
     def watch(sql: str) -> None:
         if sql.startswith("BEGIN IMMEDIATE"):
             turn_back()
 
-    writer = bench.journal._write()
+    writer = writer_of(bench.journal)
     await writer.alone(lambda connection: connection.set_trace_callback(watch))
     assert await bench.journal.prune(older_than=timedelta()) == []
     await writer.alone(lambda connection: connection.set_trace_callback(None))
@@ -194,6 +195,6 @@ async def test_a_run_that_was_turned_back_since_it_was_listed_is_not_pruned(benc
     assert (await bench.state(run)).rewind is not None
 
 
-async def _rewind(path: Path, run: str, node: str) -> None:
-    async with await SqliteJournal.open(path) as journal:
+async def _rewind(root: Path, run: str, node: str) -> None:
+    async with await open_journal(root) as journal:
         await journal.post(run, ev.RewindRequested(node_id=node, by=ME))

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from runtime.operations.decisions import InvalidCommand
 from runtime.operations.run_controls import InvalidControl, RunControls
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import NODE_TERMINAL, RUN_TERMINAL, DurableRun
 from tests.runtime.work.bench import ME, Bench
@@ -46,7 +46,7 @@ class Operators(RuleBasedStateMachine):
         self.runs: list[str] = []
 
     async def _open(self, root: Path) -> Bench:
-        return Bench(root, await SqliteJournal.open(root / "journal.db"))
+        return Bench(root, await open_journal(root))
 
     def do(self, work: Any) -> Any:
         return self.runner.run(work)

@@ -15,12 +15,14 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.quarantine import RULE
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal, JournalError, Lease, Unrecordable
+from runtime.record.places import open_journal
 from runtime.record.rules.rows import decode_event, encode_event
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.worker import drive as driving
 from runtime.worker.supervisor import MAX_HOLD_UP_TRIES, Supervisor
+from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.work.bench import ME, Bench
 
 ASKED: Counter[str] = Counter()
@@ -159,8 +161,7 @@ NO_JSON, NO_TEXT = "replace(body, '}', ']')", "CAST(X'7bff22' AS TEXT)"
 
 async def _spoil(bench: Bench, run: str, body: str) -> None:
     """As a file that was damaged from outside: one event of the run is JSON no more, or not even text."""
-    writer = bench.journal._writer
-    assert writer is not None
+    writer = writer_of(bench.journal)
     sql = f"UPDATE event SET body = {body} WHERE seq = 3 AND run = (SELECT rid FROM run WHERE id = ?)"
     await writer.alone(lambda connection: connection.execute(sql, (run,)).fetchall())
 
@@ -261,13 +262,12 @@ _hasty = _Hasty
 
 async def test_the_row_that_is_at_fault_fails_alone(tmp_path: Path) -> None:
     """What SQLite refuses of one run keeps no other run's events from being written in the same transaction."""
-    async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
         for run in ("a", "b"):
             await journal.create(ev.RunCreated(run_id=run, ref="x:y"), Summary(id=run, ref="x:y"))
         leases = [await journal.claim(run, "me", 60) for run in ("a", "b")]
-        assert journal._writer is not None
         sql = "INSERT INTO event (pos, run, seq, body) SELECT 999, rid, 2, '{}' FROM run WHERE id = 'a'"
-        await journal._writer.alone(lambda connection: connection.execute(sql).fetchall())
+        await writer_of(journal).alone(lambda connection: connection.execute(sql).fetchall())
         started = [ev.RunStarted(epoch=1)]
         results = await asyncio.gather(
             *(journal.append(lease, started) for lease in leases if lease is not None), return_exceptions=True

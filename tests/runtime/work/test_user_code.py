@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 from runtime.swarms.loader import SwarmLoadError
-from runtime.worker.driving_thread import JOURNAL, DrivingThread
+from runtime.worker.driving_thread import DrivingThread
 from tests.data.swarms.hostile import EXCEPTIONS, PLACES
 from tests.runtime.work.bench import ME, Bench
 
@@ -63,7 +63,7 @@ async def runtime(root: Path, **given: Any) -> AsyncIterator[tuple[Bench, Drivin
     host = DrivingThread(root, ExecutionConfig(workspace=str(root), drain_s=0.2, **given))
     await asyncio.to_thread(host.start)
     try:
-        async with await SqliteJournal.open(root / JOURNAL) as journal:
+        async with await open_journal(root) as journal:
             yield Bench(root, journal), host
     finally:
         await asyncio.to_thread(host.stop)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from tests.runtime.work.bench import Bench
@@ -32,7 +32,7 @@ async def _reopened(bench: Bench, path: Path, run: str, old: str, new: str) -> B
         )
         assert found.rowcount == 1
     file.close()
-    return Bench(bench.root, await SqliteJournal.open(path))
+    return Bench(bench.root, await open_journal(path.parent))
 
 
 async def test_a_run_of_an_older_program_goes_on(bench: Bench, tmp_path: Path) -> None:

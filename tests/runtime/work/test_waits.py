@@ -16,7 +16,7 @@ from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import JournalError
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.worker.supervisor import Supervisor
@@ -55,7 +55,7 @@ def clock() -> Clock:
 @pytest.fixture
 async def bench(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    async with await SqliteJournal.open(tmp_path / "journal.db", clock=clock) as journal:
+    async with await open_journal(tmp_path, clock=clock) as journal:
         yield Bench(tmp_path, journal)
 
 

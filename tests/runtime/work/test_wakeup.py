@@ -11,7 +11,7 @@ import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.record.journal_samples import elsewhere
@@ -41,9 +41,7 @@ async def driving(bench: Bench, period_s: float) -> AsyncIterator[Supervisor]:
 
 
 async def _answered_by_another_process(bench: Bench) -> None:
-    opener = (
-        f"__import__('runtime.record.sqlite.journal').record.sqlite.SqliteJournal.open({str(bench.journal.path)!r})"
-    )
+    opener = f"__import__('runtime.record.places', fromlist=['open_journal']).open_journal({str(bench.root)!r})"
     process = elsewhere(opener, ANSWER)
     _, errors = await asyncio.to_thread(process.communicate)
     assert (process.returncode, errors) == (0, "")
@@ -60,19 +58,19 @@ async def test_an_answer_of_another_process_is_taken_up_though_no_look_is_due(be
     assert len(bench.effects) == 1
 
 
-class Deaf(SqliteJournal):
-    """Its notifications are lost: whoever waits for news of all runs hears nothing."""
-
-    def tail(
-        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
-    ) -> AsyncIterator[list[ev.JournalEvent]]:
-        return super().tail("no such run" if run_id is None else run_id, after, kinds=kinds)
-
-
 @pytest.fixture
 async def deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    """Its journal's notifications are lost: whoever waits for news of all runs hears nothing."""
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
-    async with await Deaf.open(tmp_path / "journal.db") as journal:
+    async with await open_journal(tmp_path) as journal:
+        hearing = journal.tail
+
+        def tail(
+            run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
+        ) -> AsyncIterator[list[ev.JournalEvent]]:
+            return hearing("no such run" if run_id is None else run_id, after, kinds=kinds)
+
+        monkeypatch.setattr(journal, "tail", tail)
         yield Bench(tmp_path, journal)
 
 
