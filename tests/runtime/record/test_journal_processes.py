@@ -71,7 +71,7 @@ async def test_decisions_from_elsewhere_race_with_parks_here(store: Store, journ
             for event in events:
                 if isinstance(event, ev.IncidentOpened):
                     result = await journal.answer(answer(event.incident_id, by="elsewhere"))
-                    assert isinstance(result, Accepted)
+                    assert isinstance(result, AnswerAccepted)
                     answered += 1
             if answered == {races}:
                 break
