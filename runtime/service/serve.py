@@ -26,6 +26,7 @@ from runtime.daemon.sockets import SocketError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.service.late_modules import import_late_modules
 from runtime.service.program_version import installed_fingerprint, program_version
 from runtime.service.runtime import Runtime
 
@@ -37,6 +38,8 @@ itself, and with Python's own (700, 10, 10) the looking takes a part of each ste
 """
 PROGRAM_CHECK_S = 3.0
 """How often, in seconds, it is looked whether another program is installed."""
+LATE_IMPORT_S = 1.0
+"""After how many seconds what is imported late is imported: when the first console has its first picture."""
 
 
 class RuntimeOverrides(BaseModel):
@@ -162,8 +165,14 @@ async def _until_changed(runtime: Runtime, begun: str) -> bool:
 
 async def program_changed(begun: str, every_s: float = PROGRAM_CHECK_S) -> None:
     """Return when another program than `begun` is installed. One that is not all there yet is waited for, one
-    that cannot be loaded is named and left alone.
+    that cannot be loaded is named and left alone. From then on nothing of our own is imported: it would be the new
+    program's.
     """
+    await asyncio.sleep(min(every_s, LATE_IMPORT_S))
+    try:
+        await asyncio.to_thread(import_late_modules)
+    except ImportError as exc:
+        log.warning("the program was replaced while it started: %s", exc)
     seen = begun
     while True:
         await asyncio.sleep(every_s)

@@ -72,7 +72,7 @@ class Site:
         else:
             shutil.rmtree(runtime)
         shutil.copytree(ROOT / "runtime", runtime)
-        module = runtime / "link" / "program.py"
+        module = runtime / "service" / "program_version.py"
         module.write_text(change(module.read_text()))
         self._record(version)
 
@@ -122,7 +122,7 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
             await _logged(state, "cannot be loaded")
             assert _named(console) == "orbiter-console 1.0.0"
 
-            site.upgrade("1.2.0", lambda text: text.replace('f"{NAME} ', 'f"new {NAME} '))
+            site.upgrade("1.2.0", lambda text: text.replace('f"{PROGRAM_NAME} ', 'f"new {PROGRAM_NAME} '))
             await _logged(state, "letting go")
             (tmp_path / "go").touch()  # the call that was under way comes to its end before the program changes
             async with asyncio.timeout(60):
