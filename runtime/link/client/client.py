@@ -205,9 +205,19 @@ class LinkClient:
         finally:
             self._asked.commands.pop(command.id, None)
             self._signal.mark()
+        if reply.error == "unknown_command":
+            raise CommandRefused(reply.model_copy(update={"message": self._unknown_command_text(verb)}))
         if not reply.ok:
             raise CommandRefused(reply)
         return reply.result
+
+    def _unknown_command_text(self, verb: str) -> str:
+        """What to do where the runtime does not know a command of ours: it is of another version."""
+        program = self.hello.program if self.hello is not None else ""
+        return (
+            f"the runtime ({program or 'of another version'}) has no command {verb!r}: stop it (orbiter-console stop),"
+            " then close the console and open it again, so that both are of one version"
+        )
 
     async def ping(self) -> float:
         """Seconds to the runtime and back. Raises `LinkLost`."""

@@ -21,8 +21,11 @@ log = logging.getLogger(__name__)
 class CommandHandler:
     """The verbs of one runtime."""
 
-    def __init__(self, journal: Journal, verbs: Mapping[str, Verb], displaced: Callable[[], str] = str) -> None:
+    def __init__(
+        self, journal: Journal, verbs: Mapping[str, Verb], displaced: Callable[[], str] = str, *, program: str = ""
+    ) -> None:
         self._journal = journal
+        self._program = program
         self._displaced = displaced
         self._verbs = verbs
         self._working: dict[str, asyncio.Task[CommandReply]] = {}
@@ -31,9 +34,11 @@ class CommandHandler:
         """Do what the command says, or say why not. Never raises."""
         verb = self._verbs.get(command.verb)
         if verb is None:
-            known = ", ".join(sorted(self._verbs))
             return _refusal_reply(
-                command, "unknown_command", f"no command is called {command.verb!r:.80}; there are {known}"
+                command,
+                "unknown_command",
+                f"{self._program or 'this runtime'} has no command {command.verb!r:.80}. If the console is of another"
+                f" version, close it and open it again. There are: {', '.join(sorted(self._verbs))}",
             )
         if verb.acts and role != "operator":
             return _refusal_reply(command, "viewer", "a viewer may look, not act")

@@ -68,7 +68,7 @@ class LinkServer:
         """Whether nothing more is read from consoles."""
         self.held_up = held_up
         """Runs that cannot be carried on now, in words: what every pong says."""
-        self._commands = CommandHandler(journal, self.verbs, displaced)
+        self._commands = CommandHandler(journal, self.verbs, displaced, program=program)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else ReplyStreams()
         """Where whoever drives runs puts pieces of streamed replies, from any thread."""

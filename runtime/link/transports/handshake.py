@@ -113,9 +113,10 @@ def hello_in_line(line: bytes) -> p.Hello | None:
 
 def _check_version(hello: p.Hello) -> p.Hello:
     if hello.proto != p.PROTO:
+        open_again = ". If it was open during an upgrade, close it and open it again" if hello.proto > p.PROTO else ""
         raise IncompatibleVersion(
             f"{UPGRADE_ADVICE}: it ({hello.program or 'of another version'}) speaks protocol {hello.proto}, "
-            f"this console {p.PROTO}"
+            f"this console {p.PROTO}{open_again}"
         )
     return hello
 
