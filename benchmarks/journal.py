@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ async def parked(directory: Path) -> list[Ratio]:
     for count, path in paths.items():
         async with await SqliteJournal.open(path) as journal:
             leases = await asyncio.gather(*(claimed(journal, f"p{n}") for n in range(count)))
-            waits = [ev.RunParked(reason="waiting")]
+            waits = [ev.RunParked(reason="waiting", wake_at=ev.utc_now() + timedelta(days=1))]
             await asyncio.gather(*(journal.append(lease, waits) for lease in leases))
             await asyncio.gather(*(journal.release(lease) for lease in leases))
             await journal.create(ev.RunCreated(run_id="one", ref="/bench.py:swarm"), Summary(id="one"))
