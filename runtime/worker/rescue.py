@@ -78,8 +78,8 @@ def explain_overwritten(what: str, state_dir: Path, kept: Path, *, whole: bool) 
             f"orbiter-console --state {kept}. {go_on}"
         )
     return (
-        f"{begin}What it had recorded cannot be read back as a whole: what is left is kept in {kept} ({DAMAGED_FILE} and "
-        f"the log). {go_on}"
+        f"{begin}What it had recorded cannot be read back as a whole: what is left is kept in {kept} ({DAMAGED_FILE} "
+        f"and the log). {go_on}"
     )
 
 

@@ -101,7 +101,7 @@ async def _watched(runtime: EmbeddedRuntime, journal: Path) -> None:
     """Return when the runtime has seen the files as they are, with its own token."""
     assert runtime._runtime is not None
     host = runtime._runtime._host
-    assert host._journal is not None
+    assert isinstance(host._journal, SqliteJournal)
     assert host._journal._files is not None
     content = host._journal._files.content
     assert content is not None
