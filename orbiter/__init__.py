@@ -1,5 +1,8 @@
 """Orbiter: agents, tools, swarms, and how they are run.
 
+The modules are the public framework; `models` are the providers, `redaction` masks secrets, `compat` has names that
+only the seeds' users need, and `_internal` is the engine. Imports no other package of this project.
+
 The names are loaded when they are first asked for: ``import orbiter`` itself costs next to nothing, and a program that
 needs only a part of the package loads only that part.
 

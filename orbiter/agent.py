@@ -1,7 +1,7 @@
 """Agents: what somebody is told, may use and may hand over to (seeds 000 and 001).
 
-An `Agent` is a declaration. What happens while it runs stands in an `AgentRun` of its own, so one agent can be run any
-number of times at once.
+An `Agent` is a declaration: it imports nothing of what runs it, and `Agent.run` looks that up. What happens while it
+runs is in an object of its own, so one agent can be run any number of times at once.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from orbiter._internal.groups.serialization import agent_from_dict, agent_to_dict
-from orbiter._internal.loop.agent_run import AgentRun, prepared
+from orbiter._internal.declarations.serialization import (
+    SerialisationError,
+    dotted_path,
+    import_dotted,
+    import_tool,
+    tool_path,
+)
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint
@@ -25,6 +30,11 @@ from orbiter.types import AgentOutput, Message
 __all__ = ["Agent", "AgentError"]
 
 _DEFAULT_FAILURE = FailurePolicy()
+_PLAIN_FIELDS = ("model", "max_steps", "temperature", "max_tokens")
+_FIELDS = frozenset(
+    {"name", "instructions", *_PLAIN_FIELDS, "tools", "handoffs", "output_type", "fallbacks", "failure"}
+)
+"""What `from_dict` reads."""
 
 Instructions = str | Callable[[str], str | Awaitable[str]]
 
@@ -170,12 +180,9 @@ class Agent:
             OutputParseError: The model spoiled `max_retries` replies in a row.
             Exception: Whatever a hook raises.
         """
-        run = prepared.get()
-        if run is not None and run.agent is self and not run.messages:
-            run.history, run.provider = messages, provider
-        else:
-            run = AgentRun(self, history=messages, provider=provider, max_retries=max_retries)
-        return await run.run(input)
+        from orbiter._internal.loop.agent_run import run_tool_loop
+
+        return await run_tool_loop(self, input, messages=messages, provider=provider, max_retries=max_retries)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools in OpenAI's function-calling form."""
@@ -198,7 +205,33 @@ class Agent:
         Raises:
             SerialisationError: Something has no importable name: callable instructions, hooks, closures, lambdas.
         """
-        return agent_to_dict(self)
+        return self._to_dict()
+
+    def _to_dict(self, above: tuple[str, ...] = ()) -> dict[str, Any]:
+        """As `to_dict`. `above` names the agents whose handoffs lead here."""
+        owner = f"Agent '{self.name}'"
+        path = (*above, self.name)
+        if self.name in above:
+            raise SerialisationError(f"{owner}: handoffs go round in a circle: {' -> '.join(path)}")
+        if not isinstance(self.instructions, str):
+            raise SerialisationError(f"{owner}: callable instructions cannot be serialised", suggestion="Use a string.")
+        if any(self.hook_manager.has_hooks(point) for point in HookPoint):
+            raise SerialisationError(f"{owner}: hooks cannot be serialised", suggestion="Add them after from_dict().")
+        for name in ("memory", "context", "classify_error", "get_retry_policy"):
+            if vars(self).get(name) is not None:
+                raise SerialisationError(
+                    f"{owner}: {name} cannot be serialised", suggestion="Set it after from_dict()."
+                )
+        return {
+            "name": self.name,
+            "instructions": self.instructions,
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "tools": [tool_path(tool, owner) for tool in self.tools.values()],
+            "handoffs": [Agent._to_dict(agent, path) for agent in self.handoffs.values()],
+            "output_type": dotted_path(self.output_type, owner) if self.output_type is not None else None,
+            "fallbacks": list(self.fallbacks),
+            "failure": {place: getattr(self.failure, place) for place in ("model", "tool", "agent")},
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -207,7 +240,22 @@ class Agent:
         Raises:
             SerialisationError: A dotted path leads nowhere, or a key is unknown.
         """
-        return agent_from_dict(cls, data)
+        return cls._from_dict(data)
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Self:
+        fields = dict(data)
+        if not isinstance(fields.get("name"), str):
+            raise SerialisationError("An agent needs a 'name'", context={"keys": sorted(map(str, data))})
+        owner = f"Agent '{fields['name']}'"
+        unknown = set(fields) - _FIELDS
+        if unknown:
+            raise SerialisationError(f"{owner}: unknown keys {sorted(unknown)}; known are {sorted(_FIELDS)}")
+        fields["tools"] = [import_tool(path, owner) for path in fields.get("tools") or ()]
+        fields["handoffs"] = [cls._from_dict(each) for each in fields.get("handoffs") or ()]
+        if fields.get("output_type") is not None:
+            fields["output_type"] = import_dotted(fields["output_type"], owner)
+        return cls(**fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, model={self.model!r})"

@@ -16,7 +16,7 @@ from orbiter.errors import AgentError, ExecutionError, OrbiterError
 from orbiter.types import Message, RunResult
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.event_stream import EventStream
+    from orbiter._internal.event_stream import EventStream
 
 __all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
 
@@ -162,7 +162,8 @@ def _stream(
         ConfigurationError: An event type is unknown.
     """
     # Only who streams pays for it.
-    from orbiter._internal.loop.event_stream import ContainerStream, EventStream
+    from orbiter._internal.event_stream import EventStream
+    from orbiter._internal.loop.container_stream import ContainerStream
     from orbiter._internal.loop.stream_run import StreamedRun
 
     _demand_name(agent)

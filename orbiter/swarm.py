@@ -1,44 +1,44 @@
-"""Swarms: agents and how they hand work on (seed 001, "Swarm Execution Modes")."""
+"""Swarms: agents and how they hand work on (seed 001, "Swarm Execution Modes").
+
+A `Swarm` is a declaration: it imports nothing of what runs it, and `run` and `stream` look that up.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping
-from itertools import count
 from typing import TYPE_CHECKING, Any, Self
 
-from orbiter import runner
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.groups.container import Container
-from orbiter._internal.groups.flow import agents_by_name, order_flow
-from orbiter._internal.groups.members import (
-    RunSettings,
-    RunTotals,
-    conversation,
-    is_container,
-    run_member,
-)
-from orbiter._internal.groups.partial_results import attach_partial_result
-from orbiter._internal.groups.recovery_policy import RecoveryPolicy
-from orbiter._internal.groups.serialization import swarm_from_dict, swarm_to_dict
-from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
-from orbiter._internal.groups.team import _DelegateTool, check_join
-from orbiter._internal.loop.tool_calls import delegate_pattern, handoff_pattern
+from orbiter._internal.declarations.container import Container
+from orbiter._internal.declarations.flow import agents_by_name, order_flow
+from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
+from orbiter._internal.declarations.serialization import SerialisationError
 from orbiter._internal.nested import SwarmNode
-from orbiter._internal.run_warnings import warn_needs_runtime
-from orbiter.errors import HandoffLimitError, SwarmError
+from orbiter.agent import Agent
+from orbiter.errors import SwarmError
 from orbiter.policy import FailurePolicy, JoinPolicy
-from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope, ScopeKind
-from orbiter.types import Message, RunResult
+from orbiter.steps import ScopeKind
+from orbiter.types import Message
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.event_stream import EventStream
+    from orbiter._internal.event_stream import EventStream
+    from orbiter._internal.groups.delegate_tool import _DelegateTool
+else:
+
+    def __getattr__(name: str) -> Any:
+        """`_DelegateTool`, which seed 000 has here. It runs workers, so it is loaded when it is asked for."""
+        if name != "_DelegateTool":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from orbiter._internal.groups.delegate_tool import _DelegateTool
+
+        return _DelegateTool
+
 
 __all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
 
-logger = logging.getLogger("orbiter")
-
 MODES = ("workflow", "handoff", "team")
+_FIELDS = frozenset({"agents", "flow", "mode", "max_handoffs", "planner", "router", "fallbacks", "budget"})
+"""What `from_dict` reads."""
 
 
 class Swarm(Container):
@@ -100,210 +100,11 @@ class Swarm(Container):
     def _members(self) -> list[str]:
         return list(self.flow_order)
 
-    def _info(self, input: str) -> dict[str, Any]:
-        info = {**super()._info(input), "mode": self.mode, **self.rescue.info(self.mode, self.flow_order[0])}
+    def _info(self) -> dict[str, Any]:
+        info = {"mode": self.mode, **self.rescue.info(self.mode, self.flow_order[0])}
         if self.mode == "workflow" and self.failure.agent != "fail":
             info["failure"] = self.failure.agent
         return info
-
-    async def _carry_out(
-        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-    ) -> RunResult:
-        if scope is DIRECT and (self.rescue.budget or self.rescue.models):
-            warn_needs_runtime(f"Swarm '{self.name}' declares a budget, or models that stand in for others")
-        if self.mode == "workflow":
-            return await self._workflow(input, scope, settings, messages)
-        if self.mode == "handoff":
-            return await self._handoff(input, scope, settings, messages)
-        if self.mode == "team":
-            return await self._team(input, scope, settings, messages)
-        raise SwarmError(f"Unsupported swarm mode: '{self.mode}'", suggestion=f"Use one of {', '.join(MODES)}.")
-
-    # --- workflow -----------------------------------------------------------------------------------------------------
-
-    async def _workflow(
-        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-    ) -> RunResult:
-        totals = RunTotals()
-        text = input
-        result = RunResult(output=input)
-        index = first = 0
-        while index < len(self.stages):
-            stage = self.stages[index]
-            index += 1
-            try:
-                # A stage that is done once more is a place of its own: what it did before stands beside it.
-                result = await self._stage(first + index - 1, stage, text, scope, settings, messages, totals)
-            except HandedBack as back:
-                if back.scope != scope.node_id:
-                    raise
-                if back.remedy == "go_on":
-                    result = self._passed_over(stage, text, back, scope, totals)
-                else:
-                    first += index
-                    index = next(at for at, names in enumerate(self.stages) if back.to in names)
-                    first -= index
-                    text = f"{input}\n\n{back.reason}"
-                    continue
-            except Aborted:
-                raise
-            except Exception as exc:
-                if self.failure.agent == "fail":
-                    raise
-                result = self._passed_over(stage, text, exc, scope, totals)
-            text = result.output
-        return totals.on(result)
-
-    async def _stage(  # noqa: PLR0917 - what a stage needs, from its only caller
-        self,
-        index: int,
-        stage: tuple[str, ...],
-        text: str,
-        scope: Scope,
-        settings: RunSettings,
-        messages: list[Message] | None,
-        totals: RunTotals,
-    ) -> RunResult:
-        if len(stage) == 1:
-            name = stage[0]
-            result = await run_member(
-                self.agents[name],
-                text,
-                scope,
-                Place(index),
-                settings,
-                messages=messages,
-                peers=self._workflow_peer,
-                stand_ins=self.rescue.agents,
-            )
-            totals.add(name, result)
-            return result
-        joined: StageResult = await run_stage(
-            [self.agents[name] for name in stage],
-            text,
-            scope,
-            [Place(index, member) for member in range(len(stage))],
-            settings,
-            messages=messages,
-            join=self.join,
-            peers=self._workflow_peer,
-            stand_ins=self.rescue.agents,
-        )
-        for name, each in joined.results.items():
-            totals.add(name, each)
-        totals.degraded = totals.degraded or joined.degraded
-        totals.warnings.extend(f"'{name}' failed: {error}" for name, error in joined.failed.items())
-        output = "\n\n".join(each.output for each in joined.results.values())
-        return merge_stage(f"({' | '.join(stage)})", output, joined)
-
-    def _passed_over(
-        self, stage: tuple[str, ...], text: str, exc: Exception, scope: Scope, totals: RunTotals
-    ) -> RunResult:
-        """A stage that failed under a policy that goes on: its input stands for its output."""
-        names = " | ".join(stage)
-        warning = f"'{names}' failed and was passed over: {exc}"
-        logger.warning("Swarm '%s': %s", self.name, warning)
-        scope.warn(warning)
-        totals.warnings.append(warning)
-        totals.degraded = totals.degraded or self.failure.agent == "degrade"
-        return RunResult(output=text, agent=names, error=str(exc))
-
-    # --- handoff ------------------------------------------------------------------------------------------------------
-
-    async def _handoff(
-        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-    ) -> RunResult:
-        totals = RunTotals()
-        name, text, history = self.flow_order[0], input, messages
-        for hop in count():
-            agent = self.agents[name]
-            targets = [target for target in getattr(agent, "handoffs", ()) if target in self.agents]
-            try:
-                result = await run_member(
-                    agent,
-                    text,
-                    scope,
-                    Place(hop),
-                    settings,
-                    messages=history,
-                    peers=self._handoff_peer,
-                    stand_ins=self.rescue.agents,
-                )
-            except HandedBack as back:
-                if back.scope != scope.node_id:
-                    raise
-                # The router reads the work so far as history, and why it came back as what is said to it now.
-                name, text = back.to, back.reason
-                continue
-            totals.add(name, result)
-            target = result.output.strip()
-            if target not in targets:
-                break
-            if hop >= self.max_handoffs:
-                error = HandoffLimitError(
-                    f"Max handoffs ({self.max_handoffs}) exceeded in swarm",
-                    max_handoffs=self.max_handoffs,
-                    context={"from": name, "to": target},
-                    suggestion="Raise max_handoffs, or tell the agents when to stop handing over.",
-                )
-                attach_partial_result(error, totals.on(result).model_copy(update={"agent": self.name}))
-                raise error
-            name, text, history = target, target, conversation(result)
-        return totals.on(result)
-
-    # --- team ---------------------------------------------------------------------------------------------------------
-
-    async def _team(self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None) -> RunResult:
-        if len(self.flow_order) < 2:
-            raise SwarmError("Team mode requires at least two agents (lead + workers)")
-        lead, *workers = (self.agents[name] for name in self.flow_order)
-        if is_container(lead):
-            raise SwarmError(
-                f"Team mode requires an agent as its lead, and '{lead.name}' is a {type(lead).__name__}",
-                suggestion="Put an agent first.",
-            )
-        totals = RunTotals()
-        failed: dict[str, str] = {}
-        tools = [
-            _DelegateTool(
-                worker=worker,
-                provider=settings.provider,
-                max_retries=settings.max_retries,
-                loop_threshold=settings.loop_threshold,
-                totals=totals,
-                failed=failed,
-                taken=getattr(lead, "tools", ()),
-                stand_ins=self.rescue.agents,
-            )
-            for worker in workers
-        ]
-        result = await run_member(
-            lead,
-            input,
-            scope,
-            Place(0),
-            settings,
-            messages=messages,
-            delegates={tool.name: tool for tool in tools},
-            peers=self._team_peer,
-            stand_ins=self.rescue.agents,
-        )
-        check_join(self.join, [worker.name for worker in workers], totals, failed, f"Team '{self.name}'")
-        totals.add(lead.name, result)
-        return totals.on(result)
-
-    # --- what to say to a model that calls a peer as if it were a tool ------------------------------------------------
-
-    def _workflow_peer(self, name: str) -> str | None:
-        if name not in self.agents:
-            return None
-        return "It works on its own stage of this workflow and cannot be called. Answer in text, which is handed on."
-
-    def _handoff_peer(self, name: str) -> str | None:
-        return handoff_pattern(name) if name in self.agents else None
-
-    def _team_peer(self, name: str) -> str | None:
-        return delegate_pattern(name) if name in self.flow_order[1:] else None
 
     def stream(
         self,
@@ -318,7 +119,9 @@ class Swarm(Container):
         loop_threshold: int = 3,
     ) -> EventStream:
         """The swarm's run as events; see `run.stream`."""
-        return runner._stream(
+        from orbiter.runner import run
+
+        return run.stream(
             self,
             input,
             messages=messages,
@@ -329,8 +132,6 @@ class Swarm(Container):
             max_retries=max_retries,
             loop_threshold=loop_threshold,
         )
-
-    # --- the rest -----------------------------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
         """The swarm in a few words, JSON-able."""
@@ -349,7 +150,16 @@ class Swarm(Container):
         Raises:
             SerialisationError: A member cannot be written.
         """
-        return swarm_to_dict(self)
+        agents = []
+        for agent in self.agents.values():
+            if not hasattr(agent, "hook_manager"):
+                raise SerialisationError(
+                    f"Swarm '{self.name}': '{agent.name}' is a {type(agent).__name__} and cannot be serialised",
+                    suggestion="Only swarms of plain agents can.",
+                )
+            agents.append(Agent._to_dict(agent))
+        described = {"agents": agents, "flow": self.flow, "mode": self.mode, "max_handoffs": self.max_handoffs}
+        return {**described, **_recovery_to_dict(self.rescue)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -358,7 +168,27 @@ class Swarm(Container):
         Raises:
             SerialisationError: A member cannot be read, or a key is unknown.
         """
-        return swarm_from_dict(cls, data)
+        unknown = set(data) - _FIELDS
+        if unknown:
+            raise SerialisationError(f"A swarm has no keys {sorted(unknown)}")
+        agents = [Agent.from_dict(each) for each in data.get("agents", ())]
+        by_name = {agent.name: agent for agent in agents}
+        for agent in agents:
+            # Handoffs lead to the swarm's own agents where they have the same name.
+            agent.handoffs = {name: by_name.get(name, other) for name, other in agent.handoffs.items()}
+        return cls(
+            agents=agents,
+            flow=data.get("flow"),
+            mode=data.get("mode", "workflow"),
+            max_handoffs=data.get("max_handoffs", 10),
+            planner=data.get("planner"),
+            router=data.get("router"),
+            fallbacks={
+                name: [each if isinstance(each, str) else Agent.from_dict(each) for each in chain]
+                for name, chain in (data.get("fallbacks") or {}).items()
+            },
+            budget=data.get("budget"),
+        )
 
     def __repr__(self) -> str:
         return f"Swarm(mode={self.mode!r}, agents={self.flow_order!r})"
@@ -367,3 +197,11 @@ class Swarm(Container):
 def _described(agent: Any) -> Any:
     describe = getattr(agent, "describe", None)
     return describe() if callable(describe) else {"name": agent.name}
+
+
+def _recovery_to_dict(policy: RecoveryPolicy) -> dict[str, Any]:
+    """What is said of failures, where anything is."""
+    stand_ins = {name: [Agent._to_dict(agent) for agent in chain] for name, chain in policy.agents.items()}
+    fallbacks = {**{model: list(chain) for model, chain in policy.models.items()}, **stand_ins}
+    found = {"planner": policy.planner, "router": policy.router, "fallbacks": fallbacks, "budget": dict(policy.budget)}
+    return {name: value for name, value in found.items() if value}

@@ -15,7 +15,6 @@ from typing import Any, overload
 
 from pydantic import ValidationError as PydanticValidationError
 
-from orbiter._internal.loop.tool_result import result_content
 from orbiter._internal.schema.tool_options import (
     Failure,
     RetryPolicy,
@@ -25,6 +24,7 @@ from orbiter._internal.schema.tool_options import (
     checked_policy,
     checked_timeout,
 )
+from orbiter._internal.tool_result import result_content
 from orbiter._internal.user_code import disarm
 from orbiter._internal.worker_threads import run_in_thread
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of

@@ -14,7 +14,18 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("orbiter", "runtime", "screens", "console", "themes")
 MOST_MODULES = 20
 
-LATE_IMPORTS: dict[tuple[str, str], str] = {}
+LATE_IMPORTS: dict[tuple[str, str], str] = {
+    (
+        "orbiter.agent",
+        "orbiter._internal.loop.agent_run",
+    ): "An agent is a declaration: `Agent.run` looks the engine up.",
+    ("orbiter._internal.declarations.container", "orbiter._internal.groups.container_run"): (
+        "Groups and swarms are declarations: their `run` looks the engine up."
+    ),
+    ("orbiter._internal.loop.providers", "orbiter.runner"): (
+        "Programs replace `orbiter.runner._resolve_provider` (seed 000), so it is looked up there at each run."
+    ),
+}
 """Imports inside functions that alone close a cycle, each with the reason why it stays."""
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orbiter import steps
-from orbiter._internal.error_causes import join_with_cause
-from orbiter._internal.groups.container import Container
-from orbiter._internal.groups.members import RunSettings, as_result
+from orbiter._internal.declarations.container import Container
 from orbiter.errors import NestedSwarmError
-from orbiter.steps import Place, Scope, ScopeKind
-from orbiter.types import Message, RunResult
+from orbiter.steps import ScopeKind
 
 __all__ = ["NestedSwarmError", "SwarmNode"]
 
@@ -43,16 +39,3 @@ class SwarmNode(Container):
     def describe(self) -> dict[str, Any]:
         """The inner swarm in a few words."""
         return {"name": self.name, "swarm": self.swarm.describe()}
-
-    async def _carry_out(
-        self, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-    ) -> RunResult:
-        if isinstance(self.swarm, Container) and "run" not in vars(self.swarm):
-            # The node stands for the swarm: a second node for the same thing would tell nobody anything.
-            return await self.swarm._carry_out(input, scope, settings, None)
-        with steps.at(scope, Place(0)):
-            try:
-                result = await self.swarm.run(input, provider=settings.provider, max_retries=settings.max_retries)
-            except Exception as exc:
-                raise join_with_cause(NestedSwarmError, f"Nested swarm '{self.name}' failed: {exc}", exc) from exc
-        return as_result(result, self.name)

@@ -5,7 +5,7 @@ A secret is found by its value (`secrets`), by its own shape (`shapes`), or by w
 the text as it stands, with the escapes of JSON, URLs and HTML undone, and inside Base64. All that reads a text takes
 time in proportion to its length. Masking what is masked changes nothing.
 
-Imports the standard library only.
+Imports nothing of this project.
 """
 
 from orbiter.redaction.known import ANYWHERE, SHORTEST, environment_secrets, without

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from orbiter import Agent, FunctionTool, Swarm, Tool, run, steps, tool
-from orbiter._internal.groups.serialization import SerialisationError
+from orbiter._internal.declarations.serialization import SerialisationError
 from orbiter.agent import AgentError
 from orbiter.errors import OrbiterError, ToolError
 from orbiter.hooks import HookPoint

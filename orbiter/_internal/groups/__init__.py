@@ -1,4 +1,4 @@
-"""Several agents as one: swarms, groups, teams and flows, and how their members run.
+"""How groups and swarms run: a container as one node of the run's tree, the modes of a swarm, and the members.
 
 Imports `orbiter`, `orbiter._internal` and `orbiter._internal.loop`.
 """

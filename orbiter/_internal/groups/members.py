@@ -9,6 +9,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
+from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_calls import Peers
 from orbiter._internal.loop.tool_step import as_text
@@ -115,7 +116,7 @@ def run_member(
             loop_threshold=settings.loop_threshold,
             delegates=delegates,
             peers=peers,
-            resolve=_provider_for,
+            resolve=provider_for,
         )
     else:
         running = run_container(member, input, settings, messages)
@@ -184,12 +185,6 @@ async def run_container(
         input, messages=messages, provider=settings.provider, max_retries=settings.max_retries, **extra
     )
     return as_result(result, member.name)
-
-
-def _provider_for(member: Any) -> Any:
-    from orbiter import runner
-
-    return runner.provider_for(member)
 
 
 def as_result(value: Any, name: str) -> RunResult:

@@ -1,80 +1,70 @@
-"""A team's delegate tools: each runs one worker. They live in one run of the lead, never in `lead.tools`."""
+"""Team mode: the first agent leads, and reaches the others by delegate tools."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
-
-from orbiter import steps
-from orbiter._internal.groups.members import (
-    NO_FALLBACKS,
-    FallbackAgents,
-    RunSettings,
-    RunTotals,
-    run_member,
-)
+from orbiter._internal.groups.delegate_tool import _DelegateTool
+from orbiter._internal.groups.members import RunSettings, RunTotals, is_container, run_member
+from orbiter._internal.loop.tool_calls import delegate_pattern
 from orbiter.errors import SwarmError
 from orbiter.policy import JoinPolicy
-from orbiter.steps import Place, Traits
-from orbiter.tool import Tool
+from orbiter.steps import Place, Scope
+from orbiter.swarm import Swarm
+from orbiter.types import Message, RunResult
 
 
-class _DelegateTool(Tool):
-    """``delegate_to_<worker>``: hands a task to a worker and returns its answer."""
+async def run_team(
+    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    """Run the lead with one delegate tool for each worker.
 
-    composite = True
-    # The workers' own steps are recorded; handing a task on is no effect of its own.
-    traits = Traits(idempotent=True)
+    Raises:
+        SwarmError: There is no worker, or the lead is not an agent.
+        JoinError: The team's join policy is violated.
+    """
+    if len(swarm.flow_order) < 2:
+        raise SwarmError("Team mode requires at least two agents (lead + workers)")
+    lead, *workers = (swarm.agents[name] for name in swarm.flow_order)
+    if is_container(lead):
+        raise SwarmError(
+            f"Team mode requires an agent as its lead, and '{lead.name}' is a {type(lead).__name__}",
+            suggestion="Put an agent first.",
+        )
+    totals = RunTotals()
+    failed: dict[str, str] = {}
+    tools = [
+        _DelegateTool(
+            worker=worker,
+            provider=settings.provider,
+            max_retries=settings.max_retries,
+            loop_threshold=settings.loop_threshold,
+            totals=totals,
+            failed=failed,
+            taken=getattr(lead, "tools", ()),
+            stand_ins=swarm.rescue.agents,
+        )
+        for worker in workers
+    ]
 
-    def __init__(
-        self,
-        *,
-        worker: Any,
-        provider: Any = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-        totals: RunTotals | None = None,
-        failed: dict[str, str] | None = None,
-        taken: Collection[str] = (),
-        stand_ins: FallbackAgents = NO_FALLBACKS,
-    ) -> None:
-        self.worker = worker
-        self.name = f"delegate_to_{worker.name}"
-        if self.name in taken:
-            raise SwarmError(
-                f"Team mode needs the tool name '{self.name}', which the lead uses already",
-                suggestion="Rename the lead's tool or the worker.",
-            )
-        self.description = f"Delegate a task to the '{worker.name}' agent and get its answer."
-        self.parameters = {
-            "type": "object",
-            "properties": {"task": {"type": "string", "description": f"What '{worker.name}' should do, in full."}},
-            "required": ["task"],
-        }
-        self._settings = RunSettings(provider, max_retries, loop_threshold)
-        self._totals = totals
-        self._failed = failed
-        self._stand_ins = stand_ins
+    def peer(name: str) -> str | None:
+        return delegate_pattern(name) if name in swarm.flow_order[1:] else None
 
-    async def execute(self, **kwargs: Any) -> str:
-        """Run the worker on `task`."""
-        name = self.worker.name
-        try:
-            result = await run_member(
-                self.worker, kwargs["task"], steps.current(), Place(0), self._settings, stand_ins=self._stand_ins
-            )
-        except Exception as exc:
-            if self._failed is not None:
-                self._failed[name] = str(exc)
-            raise
-        if self._failed is not None:
-            self._failed.pop(name, None)
-        if self._totals is not None:
-            self._totals.add(name, result)
-        return result.output
+    result = await run_member(
+        lead,
+        input,
+        scope,
+        Place(0),
+        settings,
+        messages=messages,
+        delegates={tool.name: tool for tool in tools},
+        peers=peer,
+        stand_ins=swarm.rescue.agents,
+    )
+    _check_join(swarm.join, [worker.name for worker in workers], totals, failed, f"Team '{swarm.name}'")
+    totals.add(lead.name, result)
+    return totals.on(result)
 
 
-def check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed: dict[str, str], place: str) -> None:
+def _check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed: dict[str, str], place: str) -> None:
     """Hold what the lead delegated against the team's join policy. The default leaves it to the lead, who was told.
 
     Raises:

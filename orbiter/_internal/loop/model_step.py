@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from orbiter._internal.loop.providers import provider_for_model
 from orbiter._internal.output_parser import parse_response
-from orbiter.errors import AgentError
 from orbiter.steps import Codec, Emit
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
@@ -51,26 +51,6 @@ class ModelReply:
     finish_reason: str = ""
     reasoning: str = ""
     provider_data: dict[str, Any] | None = None
-
-
-@dataclass(slots=True, frozen=True)
-class ModelName:
-    """What a provider is resolved from: stands in for an agent when a decision names another model."""
-
-    name: str
-    model: str
-
-    @property
-    def provider_name(self) -> str:
-        """The part before the first colon; ``openai`` where there is none."""
-        head, colon, _ = self.model.partition(":")
-        return head if colon else "openai"
-
-    @property
-    def model_name(self) -> str:
-        """The part after the first colon."""
-        head, colon, rest = self.model.partition(":")
-        return rest if colon else head
 
 
 async def call_model(call: ModelCall) -> ModelReply:
@@ -196,7 +176,9 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         if "messages" in changes:
             arguments.messages[:] = AgentInput(query="", messages=list(changes["messages"])).messages
         if "model" in changes and changes["model"] != arguments.model:
-            return replace(arguments, model=changes["model"], provider=_provider_for(arguments, changes["model"]))
+            return replace(
+                arguments, model=changes["model"], provider=provider_for_model(arguments.agent_name, changes["model"])
+            )
         return arguments
 
     def by_hand(self, arguments: ModelCall, value: Any) -> ModelReply:
@@ -214,18 +196,6 @@ def _dump_messages(messages: list[Message]) -> list[Any]:
 def _tool_name(schema: Mapping[str, Any]) -> str:
     function = schema.get("function")
     return str(function.get("name", "")) if isinstance(function, Mapping) else str(schema.get("name", ""))
-
-
-def _provider_for(call: ModelCall, model: str) -> Any:
-    from orbiter import runner
-
-    provider = runner._resolve_provider(ModelName(call.agent_name, model))
-    if provider is None:
-        raise AgentError(
-            f"No provider can be built for model '{model}'",
-            suggestion="Name a model as 'provider:model', with its key set.",
-        ) from runner.why_no_provider(ModelName(call.agent_name, model))
-    return provider
 
 
 LLM_CODEC = ModelCodec()

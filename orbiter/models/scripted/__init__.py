@@ -1,4 +1,4 @@
-"""`scripted:`, a model whose replies are written in a file or in code: for tests, demos and drills.
+"""`scripted:`, replies from a file, and `script()`, a provider for tests with its replies and faults.
 
-Imports `orbiter`, `orbiter.models` and `yaml`.
+Imports `orbiter.models` and `orbiter.{config, types}`.
 """

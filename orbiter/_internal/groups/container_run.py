@@ -1,0 +1,90 @@
+"""One run of a container: one node of the run's tree, one way to fail, and for each kind of container its members."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.agent_group import ParallelGroup, SerialGroup
+from orbiter._internal.declarations.container import Container
+from orbiter._internal.error_causes import join_with_cause
+from orbiter._internal.groups.group_run import run_parallel_group, run_serial_group
+from orbiter._internal.groups.members import RunSettings, as_result
+from orbiter._internal.groups.partial_results import partial_result_of
+from orbiter._internal.groups.swarm_run import run_swarm
+from orbiter._internal.loop.tool_step import as_text
+from orbiter._internal.nested import SwarmNode
+from orbiter.errors import NestedSwarmError
+from orbiter.steps import DIRECT, Place, Scope, Skipped
+from orbiter.swarm import Swarm
+from orbiter.types import Message, RunResult
+
+
+async def run_as_node(
+    container: Container,
+    input: str,
+    *,
+    messages: list[Message] | None,
+    provider: Any,
+    max_retries: int,
+    loop_threshold: int,
+) -> RunResult:
+    """See `Container.run`."""
+    settings = RunSettings(provider, max_retries, loop_threshold)
+    if not steps.inside():
+        # Nobody to ask, nothing to record.
+        return await run_members(container, input, DIRECT, settings, messages)
+    info = {"task": as_text(input), "members": container._members(), **container._info()}
+    async with steps.opening(container._kind, container.name, info) as scope:
+        while True:
+            try:
+                try:
+                    result = await run_members(container, input, scope, settings, messages)
+                except Exception as exc:
+                    answer = await scope.fault(exc)
+                    partial = partial_result_of(exc, container.name) if answer.option == "accept" else None
+                    if partial is not None:
+                        result = partial
+                    elif answer.option == "input":
+                        input = as_text(answer.value)
+                        continue
+                    elif answer.option == "retry":
+                        continue
+                    else:
+                        raise
+            except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
+                result = RunResult(output=as_text(skipped.value), agent=container.name, state="completed")
+            if result.state == "degraded":
+                scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
+            else:
+                scope.outcome(result.output)
+            return result
+
+
+@singledispatch
+async def run_members(
+    container: Container, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    """Run a container's members. Done again after a fault, so it must be deterministic."""
+    raise TypeError(f"{type(container).__name__} is not a group, a nested swarm or a swarm")
+
+
+run_members.register(ParallelGroup, run_parallel_group)
+run_members.register(SerialGroup, run_serial_group)
+run_members.register(Swarm, run_swarm)
+
+
+@run_members.register(SwarmNode)
+async def _(
+    node: SwarmNode, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    if isinstance(node.swarm, Container) and "run" not in vars(node.swarm):
+        # The node stands for the swarm: a second node for the same thing would tell nobody anything.
+        return await run_members(node.swarm, input, scope, settings, None)
+    with steps.at(scope, Place(0)):
+        try:
+            result = await node.swarm.run(input, provider=settings.provider, max_retries=settings.max_retries)
+        except Exception as exc:
+            raise join_with_cause(NestedSwarmError, f"Nested swarm '{node.name}' failed: {exc}", exc) from exc
+    return as_result(result, node.name)

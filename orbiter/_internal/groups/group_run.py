@@ -1,0 +1,98 @@
+"""The members of a group: side by side, or one after another."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+from typing import Any
+
+from orbiter._internal.agent_group import MemberOutput, ParallelGroup, SerialGroup
+from orbiter._internal.error_causes import join_with_cause
+from orbiter._internal.groups.members import RunSettings, run_member
+from orbiter._internal.groups.partial_results import attach_partial_result
+from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
+from orbiter._internal.loop.value_step import record_value
+from orbiter.errors import GroupError, JoinError
+from orbiter.steps import Place, Scope
+from orbiter.types import Message, RunResult
+
+
+async def run_parallel_group(
+    group: ParallelGroup, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    """Run the members at the same time, each on `input`, and put their outputs together.
+
+    Raises:
+        JoinError: The group's join policy is violated.
+        GroupError: A member failed.
+    """
+    members = list(group.agents.values())
+    places = [Place(0, index) for index in range(len(members))]
+    came = StageResult()
+    try:
+        await run_stage(members, input, scope, places, settings, messages=messages, join=group.join, came=came)
+    except JoinError as exc:
+        _keep(group, exc, came)
+        raise join_with_cause(JoinError, f"ParallelGroup '{group.name}' failed: {exc}", exc) from exc
+    except Exception as exc:
+        _keep(group, exc, came)
+        text = f"ParallelGroup '{group.name}' failed: {_named_failure(exc)}"
+        raise join_with_cause(GroupError, text, exc) from exc
+    try:
+        output = await _aggregate(group, scope, came)
+    except Exception as exc:
+        _keep(group, exc, came)
+        raise
+    return merge_stage(group.name, output, came)
+
+
+def _keep(group: ParallelGroup, exc: Exception, came: StageResult) -> None:
+    if came.results:
+        output = group.separator.join(result.output for result in came.results.values())
+        attach_partial_result(exc, merge_stage(group.name, output, came))
+
+
+async def _aggregate(group: ParallelGroup, scope: Scope, came: StageResult) -> str:
+    if group.aggregate_fn is None:
+        return group.separator.join(result.output for result in came.results.values())
+    outputs = [MemberOutput(name, result) for name, result in came.results.items()]
+    recorded = {"outputs": {output.name: str(output) for output in outputs}}
+    arguments = {**recorded, "_fn": group.aggregate_fn, "_outputs": outputs}
+    return str(await record_value(scope, "aggregate", Place(1), _call_aggregate, arguments))
+
+
+async def _call_aggregate(arguments: dict[str, Any]) -> str:
+    value = arguments["_fn"](arguments["_outputs"])
+    if isawaitable(value):
+        value = await value
+    return str(value)
+
+
+async def run_serial_group(
+    group: SerialGroup, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    """Run the members one after another, each on the output of the one before.
+
+    Raises:
+        GroupError: A member failed.
+    """
+    text = input
+    came = StageResult()
+    for index, (name, member) in enumerate(group.agents.items()):
+        try:
+            result = await run_member(member, text, scope, Place(index), settings, messages=messages)
+        except Exception as exc:
+            if came.results:
+                attach_partial_result(exc, merge_stage(group.name, text, came))
+            why = f"SerialGroup '{group.name}' failed: {_named_failure(exc)}"
+            raise join_with_cause(GroupError, why, exc) from exc
+        came.results[name] = result
+        text = result.output
+    return merge_stage(group.name, text, came)
+
+
+def _named_failure(exc: Exception) -> str:
+    """The failure in the words that name the agent; a call runner's frame adds nothing to them."""
+    cause = exc.__cause__
+    text = str(exc)
+    framed = text.startswith("Call runner failed") and "Agent '" in str(cause)
+    return str(cause) if framed else text

@@ -1,0 +1,111 @@
+"""Workflow mode: each stage works on the output of the one before."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from orbiter._internal.groups.members import RunSettings, RunTotals, run_member
+from orbiter._internal.groups.stage import merge_stage, run_stage
+from orbiter.steps import Aborted, HandedBack, Place, Scope
+from orbiter.swarm import Swarm
+from orbiter.types import Message, RunResult
+
+logger = logging.getLogger("orbiter")
+
+
+async def run_workflow(
+    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
+) -> RunResult:
+    """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
+    run = _WorkflowRun(swarm, scope, settings, messages)
+    text = input
+    result = RunResult(output=input)
+    stages = swarm.stages
+    index = first = 0
+    while index < len(stages):
+        stage = stages[index]
+        index += 1
+        try:
+            # A stage that is done once more is a place of its own: what it did before stands beside it.
+            result = await run.stage(first + index - 1, stage, text)
+        except HandedBack as back:
+            if back.scope != scope.node_id:
+                raise
+            if back.remedy == "go_on":
+                result = run.pass_over(stage, text, back)
+            else:
+                first += index
+                index = next(at for at, names in enumerate(stages) if back.to in names)
+                first -= index
+                text = f"{input}\n\n{back.reason}"
+                continue
+        except Aborted:
+            raise
+        except Exception as exc:
+            if swarm.failure.agent == "fail":
+                raise
+            result = run.pass_over(stage, text, exc)
+        text = result.output
+    return run.totals.on(result)
+
+
+@dataclass(slots=True)
+class _WorkflowRun:
+    """What the stages of one run share."""
+
+    swarm: Swarm
+    scope: Scope
+    settings: RunSettings
+    messages: list[Message] | None
+    totals: RunTotals = field(default_factory=RunTotals)
+
+    async def stage(self, index: int, names: tuple[str, ...], text: str) -> RunResult:
+        """Run one stage: an agent, or several side by side."""
+        swarm = self.swarm
+        if len(names) == 1:
+            result = await run_member(
+                swarm.agents[names[0]],
+                text,
+                self.scope,
+                Place(index),
+                self.settings,
+                messages=self.messages,
+                peers=self._peer,
+                stand_ins=swarm.rescue.agents,
+            )
+            self.totals.add(names[0], result)
+            return result
+        joined = await run_stage(
+            [swarm.agents[name] for name in names],
+            text,
+            self.scope,
+            [Place(index, member) for member in range(len(names))],
+            self.settings,
+            messages=self.messages,
+            join=swarm.join,
+            peers=self._peer,
+            stand_ins=swarm.rescue.agents,
+        )
+        for name, each in joined.results.items():
+            self.totals.add(name, each)
+        self.totals.degraded = self.totals.degraded or joined.degraded
+        self.totals.warnings.extend(f"'{name}' failed: {error}" for name, error in joined.failed.items())
+        output = "\n\n".join(each.output for each in joined.results.values())
+        return merge_stage(f"({' | '.join(names)})", output, joined)
+
+    def pass_over(self, stage: tuple[str, ...], text: str, exc: Exception) -> RunResult:
+        """A stage that failed under a policy that goes on: its input stands for its output."""
+        names = " | ".join(stage)
+        warning = f"'{names}' failed and was passed over: {exc}"
+        logger.warning("Swarm '%s': %s", self.swarm.name, warning)
+        self.scope.warn(warning)
+        self.totals.warnings.append(warning)
+        self.totals.degraded = self.totals.degraded or self.swarm.failure.agent == "degrade"
+        return RunResult(output=text, agent=names, error=str(exc))
+
+    def _peer(self, name: str) -> str | None:
+        """What to say to a model that calls a peer as if it were a tool."""
+        if name not in self.swarm.agents:
+            return None
+        return "It works on its own stage of this workflow and cannot be called. Answer in text, which is handed on."
