@@ -180,9 +180,9 @@ class Agent:
             OutputParseError: The model spoiled `max_retries` replies in a row.
             Exception: Whatever a hook raises.
         """
-        from orbiter._internal.loop.agent_run import run_tool_loop
+        from orbiter._internal.loop.agent_run import run_of
 
-        return await run_tool_loop(self, input, messages=messages, provider=provider, max_retries=max_retries)
+        return await run_of(self, messages=messages, provider=provider, max_retries=max_retries).run(input)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools in OpenAI's function-calling form."""

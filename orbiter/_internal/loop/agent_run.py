@@ -353,13 +353,10 @@ prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", defau
 """The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset where there is none."""
 
 
-async def run_tool_loop(
-    agent: Agent, input: str, *, messages: list[Message] | None, provider: Any, max_retries: int
-) -> AgentOutput:
-    """See `Agent.run`."""
+def run_of(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:
+    """What `Agent.run` carries out: the run that was prepared for it, or one of its own."""
     run = prepared.get()
     if run is not None and run.agent is agent and not run.messages:
         run.history, run.provider = messages, provider
-    else:
-        run = AgentRun(agent, history=messages, provider=provider, max_retries=max_retries)
-    return await run.run(input)
+        return run
+    return AgentRun(agent, history=messages, provider=provider, max_retries=max_retries)
