@@ -180,9 +180,9 @@ class Agent:
             OutputParseError: The model spoiled `max_retries` replies in a row.
             Exception: Whatever a hook raises.
         """
-        from orbiter._internal.loop.agent_run import run_of
+        from orbiter._internal.loop.agent_run import get_run
 
-        return await run_of(self, messages=messages, provider=provider, max_retries=max_retries).run(input)
+        return await get_run(self, messages=messages, provider=provider, max_retries=max_retries).run(input)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools in OpenAI's function-calling form."""

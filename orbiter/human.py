@@ -128,7 +128,7 @@ class HumanInputTool(Tool):
             if not choices or str(answer) in choices:
                 return answer
             number += 1
-            question = _again(prompt, choices)
+            question = _ask_again(prompt, choices)
 
     async def _ask_handler(self, handler: HumanInputHandler, prompt: str, choices: list[str]) -> str:
         question = prompt
@@ -136,10 +136,10 @@ class HumanInputTool(Tool):
             answer = (await handler.get_input(question, choices or None)).strip()
             if not choices or answer in choices:
                 return answer
-            question = _again(prompt, choices)
+            question = _ask_again(prompt, choices)
 
 
-def _again(prompt: str, choices: Sequence[str]) -> str:
+def _ask_again(prompt: str, choices: Sequence[str]) -> str:
     return f"{prompt} (please answer with one of: {', '.join(choices)})"
 
 

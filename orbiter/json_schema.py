@@ -24,35 +24,35 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
-__all__ = ["problems"]
+__all__ = ["find_problems"]
 
-SCHEMA_SIZE = 20_000
+MAX_SCHEMA_SIZE = 20_000
 """Objects, lists and values of a schema; a larger one is not checked against."""
-DEPTH = 100
+MAX_DEPTH = 100
 """Keywords inside one another, in a schema and while it is applied."""
-WORK = 50_000
+MAX_WORK = 50_000
 """Keywords that one check applies, and as many again for each 2,500 values that it is given."""
-MOST = 50
+MAX_PROBLEMS = 50
 """Problems that are told."""
-_PATTERN_SIZE = 2_000
+_MAX_PATTERN_SIZE = 2_000
 
 
-def problems(schema: Mapping[str, Any], value: Any) -> list[str]:
+def find_problems(schema: Mapping[str, Any], value: Any) -> list[str]:
     """What is wrong with `value`, one text for each place; empty if it fits."""
-    if _size(schema, SCHEMA_SIZE, DEPTH) > SCHEMA_SIZE:
+    if _size(schema, MAX_SCHEMA_SIZE, MAX_DEPTH) > MAX_SCHEMA_SIZE:
         return []
-    token = _check.set(_Check(schema, WORK + 20 * _size(value, 1_000_000, 1_000_000)))
+    token = _check.set(_Check(schema, MAX_WORK + 20 * _size(value, 1_000_000, 1_000_000)))
     found: list[ValidationError] = []
     try:
-        for error in islice(_validator(schema).iter_errors(value), MOST):
+        for error in islice(_validator(schema).iter_errors(value), MAX_PROBLEMS):
             found.append(error)  # noqa: PERF402 - what was found until a limit was reached counts
     except Exception:  # noqa: S110 - a limit, or an invalid schema: neither refuses anything
         pass
     finally:
         _check.reset(token)
-    from orbiter._internal.schema_problems import told
+    from orbiter._internal.schema_problems import describe_errors
 
-    return told(found)
+    return describe_errors(found)
 
 
 class _LimitReached(Exception):
@@ -130,7 +130,7 @@ def _guarded(name: str, run: Any) -> Any:
     def keyword(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         check = _check.get()
         check.left -= 1 + (len(value) // 8 if isinstance(value, list | dict) else 0)
-        if check.left < 0 or check.depth >= DEPTH:
+        if check.left < 0 or check.depth >= MAX_DEPTH:
             raise _LimitReached
         check.depth += 1
         unknown = check.unknown
@@ -225,7 +225,7 @@ def _compiled(pattern: str) -> Any:
     options.max_mem = 1 << 20
     try:
         # JavaScript, whose patterns they are, writes code points otherwise.
-        return re2.compile(_CODE_POINT.sub(r"\\x{\1}", pattern), options) if len(pattern) <= _PATTERN_SIZE else None
+        return re2.compile(_CODE_POINT.sub(r"\\x{\1}", pattern), options) if len(pattern) <= _MAX_PATTERN_SIZE else None
     except re2.error:
         return None
 

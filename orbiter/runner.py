@@ -28,12 +28,12 @@ class NestedLoopError(ExecutionError, RuntimeError):
 def _resolve_provider(agent: Any) -> Any:
     """A provider for the agent's model string; None where none can be built. Looked up here at each run."""
     try:
-        return _build(agent)
+        return _build_provider(agent)
     except OrbiterError:
         return None
 
 
-def _build(agent: Any) -> Any:
+def _build_provider(agent: Any) -> Any:
     model = getattr(agent, "model", None)
     if not isinstance(model, str) or not model:
         return None
@@ -45,7 +45,7 @@ def _build(agent: Any) -> Any:
 def why_no_provider(agent: Any) -> OrbiterError | None:
     """What keeps a provider from being built; None where nothing does, or the agent has no model to build one from."""
     try:
-        _build(agent)
+        _build_provider(agent)
     except OrbiterError as exc:
         return exc
     return None
@@ -58,7 +58,7 @@ def provider_for(agent: Any) -> Any:
         AgentError: No such provider, or its key is missing; the text names the variable.
     """
     provider = _resolve_provider(agent)
-    reason = why_no_provider(agent) if provider is None else _unusable(provider)
+    reason = why_no_provider(agent) if provider is None else _why_unusable(provider)
     if reason is not None:
         raise AgentError(
             f"Agent '{agent.name}' requires a provider for run(): {reason}", suggestion=reason.suggestion
@@ -66,7 +66,7 @@ def provider_for(agent: Any) -> Any:
     return provider
 
 
-def _unusable(provider: Any) -> OrbiterError | None:
+def _why_unusable(provider: Any) -> OrbiterError | None:
     from orbiter.models.provider import ModelProvider
 
     if not isinstance(provider, ModelProvider):
@@ -78,7 +78,7 @@ def _unusable(provider: Any) -> OrbiterError | None:
     return None
 
 
-def _demand_name(agent: Any) -> None:
+def _require_name(agent: Any) -> None:
     """Refuse what nothing can run."""
     if not hasattr(agent, "name"):
         raise AgentError(
@@ -86,7 +86,7 @@ def _demand_name(agent: Any) -> None:
         )
 
 
-def _for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
+def _settings_for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
     """A swarm that is not ours gets the provider of its first agent; ours look up each agent's own."""
     if settings.provider is not None or getattr(type(swarm), "takes_loop_threshold", False):
         return settings
@@ -132,7 +132,7 @@ def _sync(
     )
     if awaiting_loop() is None:
         return asyncio.run(work)
-    return pool.hand_over(work)
+    return pool.run_on_loop(work)
 
 
 def _stream(
@@ -166,7 +166,7 @@ def _stream(
     from orbiter._internal.loop.container_stream import ContainerStream
     from orbiter._internal.loop.stream_run import StreamedRun
 
-    _demand_name(agent)
+    _require_name(agent)
     wanted = wanted_types(detailed, event_types)
     if uses_standard_run(agent) and not steps.inside():
         streamed = StreamedRun(
@@ -275,10 +275,10 @@ async def run(
         SwarmError: A swarm cannot be run, or handed over too often.
         AgentError: `agent` is nothing of the kind.
     """
-    _demand_name(agent)
+    _require_name(agent)
     settings = RunSettings(provider, max_retries, loop_threshold)
     if is_container(agent):
-        return await run_container(agent, input, _for_foreign(agent, settings), messages)
+        return await run_container(agent, input, _settings_for_foreign(agent, settings), messages)
     return await run_agent(
         agent,
         input,

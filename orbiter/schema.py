@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from orbiter._internal.schema.pydantic_schema import simplify_schema, with_current_typed_dicts
 
-__all__ = ["Signature", "described_errors", "json_schema", "misfit", "result_schema", "signature_of"]
+__all__ = ["Signature", "describe_errors", "find_misfit", "json_schema", "result_schema", "signature_of"]
 
 _Parameter = tuple[Any, FieldInfo]
 
@@ -130,7 +130,7 @@ def _with_null(node: Any) -> Any:
     return {key: _with_null(value) for key, value in node.items()} if isinstance(node, dict) else node
 
 
-def misfit(kind: Any, value: Any) -> str:
+def find_misfit(kind: Any, value: Any) -> str:
     """In what `value`, which is JSON, is none of type `kind`; empty if it is one, or the type cannot be checked (None).
 
     Asks pydantic itself: a validator of the type's own knows more than its schema says.
@@ -140,7 +140,7 @@ def misfit(kind: Any, value: Any) -> str:
     try:
         TypeAdapter(_readable(kind)).validate_json(json.dumps(value))
     except PydanticValidationError as exc:
-        return described_errors(exc)
+        return describe_errors(exc)
     except (PydanticUserError, TypeError):
         return ""
     return ""
@@ -155,12 +155,12 @@ def _readable(kind: Any) -> Any:
     return kind
 
 
-def described_errors(error: PydanticValidationError) -> str:
+def describe_errors(error: PydanticValidationError) -> str:
     """What is wrong with each argument, in words by which a model can correct itself."""
-    return "; ".join(_described(detail) for detail in error.errors(include_url=False, include_context=False))
+    return "; ".join(_describe_error(detail) for detail in error.errors(include_url=False, include_context=False))
 
 
-def _described(detail: Any) -> str:
+def _describe_error(detail: Any) -> str:
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
     if detail["type"] == "missing":
         return f"'{where}' is required"

@@ -18,17 +18,17 @@ from pydantic import ValidationError as PydanticValidationError
 from orbiter._internal.schema.tool_options import (
     Failure,
     RetryPolicy,
+    check_failure,
     check_function,
-    checked_failure,
-    checked_permissions,
-    checked_policy,
-    checked_timeout,
+    check_permissions,
+    check_retry_policy,
+    check_timeout,
 )
 from orbiter._internal.tool_result import result_content
 from orbiter._internal.user_code import disarm
 from orbiter._internal.worker_threads import run_in_thread
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
-from orbiter.schema import Signature, described_errors, signature_of
+from orbiter.schema import Signature, describe_errors, signature_of
 from orbiter.steps import NO_TRAITS, Skipped, Traits
 
 __all__ = [
@@ -63,7 +63,7 @@ class ToolContext:
 
 
 _NO_CONTEXT = ToolContext()
-_NOT_THE_TOOLS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Skipped)
+_NOT_TOOL_FAILURES = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Skipped)
 """What passes through a call without being its failure: whoever ends the task, the process, or the step."""
 _context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
 
@@ -109,11 +109,11 @@ class Tool(ABC):
         Raises:
             ToolCallError: They do not fit; the text tells a model what to correct.
         """
-        from orbiter.json_schema import problems
+        from orbiter.json_schema import find_problems
 
-        found = problems(self.parameters, arguments)
+        found = find_problems(self.parameters, arguments)
         if found:
-            raise _bad_arguments(self.name, "; ".join(found))
+            raise _invalid_arguments_error(self.name, "; ".join(found))
         return arguments
 
     async def invoke(self, arguments: dict[str, Any]) -> Any:
@@ -178,12 +178,12 @@ class FunctionTool(Tool):
         self.composite = composite
         self.traits = Traits(
             idempotent=idempotent,
-            permissions=checked_permissions(self.name, permissions),
-            timeout=checked_timeout(self.name, timeout),
+            permissions=check_permissions(self.name, permissions),
+            timeout=check_timeout(self.name, timeout),
             risk=risk,
-            failure=checked_failure(self.name, failure),
+            failure=check_failure(self.name, failure),
             classify_error=classify_error,
-            retry_policy=checked_policy(retry_policy),
+            retry_policy=check_retry_policy(retry_policy),
         )
         self._read_signature()
         self.description = self._signature.summary if description is None else description
@@ -224,7 +224,7 @@ class FunctionTool(Tool):
         try:
             return self._signature.validate(arguments)
         except PydanticValidationError as exc:
-            raise _bad_arguments(self.name, described_errors(exc)) from exc
+            raise _invalid_arguments_error(self.name, describe_errors(exc)) from exc
 
     async def invoke(self, arguments: dict[str, Any]) -> Any:
         """As `execute`, which validates by itself."""
@@ -243,7 +243,7 @@ class FunctionTool(Tool):
                 return await self._fn(*positional, **arguments)
             result = await run_in_thread(partial(self._fn, *positional, **arguments), on_late=self._on_late)
             return await result if inspect.isawaitable(result) else result
-        except (ToolError, *_NOT_THE_TOOLS):
+        except (ToolError, *_NOT_TOOL_FAILURES):
             raise
         except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
             await disarm(exc)
@@ -301,7 +301,7 @@ def _is_async(fn: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
 
 
-def _bad_arguments(name: str, text: str) -> ToolCallError:
+def _invalid_arguments_error(name: str, text: str) -> ToolCallError:
     return ToolCallError(
         f"Tool '{name}' failed: invalid arguments: {text}",
         tool_name=name,

@@ -12,7 +12,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from orbiter._internal.loop.agent_run import AgentRun, prepared
+from orbiter._internal.loop.agent_run import AgentRun, prepared_run
 from orbiter._internal.loop.error_wrapping import wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.loop_detection import LoopDetector
@@ -22,7 +22,7 @@ from orbiter.errors import CallRunnerError
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.tool_calls import Peers
+    from orbiter._internal.loop.tool_calls import ExplainPeer
     from orbiter._internal.state import RunState
 
 __all__ = ["CallRunnerError", "call_runner"]
@@ -75,7 +75,7 @@ async def run_agent(
     max_retries: int = 3,
     loop_threshold: int = 3,
     delegates: Mapping[str, Any] = _NOTHING,
-    peers: Peers | None = None,
+    peers: ExplainPeer | None = None,
     resolve: Callable[[Any], Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
@@ -110,7 +110,7 @@ async def run_agent(
                 result = _result_of_foreign(agent, input, output, messages, repeats)
         else:
             given = provider if provider is not None or resolve is None else resolve(agent)
-            output = await _with(agent, delegates).run(
+            output = await _equip(agent, delegates).run(
                 input, messages=messages, provider=given, max_retries=max_retries
             )
             result = _result_of_foreign(agent, input, output, messages, repeats)
@@ -137,11 +137,11 @@ async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | N
     """A subclass has a `run` of its own; when it calls `Agent.run`, that carries out `run`."""
     agent = run.agent
     provider = run.provider if run.provider is not None or run.resolve is None else run.resolve(agent)
-    token = prepared.set(run)
+    token = prepared_run.set(run)
     try:
         return await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
     finally:
-        prepared.reset(token)
+        prepared_run.reset(token)
 
 
 def _streamed(target: EventSink, agent: Agent, **settings: Any) -> AgentRun:
@@ -151,7 +151,7 @@ def _streamed(target: EventSink, agent: Agent, **settings: Any) -> AgentRun:
     return StreamedRun(agent, wanted=target.wanted, target=target, max_steps=target.max_steps, **settings)
 
 
-def _with(agent: Any, delegates: Mapping[str, Any]) -> Any:
+def _equip(agent: Any, delegates: Mapping[str, Any]) -> Any:
     """An agent that is not ours; tools of this run alone go into a copy of it."""
     if not delegates:
         return agent

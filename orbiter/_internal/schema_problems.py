@@ -6,40 +6,41 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["told"]
+__all__ = ["describe_errors"]
 
 
-def told(errors: Iterable[Any]) -> list[str]:
+def describe_errors(errors: Iterable[Any]) -> list[str]:
     """One text for each of jsonschema's errors; of a value of the wrong type only that."""
     errors = list(errors)
     wrong_types = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     kept = (error for error in errors if error.validator == "type" or tuple(error.absolute_path) not in wrong_types)
-    return list(dict.fromkeys(map(_told, kept)))
+    return list(dict.fromkeys(map(_describe, kept)))
 
 
-def _told(error: Any) -> str:
-    where = _place(error.absolute_path)
+def _describe(error: Any) -> str:
+    where = _location(error.absolute_path)
     name, wanted, value = error.validator, error.validator_value, error.instance
     prefix = f"{where}." if where else ""
     if name == "required":
         return f"'{prefix}{error.message}' is required"
     if name == "additionalProperties" and wanted is False:
-        return f"'{prefix}{error.message}' is not a parameter{_near(error.message, error.schema.get('properties', ()))}"
+        closest = _closest_name(error.message, error.schema.get("properties", ()))
+        return f"'{prefix}{error.message}' is not a parameter{closest}"
     at = f"'{where}': " if where else ""
     if name == "enum":
-        return f"{at}should be one of {', '.join(map(repr, wanted))}, got {_shown(value)}{_near(value, wanted)}"
+        return f"{at}should be one of {', '.join(map(repr, wanted))}, got {_quote(value)}{_closest_name(value, wanted)}"
     if name is None or (name == "not" and wanted == {}):
-        return f"{at}nothing is allowed here, got {_shown(value)}"
+        return f"{at}nothing is allowed here, got {_quote(value)}"
     if name in _WORDS:
-        return f"{at}{_WORDS[name](wanted, error)}, got {_shown(value)}"
-    return f"{at}{_cut(error.message[:1].lower() + error.message[1:], 300)}"
+        return f"{at}{_WORDS[name](wanted, error)}, got {_quote(value)}"
+    return f"{at}{_truncate(error.message[:1].lower() + error.message[1:], 300)}"
 
 
-def _place(path: Iterable[Any]) -> str:
+def _location(path: Iterable[Any]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def _near(given: Any, known: Iterable[Any]) -> str:
+def _closest_name(given: Any, known: Iterable[Any]) -> str:
     """The name that was probably meant."""
     names = [each for each in known if isinstance(each, str)]
     near = get_close_matches(given, names, n=1, cutoff=0.7) if isinstance(given, str) and len(given) <= 100 else []
@@ -69,16 +70,16 @@ _WORDS: dict[str, Callable[[Any, Any], str]] = {
     "exclusiveMinimum": lambda wanted, _: f"should be more than {wanted}",
     "exclusiveMaximum": lambda wanted, _: f"should be less than {wanted}",
     "multipleOf": lambda wanted, _: f"should be a multiple of {wanted}",
-    "not": lambda wanted, _: f"should not fit {_shown(wanted)}",
-    "contains": lambda wanted, _: f"should have an item that fits {_shown(wanted)}",
+    "not": lambda wanted, _: f"should not fit {_quote(wanted)}",
+    "contains": lambda wanted, _: f"should have an item that fits {_quote(wanted)}",
     "anyOf": _alternatives,
     "oneOf": _alternatives,
 }
 
 
-def _shown(value: Any) -> str:
-    return _cut(repr(value), 80)
+def _quote(value: Any) -> str:
+    return _truncate(repr(value), 80)
 
 
-def _cut(text: str, size: int) -> str:
+def _truncate(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"

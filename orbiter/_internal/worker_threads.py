@@ -27,12 +27,12 @@ R = TypeVar("R")
 LateCallback = Callable[[Any, BaseException | None], None]
 
 _IDLE_SECONDS = 30.0
-_here = threading.local()
+_current_job = threading.local()
 
 
 def awaiting_loop() -> asyncio.AbstractEventLoop | None:
     """In a thread of a pool: the event loop whose task waits for this thread; elsewhere None."""
-    found: asyncio.AbstractEventLoop | None = getattr(_here, "loop", None)
+    found: asyncio.AbstractEventLoop | None = getattr(_current_job, "loop", None)
     return found
 
 
@@ -85,18 +85,18 @@ class ThreadPool:
             if self._exhausted():
                 raise self._exhaustion()
             self._queue.append(job)
-            self._staff()
+            self._start_threads()
         try:
             result: R = await job.future
         except asyncio.CancelledError:
-            self._leave(job)
+            self._remove_thread(job)
             raise
         return result
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """In a call that blocks on work which itself may need threads: its thread does not count meanwhile."""
-        counted = getattr(_here, "pool", None) is self
+        counted = getattr(_current_job, "pool", None) is self
         if counted:
             with self._changed:
                 self._nested += 1
@@ -110,11 +110,11 @@ class ThreadPool:
 
     # All that follows, `_work` apart, runs with the lock held.
 
-    def _ceiling(self) -> int:
+    def _thread_limit(self) -> int:
         return self.limit + min(self._abandoned, self.abandoned_limit) + min(self._nested, self.nested_limit)
 
     def _exhausted(self) -> bool:
-        return self._threads >= self._ceiling() and self._threads <= self._abandoned + self._nested
+        return self._threads >= self._thread_limit() and self._threads <= self._abandoned + self._nested
 
     def _exhaustion(self) -> PoolExhaustedError:
         if self._nested > self.nested_limit:
@@ -126,10 +126,10 @@ class ThreadPool:
         message = f"No thread is left for a blocking call: {what}"
         return PoolExhaustedError(message, total=self._threads, abandoned=self._abandoned, hint=hint)
 
-    def _staff(self) -> None:
+    def _start_threads(self) -> None:
         """Wake or start a thread for each call that waits, as far as the bound allows."""
         self._changed.notify(len(self._queue))
-        for _ in range(min(len(self._queue) - self._idle, self._ceiling() - self._threads)):
+        for _ in range(min(len(self._queue) - self._idle, self._thread_limit() - self._threads)):
             self._threads += 1
             self._idle += 1
             threading.Thread(target=self._work, name="orbiter-tool", daemon=True).start()
@@ -138,11 +138,11 @@ class ThreadPool:
         """One more thread cannot be counted on: another may take its place, or whoever waits is told."""
         if not self._queue:
             return
-        self._staff()
+        self._start_threads()
         while self._queue and self._exhausted():
             _deliver(self._queue.popleft(), None, self._exhaustion())
 
-    def _leave(self, job: _Job) -> None:
+    def _remove_thread(self, job: _Job) -> None:
         with self._changed:
             if job.left:
                 return
@@ -156,7 +156,7 @@ class ThreadPool:
         if handed_over is not None:
             handed_over.cancel()
 
-    def hand_over(self, work: Coroutine[Any, Any, R]) -> R:
+    def run_on_loop(self, work: Coroutine[Any, Any, R]) -> R:
         """In a thread of this pool: let the event loop that waits for the thread do `work`, and wait for it.
 
         It runs as part of what the thread serves, in a copy of its context, and is cancelled when that is left.
@@ -164,10 +164,10 @@ class ThreadPool:
         Raises:
             RuntimeError: Called elsewhere.
         """
-        job: _Job | None = getattr(_here, "job", None)
+        job: _Job | None = getattr(_current_job, "job", None)
         if job is None:
             work.close()
-            raise RuntimeError("hand_over() is for threads of a pool")
+            raise RuntimeError("run_on_loop() is for threads of a pool")
         future = asyncio.run_coroutine_threadsafe(work, job.loop)
         with self._changed:
             job.handed_over = future
@@ -178,15 +178,15 @@ class ThreadPool:
             return future.result()
 
     def _work(self) -> None:
-        _here.pool = self
+        _current_job.pool = self
         while (job := self._next()) is not None:
-            _here.loop, _here.job = job.loop, job
+            _current_job.loop, _current_job.job = job.loop, job
             result, error = None, None
             try:
                 result = job.context.run(job.call)
             except BaseException as exc:  # it belongs to the awaiting task, whatever it is
                 error = exc
-            _here.loop = _here.job = None
+            _current_job.loop = _current_job.job = None
             with self._changed:
                 self._idle += 1
                 if job.left:
@@ -197,7 +197,7 @@ class ThreadPool:
 
     def _next(self) -> _Job | None:
         with self._changed:
-            surplus = self._threads > self._ceiling()
+            surplus = self._threads > self._thread_limit()
             if surplus or not self._changed.wait_for(lambda: bool(self._queue), timeout=_IDLE_SECONDS):
                 self._threads -= 1
                 self._idle -= 1

@@ -18,7 +18,7 @@ def blocks_of(content: str | list[ContentBlock]) -> list[ContentBlock]:
     return [block for block in content if not isinstance(block, TextBlock) or block.text]
 
 
-def result_text(result: ToolResult) -> str:
+def render_result(result: ToolResult) -> str:
     """What a model reads of a tool's result, images and the like apart; errors say that they are errors."""
     text = "\n".join(block.text for block in blocks_of(result.content) if isinstance(block, TextBlock))
     if result.error is None:
@@ -32,7 +32,7 @@ def provider_data_of(message: AssistantMessage, provider: str) -> dict[str, Any]
     return data if data.get("provider") == provider else {}
 
 
-def fitting_id(call_id: str, shape: re.Pattern[str], length: int) -> str:
+def to_valid_id(call_id: str, shape: re.Pattern[str], length: int) -> str:
     """A tool call's id as an API takes it: unchanged if it fits, else made of it, the same each time.
 
     Ids travel between providers: a run may go on with another model after a failure.
@@ -42,7 +42,7 @@ def fitting_id(call_id: str, shape: re.Pattern[str], length: int) -> str:
     return sha256(call_id.encode()).hexdigest()[:length]
 
 
-def unsupported(block: ContentBlock, provider: str, model: str) -> ModelError:
+def unsupported_error(block: ContentBlock, provider: str, model: str) -> ModelError:
     """The error for content that an API has no form for."""
     return ModelError(
         f"Provider '{provider}' takes no content of type '{block.type}' in this form",
@@ -75,12 +75,12 @@ _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 
 
-def with_items(schema: Any) -> Any:
+def add_missing_items(schema: Any) -> Any:
     """A JSON schema in which every list says of what: OpenAI's API refuses ``{"type": "array"}`` alone ("array schema
     missing items"). The same object where nothing is missing.
     """
     if isinstance(schema, list):
-        members = [with_items(each) for each in schema]
+        members = [add_missing_items(each) for each in schema]
         return members if any(new is not old for new, old in zip(members, schema, strict=True)) else schema
     if not isinstance(schema, dict):
         return schema
@@ -95,9 +95,9 @@ def _member(key: str, value: Any) -> Any:
     if key in _VALUES:
         return value
     if key in _NAMED and isinstance(value, dict):
-        made = {name: with_items(each) for name, each in value.items()}
+        made = {name: add_missing_items(each) for name, each in value.items()}
         return made if any(made[name] is not each for name, each in value.items()) else value
-    return with_items(value)
+    return add_missing_items(value)
 
 
 def _lists(kinds: Any) -> bool:

@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from orbiter.errors import ModelTimeoutError
-from orbiter.models.redact import redacted_body, request_id_of, telling_headers
+from orbiter.models.redact import redacted_body, request_id_of, select_headers
 from orbiter.models.status import phrase
 from orbiter.models.types import ModelError
 from orbiter.redaction import redact
@@ -53,7 +53,7 @@ class CallContext:
     secrets: tuple[str, ...] = ()
     """Keys in use, never to appear in an error."""
 
-    def failure(
+    def build_error(
         self,
         message: str,
         *,
@@ -67,7 +67,7 @@ class CallContext:
         deadline: float | None = None,
     ) -> ModelError:
         """A `ModelError` with everything redacted and the retry hint read from the headers."""
-        kept = telling_headers(headers or {})
+        kept = select_headers(headers or {})
         clean = " ".join(redact(message[:8000], self.secrets).split())
         if not code and status is not None and _CONTEXT_LENGTH.search(clean):
             code = "context_length"
@@ -87,26 +87,28 @@ class CallContext:
             return ModelTimeoutError(clean, operation="model call", timeout_seconds=deadline, **fields)
         return ModelError(clean, **fields)
 
-    def refused(
+    def http_error(
         self, status: int, headers: Mapping[str, str], body: str, *, where: Where = "response", request_id: str = ""
     ) -> ModelError:
         """The provider answered with an error: an HTTP error response, or (status 200) an error event in a stream."""
         said = read_error_body(body)
-        return self.failure(
+        return self.build_error(
             said.message or _status_text(status, body),
             code=said.code if said.code != str(status) else "",
             type=said.type,
             status=status,
             headers=headers,
-            request_id=request_id or request_id_of(telling_headers(headers)) or said.request_id,
+            request_id=request_id or request_id_of(select_headers(headers)) or said.request_id,
             body=body,
             where=where,
         )
 
-    def truncated(self, *, request_id: str = "", headers: Mapping[str, str] | None = None, got: int = 0) -> ModelError:
+    def truncated_error(
+        self, *, request_id: str = "", headers: Mapping[str, str] | None = None, got: int = 0
+    ) -> ModelError:
         """The reply ended without saying why it stopped: what came is no answer. `got`: characters that had come."""
         came = f"after {got} characters" if got else "before any content"
-        return self.failure(
+        return self.build_error(
             f"The reply broke off {came}: it ended without a stop reason",
             code="truncated",
             type="truncated",
@@ -116,10 +118,10 @@ class CallContext:
             where="stream",
         )
 
-    def not_a_reply(self, what: str, *, status: int = 200, headers: Mapping[str, str], body: str) -> ModelError:
+    def invalid_reply_error(self, what: str, *, status: int = 200, headers: Mapping[str, str], body: str) -> ModelError:
         """The status is good but the answer no reply of the API: a proxy's page, a captive portal, a wrong base URL."""
         page = _status_text(status, body) if _is_html(body) else ""
-        return self.failure(
+        return self.build_error(
             f"{what}{f' ({page})' if page else ''}; is base_url an endpoint of this API, and is a proxy in between?",
             code="bad_response",
             type="bad_response",
@@ -128,11 +130,11 @@ class CallContext:
             body=body,
         )
 
-    def silent(
+    def timeout_error(
         self, what: str, seconds: float, *, where: Where, headers: Mapping[str, str] | None = None
     ) -> ModelError:
         """Nothing came for too long. `what` names the deadline: connect, first token, next content."""
-        return self.failure(
+        return self.build_error(
             f"No {what} within {seconds:g} s",
             code="timeout",
             type="timeout",
@@ -141,14 +143,14 @@ class CallContext:
             deadline=seconds,
         )
 
-    def unreachable(
+    def connection_error(
         self, exc: BaseException, *, where: Where, headers: Mapping[str, str] | None = None, kind: str = ""
     ) -> ModelError:
         """The connection could not be made, or broke. The type is that of the network library's exception."""
         root = root_cause(exc)
         kind = kind or type_name(root)
         verb = "Could not connect" if where == "connect" else "The connection broke"
-        return self.failure(
+        return self.build_error(
             f"{verb}: {str(root) or kind}", code="connection_error", type=kind, headers=headers, where=where
         )
 

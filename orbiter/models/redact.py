@@ -31,7 +31,7 @@ def redacted_body(text: str, secrets: Iterable[str] = ()) -> str:
     return f"{clean[:MAX_BODY]} … [{len(text) - MAX_BODY} more characters]"
 
 
-def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def select_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of an answer that say when to come back and how to name the request; names in lower case."""
     return {name.lower(): redact(value) for name, value in headers.items() if _HEADERS_KEPT.match(name)}
 

@@ -33,7 +33,7 @@ _UNREADABLE = (ValueError, AssertionError, AttributeError, TypeError, LookupErro
 """What a piece of a reply raises that is not what the API promises."""
 
 
-class StreamReader(Protocol):
+class ChunkReader(Protocol):
     """Turns a provider's events into chunks. One per stream."""
 
     finished: bool
@@ -51,21 +51,21 @@ class SdkCall:
     deadlines: ModelTimeouts
     sdk: Any
 
-    async def whole(self, request: Callable[[], Awaitable[T]], read: Callable[[T], Any]) -> Any:
+    async def complete(self, request: Callable[[], Awaitable[T]], read: Callable[[T], Any]) -> Any:
         """A reply asked for whole, within the total deadline; `read` makes of it what is returned."""
         try:
             async with asyncio.timeout(self.deadlines.total) as limit:
                 reply = await request()
             if isinstance(reply, str):
-                raise self.call.not_a_reply("The answer is no JSON", headers={}, body=reply)
+                raise self.call.invalid_reply_error("The answer is no JSON", headers={}, body=reply)
             return read(reply)
         except Exception as exc:
             if isinstance(exc, builtins.TimeoutError) and limit.expired():
-                raise self.call.silent("complete reply", self.deadlines.total, where="response") from exc
+                raise self.call.timeout_error("complete reply", self.deadlines.total, where="response") from exc
             raise self.failure(exc, "response") from exc
 
     async def stream(
-        self, request: Callable[[], Awaitable[Any]], reader: StreamReader
+        self, request: Callable[[], Awaitable[Any]], reader: ChunkReader
     ) -> AsyncGenerator[StreamChunk, None]:
         """A reply in pieces. Ends after a stop reason, or raises."""
         loop = asyncio.get_running_loop()
@@ -82,7 +82,7 @@ class SdkCall:
                         if opened is None:
                             opened = await request()
                             headers = opened.response.headers
-                            await self._demand_events(opened.response)
+                            await self._require_event_stream(opened.response)
                             events = aiter(opened)
                         event = await anext(events)
                     chunk = reader.read(event)
@@ -107,14 +107,14 @@ class SdkCall:
             if opened is not None:
                 await opened.close()
         if not reader.finished:
-            raise self.call.truncated(headers=headers, got=got)
+            raise self.call.truncated_error(headers=headers, got=got)
 
     def _silence(self, began: bool, headers: Mapping[str, str]) -> ModelError:
         if began:
-            return self.call.silent("content", self.deadlines.silence, where="stream", headers=headers)
-        return self.call.silent("first token", self.deadlines.first_token, where="first_token", headers=headers)
+            return self.call.timeout_error("content", self.deadlines.silence, where="stream", headers=headers)
+        return self.call.timeout_error("first token", self.deadlines.first_token, where="first_token", headers=headers)
 
-    async def _demand_events(self, response: Any) -> None:
+    async def _require_event_stream(self, response: Any) -> None:
         """Refuse an answer that is no event stream. Some servers send streams without a content type: those may."""
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in {"", "text/event-stream"} or not (kind == "application/json" or kind.startswith("text/html")):
@@ -122,8 +122,8 @@ class SdkCall:
         body = (await response.aread()).decode("utf-8", "replace")
         said = read_error_body(body)
         if kind == "application/json" and (said.type or said.code) and '"error"' in body:
-            raise self.call.refused(response.status_code, response.headers, body)
-        raise self.call.not_a_reply(
+            raise self.call.http_error(response.status_code, response.headers, body)
+        raise self.call.invalid_reply_error(
             "The answer is no event stream", status=response.status_code, headers=response.headers, body=body
         )
 
@@ -136,7 +136,7 @@ class SdkCall:
             return exc
         if isinstance(exc, sdk.APIStatusError):
             inside = where == "stream"
-            return self.call.refused(
+            return self.call.http_error(
                 200 if inside else exc.status_code,
                 exc.response.headers,
                 _json(exc.body) if inside else _body_of(exc),
@@ -148,18 +148,18 @@ class SdkCall:
         if isinstance(exc, sdk.APIConnectionError | httpx2.HTTPError | OSError):
             root = root_cause(exc)
             unmade = isinstance(root, httpx2.ConnectError | httpx2.UnsupportedProtocol)
-            return self.call.unreachable(exc, where="connect" if unmade else where, headers=headers)
+            return self.call.connection_error(exc, where="connect" if unmade else where, headers=headers)
         if isinstance(exc, sdk.APIResponseValidationError):
-            return self.call.not_a_reply(
+            return self.call.invalid_reply_error(
                 f"The answer is no reply of this API: {exc}", headers=exc.response.headers, body=_json(exc.body)
             )
         if isinstance(exc, sdk.APIError):
             # An error event inside a stream that was opened with 200; `body` is the inner error.
             body = _json({"error": exc.body} if isinstance(exc.body, dict) else {"error": {"message": str(exc)}})
-            return self.call.refused(200, headers or {}, body, where="stream")
+            return self.call.http_error(200, headers or {}, body, where="stream")
         unreadable = isinstance(exc, _UNREADABLE)
         what = "A piece of the reply cannot be read" if unreadable else "The call failed"
-        return self.call.failure(
+        return self.call.build_error(
             f"{what}: {type_name(exc)}: {exc}",
             code="bad_response" if unreadable else "",
             type=type_name(exc),
@@ -173,8 +173,8 @@ class SdkCall:
 
         root = root_cause(exc)
         if isinstance(root, httpx2.ConnectTimeout):
-            return self.call.silent("connection", self.deadlines.connect, where="connect")
-        return self.call.silent("data", self.deadlines.silence, where=where, headers=headers)
+            return self.call.timeout_error("connection", self.deadlines.connect, where="connect")
+        return self.call.timeout_error("data", self.deadlines.silence, where=where, headers=headers)
 
 
 def _json(body: object) -> str:

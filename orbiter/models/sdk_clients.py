@@ -16,19 +16,19 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class _Held:
+class _SharedClient:
     client: Any
     users: int = 0
     retired: bool = False
 
 
 @dataclass(slots=True)
-class _Loop:
-    held: dict[Hashable, _Held] = field(default_factory=dict)
+class _LoopClients:
+    held: dict[Hashable, _SharedClient] = field(default_factory=dict)
     keeper: AsyncGenerator[None, None] | None = None
 
 
-_loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
+_loops: dict[asyncio.AbstractEventLoop, _LoopClients] = {}
 _lock = threading.Lock()
 
 
@@ -41,7 +41,7 @@ async def shared_client(setting: Hashable, build: Callable[[], Any]) -> AsyncIte
         mine = await _keep(loop)
     held = mine.held.get(setting)
     if held is None:
-        held = mine.held[setting] = _Held(build())
+        held = mine.held[setting] = _SharedClient(build())
     held.users += 1
     try:
         yield held.client
@@ -62,8 +62,8 @@ async def retire_client(setting: Hashable) -> None:
         await held.client.close()
 
 
-async def _keep(loop: asyncio.AbstractEventLoop) -> _Loop:
-    mine = _Loop()
+async def _keep(loop: asyncio.AbstractEventLoop) -> _LoopClients:
+    mine = _LoopClients()
     with _lock:
         # A loop that was closed without shutting its generators down left its clients behind; they cannot be closed.
         for gone in [each for each in _loops if each.is_closed()]:
@@ -74,7 +74,7 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> _Loop:
     return mine
 
 
-async def _until_the_loop_ends(loop: asyncio.AbstractEventLoop, mine: _Loop) -> AsyncGenerator[None, None]:
+async def _until_the_loop_ends(loop: asyncio.AbstractEventLoop, mine: _LoopClients) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:

@@ -20,7 +20,7 @@ _FITS = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def fitting_name(name: str) -> str:
+def to_valid_name(name: str) -> str:
     """A tool's name as every API takes it: unchanged if it fits, else made of it, the same each time."""
     if _FITS.fullmatch(name):
         return name
@@ -41,7 +41,7 @@ class ToolNames:
     def of(cls, tools: Iterable[dict[str, Any]] | None) -> Self:
         """Of tools in OpenAI's function form."""
         names = [each.get("function", each).get("name") for each in tools or ()]
-        return cls({fit: name for name in names if name and (fit := fitting_name(name)) != name})
+        return cls({fit: name for name in names if name and (fit := to_valid_name(name)) != name})
 
     def tools(self, tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
         """The tools with names that fit; the same list where all do."""
@@ -72,11 +72,11 @@ class ToolNames:
 def _renamed(tool: dict[str, Any]) -> dict[str, Any]:
     if "function" in tool:
         return {**tool, "function": _renamed(tool["function"])}
-    return {**tool, "name": fitting_name(tool["name"])} if tool.get("name") else tool
+    return {**tool, "name": to_valid_name(tool["name"])} if tool.get("name") else tool
 
 
 def _fitting(message: Message) -> Message:
     if not isinstance(message, AssistantMessage) or all(_FITS.fullmatch(call.name) for call in message.tool_calls):
         return message
-    calls = [call.model_copy(update={"name": fitting_name(call.name)}) for call in message.tool_calls]
+    calls = [call.model_copy(update={"name": to_valid_name(call.name)}) for call in message.tool_calls]
     return message.model_copy(update={"tool_calls": calls})

@@ -8,17 +8,17 @@ time in proportion to its length. Masking what is masked changes nothing.
 Imports nothing of this project.
 """
 
-from orbiter.redaction.known import ANYWHERE, SHORTEST, environment_secrets, without
+from orbiter.redaction.known_secrets import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, environment_secrets, mask_secrets
 from orbiter.redaction.redactor import BadPattern, Redactor, redact
 from orbiter.redaction.spans import MARK
 
 __all__ = [
-    "ANYWHERE",
     "MARK",
-    "SHORTEST",
+    "MIN_LENGTH_ANYWHERE",
+    "MIN_SECRET_LENGTH",
     "BadPattern",
     "Redactor",
     "environment_secrets",
+    "mask_secrets",
     "redact",
-    "without",
 ]

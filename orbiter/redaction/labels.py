@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orbiter.redaction.names import Telling, is_ordinary, telling
+from orbiter.redaction.names import NameRating, is_ordinary, rate_name
 from orbiter.redaction.shapes import is_mixed
 from orbiter.redaction.spans import Span
 
@@ -69,26 +69,26 @@ _SPOKEN = re.compile(
 )
 
 
-def labelled(text: str) -> Iterator[Span]:
+def find_labelled(text: str) -> Iterator[Span]:
     """Values that stand behind a telling name, in whatever notation."""
     for pattern in (_LABEL, _PAIR, _ATTRIBUTE, _HEADER):
         for found in pattern.finditer(text):
-            strength = telling(found["name"])
-            if strength is not Telling.NO:
+            strength = rate_name(found["name"])
+            if strength is not NameRating.NO:
                 yield from _value(text, found, strength)
     for found in _FLAG.finditer(text):
-        if telling(found["name"]) is not Telling.NO:
+        if rate_name(found["name"]) is not NameRating.NO:
             value = _BARE.match(text, found.end())
             if value is not None and not is_ordinary(value[0]) and len(value[0]) >= 4:
                 yield Span(*value.span())
     for found in _ELEMENT.finditer(text):
-        if telling(found["name"]) is Telling.STRONG and not is_ordinary(found["value"]):
+        if rate_name(found["name"]) is NameRating.STRONG and not is_ordinary(found["value"]):
             yield Span(*found.span("value"))
     yield from _cookies(text)
     yield from _spoken(text)
 
 
-def _value(text: str, found: re.Match[str], strength: Telling) -> Iterator[Span]:
+def _value(text: str, found: re.Match[str], strength: NameRating) -> Iterator[Span]:
     prefix = _PREFIX.match(text, found.end())
     at = prefix.end() if prefix is not None else found.end()
     first = text[at : at + 1]
@@ -115,22 +115,22 @@ def _value(text: str, found: re.Match[str], strength: Telling) -> Iterator[Span]
         yield from _unquoted(text, bare, found, strength)
 
 
-def is_secret(value: str, strength: Telling) -> bool:
+def is_secret(value: str, strength: NameRating) -> bool:
     """Whether a whole text behind a telling name is a secret."""
-    if strength is Telling.STRONG:
+    if strength is NameRating.STRONG:
         return (value.isdigit() and len(value) >= 4) or not is_ordinary(value)
     word = _is_word(value.strip()) and (len(value) < 12 or not value.isalpha()) and not is_mixed(value)
     return len(value) >= 4 and not word and not is_ordinary(value)
 
 
-def _quoted(text: str, start: int, end: int, strength: Telling) -> Iterator[Span]:
+def _quoted(text: str, start: int, end: int, strength: NameRating) -> Iterator[Span]:
     if (scheme := _SCHEME.match(text, start, end)) is not None:
         start = scheme.end()
     if is_secret(text[start:end], strength):
         yield Span(start, end)
 
 
-def _members(text: str, at: int, strength: Telling) -> Iterator[Span]:
+def _members(text: str, at: int, strength: NameRating) -> Iterator[Span]:
     """The texts in a list, or in an object, of secrets."""
     for _ in range(_MEMBERS):
         item = _MEMBER.match(text, at)
@@ -140,7 +140,7 @@ def _members(text: str, at: int, strength: Telling) -> Iterator[Span]:
         at = end + 1
 
 
-def _unquoted(text: str, bare: re.Match[str], found: re.Match[str], strength: Telling) -> Iterator[Span]:
+def _unquoted(text: str, bare: re.Match[str], found: re.Match[str], strength: NameRating) -> Iterator[Span]:
     value, end = bare[0].rstrip(".:!?") or bare[0], bare.end()
     name = found["name"]
     code = text[end : end + 1] in {"(", "["} or _EXPRESSION.fullmatch(value) is not None
@@ -149,7 +149,7 @@ def _unquoted(text: str, bare: re.Match[str], found: re.Match[str], strength: Te
     spaced = found["sign"] == ":" and not found["quote"]
     if spaced and _is_word(value[:_HEAD]) and not _ends_line(text, end):
         return  # a sentence, or the type of a variable
-    if strength is Telling.STRONG:
+    if strength is NameRating.STRONG:
         number = value.isdigit() and len(value) >= 4
         same = name.lower().endswith(value[:_HEAD].lower())
         secret = number or (len(value) >= 4 and not same and not is_ordinary(value))
@@ -226,7 +226,7 @@ def _spoken(text: str) -> Iterator[Span]:
                 yield Span(*found.span("value"))
     for found in _ADDRESS.finditer(text):
         if found["password"] is not None:
-            if is_secret(found["password"], Telling.STRONG):
+            if is_secret(found["password"], NameRating.STRONG):
                 yield Span(*found.span("password"))
         elif is_mixed(found["user"]):
             yield Span(*found.span("user"))

@@ -10,7 +10,7 @@ LONGEST = 100
 """Characters of a name that is looked at."""
 
 
-class Telling(IntEnum):
+class NameRating(IntEnum):
     """How much a name says. `WEAK`: the word also has other meanings (``token``, ``key``): the value decides."""
 
     NO = 0
@@ -71,29 +71,31 @@ _TAILS = _words(
 
 
 @lru_cache(maxsize=4096)
-def telling(name: str) -> Telling:
+def rate_name(name: str) -> NameRating:
     """What a name says of its value: ``OPENAI_API_KEY``, ``clientSecret``, ``x-goog-api-key``, ``db.password``."""
     if len(name) > LONGEST:
-        return Telling.NO
+        return NameRating.NO
     words = [word.lower() for word in _WORDS.findall(name)]
     while words and (words[-1] in _TAILS or _is_number_of(words, name)):
         words.pop()
     if not words:
-        return Telling.NO
+        return NameRating.NO
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last == "id" and words[-3:-1] in (["access", "key"], ["secret", "key"]):
-        return Telling.STRONG
+        return NameRating.STRONG
     if last in {"id", "string"} and before in {"session", "connection"}:
-        return Telling.STRONG
+        return NameRating.STRONG
     if last in _STRONG or last.endswith(_ENDINGS):
-        return Telling.STRONG if before not in {"no", "not", "public", "forgot", "reset", "consent"} else Telling.NO
+        return (
+            NameRating.STRONG if before not in {"no", "not", "public", "forgot", "reset", "consent"} else NameRating.NO
+        )
     if last not in _WEAK:
-        return Telling.NO
+        return NameRating.NO
     if last in {"token", "jwt", "sig", "signature"} and before:
-        return Telling.NO if before in _NO_TOKENS else Telling.STRONG
+        return NameRating.NO if before in _NO_TOKENS else NameRating.STRONG
     if last in {"key", "keys"} and before:
-        return Telling.STRONG if before in _KEYS else Telling.NO if before in _NO_KEYS else Telling.WEAK
-    return Telling.WEAK
+        return NameRating.STRONG if before in _KEYS else NameRating.NO if before in _NO_KEYS else NameRating.WEAK
+    return NameRating.WEAK
 
 
 def _is_number_of(words: list[str], name: str) -> bool:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from orbiter.redaction.known import spans_of
-from orbiter.redaction.labels import is_secret, labelled
-from orbiter.redaction.names import Telling, telling
-from orbiter.redaction.shapes import broken, in_base64, shaped
-from orbiter.redaction.spans import MARK, Span, in_source, masked, unescaped_views
+from orbiter.redaction.known_secrets import spans_of
+from orbiter.redaction.labels import find_labelled, is_secret
+from orbiter.redaction.names import NameRating, rate_name
+from orbiter.redaction.shapes import find_base64, find_broken, find_shaped
+from orbiter.redaction.spans import MARK, Span, map_to_source, mask_spans, unescape_views
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
 _ROUNDS = 4
@@ -51,7 +51,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` with a mark in place of every secret."""
         for _ in range(_ROUNDS):
-            clean = masked(text, self.spans(text))
+            clean = mask_spans(text, self.spans(text))
             if clean == text:
                 break
             text = clean
@@ -60,20 +60,20 @@ class Redactor:
     def spans(self, text: str) -> Iterator[Span]:
         """Where secrets stand in a text; they may overlap."""
         yield from self._in_view(text)
-        for views in unescaped_views(text):
-            yield from in_source(self._in_view(views[-1].text), views, text)
+        for views in unescape_views(text):
+            yield from map_to_source(self._in_view(views[-1].text), views, text)
 
     def _in_view(self, text: str) -> Iterator[Span]:
         yield from self._plain(text)
-        for span, hidden in in_base64(text):
+        for span, hidden in find_base64(text):
             if any(True for _ in self._plain(hidden)):
                 yield span
 
     def _plain(self, text: str) -> Iterator[Span]:
         yield from spans_of(text, self._secrets)
-        yield from shaped(text)
-        yield from broken(text)
-        yield from labelled(text)
+        yield from find_shaped(text)
+        yield from find_broken(text)
+        yield from find_labelled(text)
         for pattern in (*self._own, _EMAIL) if self._addresses else self._own:
             yield from (Span(found.start(), found.end()) for found in pattern.finditer(text))
 
@@ -96,8 +96,10 @@ class Redactor:
 
     def member(self, name: str, value: Any) -> Any:
         """The value of a member. Where the name says that it is a secret, it is masked whatever it looks like."""
-        strength = telling(name)
-        if strength is Telling.NO or (isinstance(value, dict) and (strength is Telling.WEAK or _is_schema(value))):
+        strength = rate_name(name)
+        if strength is NameRating.NO or (
+            isinstance(value, dict) and (strength is NameRating.WEAK or _is_schema(value))
+        ):
             return self.value(value)
         if isinstance(value, dict):
             return {self.text(str(each)): self.member(name, inner) for each, inner in value.items()}
@@ -105,11 +107,11 @@ class Redactor:
             return [self.member(name, each) for each in value]
         if isinstance(value, str):
             return self._secret(name, value, strength)
-        if isinstance(value, int | float) and not isinstance(value, bool) and strength is Telling.STRONG:
+        if isinstance(value, int | float) and not isinstance(value, bool) and strength is NameRating.STRONG:
             return MARK if abs(value) >= 1_000 else value
         return self.value(value)
 
-    def _secret(self, name: str, text: str, strength: Telling) -> str:
+    def _secret(self, name: str, text: str, strength: NameRating) -> str:
         if "cookie" in name.lower() and "=" in text:
             return self.text(f"{_COOKIE}{text}").removeprefix(_COOKIE)
         return MARK if is_secret(text, strength) else self.text(text)
@@ -127,7 +129,7 @@ def _name_of_pair(value: dict[Any, Any]) -> str:
     """The name in an object that says name and value apart, as lists of headers and of variables do."""
     if "value" in value:
         for each in ("name", "key", "header", "variable", "field"):
-            if isinstance(name := value.get(each), str) and telling(name) is not Telling.NO:
+            if isinstance(name := value.get(each), str) and rate_name(name) is not NameRating.NO:
                 return name
     return ""
 

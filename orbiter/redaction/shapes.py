@@ -77,7 +77,7 @@ _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}")
 _LONGEST_BASE64 = 64 * 1024
 
 
-def shaped(text: str) -> Iterator[Span]:
+def find_shaped(text: str) -> Iterator[Span]:
     """Keys of a known shape, private keys in PEM, and what looks like a secret key of AWS."""
     for found in _KNOWN.finditer(text):
         yield Span(found.start(), found.end())
@@ -106,7 +106,7 @@ def is_mixed(text: str) -> bool:
     return digits or (not text.isupper() and inside != inside.lower() and inside != inside.upper())
 
 
-def broken(text: str) -> Iterator[Span]:
+def find_broken(text: str) -> Iterator[Span]:
     """Keys of a known shape with white space inside: wrapped by an editor, a mail, a terminal."""
     done = 0
     for found in _PREFIX.finditer(text):
@@ -126,7 +126,7 @@ def broken(text: str) -> Iterator[Span]:
             yield Span(found.start(), done)
 
 
-def in_base64(text: str) -> Iterator[tuple[Span, str]]:
+def find_base64(text: str) -> Iterator[tuple[Span, str]]:
     """Stretches of Base64 that hold text, with that text."""
     for found in _BASE64.finditer(text):
         body = found[0].rstrip("=")[:_LONGEST_BASE64].replace("-", "+").replace("_", "/")

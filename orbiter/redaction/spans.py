@@ -45,7 +45,7 @@ def _unescaped(escape: str) -> str:
     return chr(int(body[1:], 16)) if body[0] in "ux" else _LETTERS.get(body, body)
 
 
-class View:
+class MappedText:
     """A text made from another by replacing parts of it, which knows where each of its characters came from."""
 
     def __init__(self, source: str, pattern: re.Pattern[str], replaced: Callable[[str], str]) -> None:
@@ -82,23 +82,23 @@ class View:
         return ended + offset - length, ended + offset - length + 1
 
 
-def unescaped_views(text: str) -> Iterator[list[View]]:
+def unescape_views(text: str) -> Iterator[list[MappedText]]:
     """The text with its escapes (of JSON, URLs and HTML) undone once, twice, …: each as the views that lead to it."""
-    views: list[View] = []
+    views: list[MappedText] = []
     for _ in range(LEVELS):
         if _ESCAPE.search(text) is None:
             return
-        views = [*views, View(text, _ESCAPE, _unescaped)]
+        views = [*views, MappedText(text, _ESCAPE, _unescaped)]
         text = views[-1].text
         yield views
 
 
-def squeezed(text: str) -> View:
+def drop_whitespace(text: str) -> MappedText:
     """The text without any white space."""
-    return View(text, _BLANK, lambda _: "")
+    return MappedText(text, _BLANK, lambda _: "")
 
 
-def in_source(spans: Iterable[Span], views: Iterable[View], source: str) -> Iterator[Span]:
+def map_to_source(spans: Iterable[Span], views: Iterable[MappedText], source: str) -> Iterator[Span]:
     """Spans of the last view as spans of the text that the first was made of."""
     back = list(views)[::-1]
     for start, end, quote in spans:
@@ -118,7 +118,7 @@ def _quote_before(source: str, at: int) -> str:
     return str(found[-1]) if found else ""
 
 
-def masked(text: str, spans: Iterable[Span]) -> str:
+def mask_spans(text: str, spans: Iterable[Span]) -> str:
     """The text with `MARK` for each span. Spans that overlap become one; what is masked already stays."""
     pieces: list[str] = []
     at = 0

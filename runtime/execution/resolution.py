@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from orbiter.ask import InputDeclined
-from orbiter.schema import misfit
+from orbiter.schema import find_misfit
 from orbiter.steps import Aborted, Skipped
 from orbiter.types import ToolResult
 from runtime.execution.failures.incident_drafts import draft_unfit_result
@@ -52,7 +52,7 @@ async def apply_answer(
         value = answer.params.get("value", "")
         if is_sealed(value):
             return await _deliver_secret(c, answer, value)
-        if answer.option == "result" and (wrong := misfit(c.step.traits.result_type, value)):
+        if answer.option == "result" and (wrong := find_misfit(c.step.traits.result_type, value)):
             return draft_unfit_result(c, answer, wrong)
         result = codec.by_hand(arguments, value)
     elif answer.option == "deny":

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from orbiter.redaction import ANYWHERE, MARK, SHORTEST, Redactor, environment_secrets, without
+from orbiter.redaction import MARK, MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, Redactor, environment_secrets, mask_secrets
 from orbiter.steps import Step
 from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
@@ -32,7 +32,9 @@ class SecretVault:
             found = unseal(self._keys(), sealed)
         except SealError:
             return None
-        self._known.update(dict.fromkeys(each for each in _strings_in(json.loads(found)) if len(each) >= SHORTEST))
+        self._known.update(
+            dict.fromkeys(each for each in _strings_in(json.loads(found)) if len(each) >= MIN_SECRET_LENGTH)
+        )
         return found
 
     def known_values(self) -> tuple[str, ...]:
@@ -101,10 +103,10 @@ def recorded_arguments(step: Step[Any, Any]) -> dict[str, Any]:
 
 def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return without(value, secrets)
+        return mask_secrets(value, secrets)
     if isinstance(value, Mapping):
         # A short one that is the name of a field would take the field away.
-        in_keys = tuple(each for each in secrets if len(each) >= ANYWHERE)
+        in_keys = tuple(each for each in secrets if len(each) >= MIN_LENGTH_ANYWHERE)
         return {_masked(key, in_keys): _masked(each, secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_masked(each, secrets) for each in value)

@@ -18,7 +18,7 @@ from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.agent import AgentError
 from orbiter.errors import GroupError, LoopDetectedError, OutputParseError, SwarmError, ToolError
-from orbiter.models.message_parts import result_text
+from orbiter.models.message_parts import render_result
 from orbiter.models.types import ModelError, ModelResponse
 from orbiter.types import (
     AgentOutput,
@@ -236,7 +236,7 @@ async def test_an_unknown_tool_has_the_original_error_and_below_it_what_there_is
     assert isinstance(result, ToolResult)
     assert result.error == "Unknown tool 'nope'"
     assert str(result.content).startswith(hint)
-    assert result_text(result).startswith(f"Error: Unknown tool 'nope'\n{hint}")
+    assert render_result(result).startswith(f"Error: Unknown tool 'nope'\n{hint}")
 
 
 @pytest.mark.parametrize(

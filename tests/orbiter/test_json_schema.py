@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
-from orbiter.json_schema import MOST, problems
+from orbiter.json_schema import MAX_PROBLEMS, find_problems
 from orbiter.tool import Tool, ToolCallError
 
 OBJECT = {"type": "object"}
@@ -63,8 +63,8 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
     ],
 )  # fmt: skip
 def test_every_keyword_counts(schema: dict[str, Any], good: Any, bad: Any) -> None:
-    assert problems(schema, good) == []
-    found = problems(schema, bad)
+    assert find_problems(schema, good) == []
+    found = find_problems(schema, bad)
     assert found
     assert all(text and "\n" not in text for text in found)
 
@@ -91,7 +91,7 @@ def test_every_keyword_counts(schema: dict[str, Any], good: Any, bad: Any) -> No
     ],
 )  # fmt: skip
 def test_a_problem_says_where_what_is_wanted_and_what_is(schema: dict[str, Any], value: Any, said: str) -> None:
-    assert problems(schema, value) == [said]
+    assert find_problems(schema, value) == [said]
 
 
 class Listening:
@@ -113,10 +113,10 @@ def test_a_reference_is_never_fetched_and_refuses_nothing() -> None:
     with Listening() as there:
         for word in ("$ref", "$dynamicRef", "$schema", "$id"):
             schema = {word: f"{there.address}/s.json", "properties": {"a": {"$ref": f"{there.address}/t.json"}}}
-            assert problems(schema, {"a": 1}) == []
-            assert problems({"not": schema}, {"a": 1}) == [] or word in ("$schema", "$id")
-    assert problems({"$ref": "file:///etc/passwd"}, 1) == []
-    assert problems({"$ref": "#/nowhere", "type": "string"}, 1) == ["should be of type string, got 1"]
+            assert find_problems(schema, {"a": 1}) == []
+            assert find_problems({"not": schema}, {"a": 1}) == [] or word in ("$schema", "$id")
+    assert find_problems({"$ref": "file:///etc/passwd"}, 1) == []
+    assert find_problems({"$ref": "#/nowhere", "type": "string"}, 1) == ["should be of type string, got 1"]
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -163,13 +163,13 @@ HOSTILE: dict[str, tuple[dict[str, Any], Any]] = {
 def test_a_hostile_schema_takes_bounded_work(name: str) -> None:
     # The test's own time limit is what fails where a limit is missing.
     schema, value = HOSTILE[name]
-    assert isinstance(problems(schema, value), list)
-    assert isinstance(problems({"not": schema}, value), list)
+    assert isinstance(find_problems(schema, value), list)
+    assert isinstance(find_problems({"not": schema}, value), list)
 
 
 def test_many_problems_are_cut_and_small_ones_of_a_large_value_found() -> None:
-    assert len(problems({"items": {"type": "string"}}, list(range(10_000)))) == MOST
-    assert problems({"items": {"type": "integer"}}, [*range(100_000), "x"]) == [
+    assert len(find_problems({"items": {"type": "string"}}, list(range(10_000)))) == MAX_PROBLEMS
+    assert find_problems({"items": {"type": "integer"}}, [*range(100_000), "x"]) == [
         "'[100000]': should be of type integer, got 'x'"
     ]
 
@@ -190,7 +190,7 @@ _ANY = st.recursive(
 
 @given(st.dictionaries(_WORDS, _ANY, max_size=4), _ANY)
 def test_a_malformed_schema_never_breaks_the_check(schema: dict[str, Any], value: Any) -> None:
-    assert all(isinstance(text, str) for text in problems(schema, value))
+    assert all(isinstance(text, str) for text in find_problems(schema, value))
 
 
 _VALUES = st.recursive(
@@ -237,7 +237,7 @@ _SCHEMAS = st.recursive(
 
 @given(_SCHEMAS.filter(lambda schema: isinstance(schema, dict)), _VALUES)
 def test_a_well_formed_schema_refuses_what_the_standard_refuses(schema: Any, value: Any) -> None:
-    assert (problems(schema, value) == []) == Draft202012Validator(schema, registry=Registry()).is_valid(value)
+    assert (find_problems(schema, value) == []) == Draft202012Validator(schema, registry=Registry()).is_valid(value)
 
 
 def test_a_tool_with_a_foreign_schema_takes_what_the_schema_allows() -> None:

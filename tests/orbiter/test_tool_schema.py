@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
-from orbiter.json_schema import problems
-from orbiter.schema import json_schema, misfit, result_schema, signature_of
+from orbiter.json_schema import find_problems
+from orbiter.schema import find_misfit, json_schema, result_schema, signature_of
 from orbiter.tool import FunctionTool, ToolCallError, _generate_schema
 
 
@@ -267,18 +267,18 @@ def test_arguments_that_fit_the_schema_arrive_as_given_and_others_do_not(
     fn.__annotations__ = parameters
     made = FunctionTool(fn)
     arguments = {name: data.draw(SIMPLE[kind]) for name, kind in parameters.items()}
-    assert problems(made.parameters, arguments) == []
+    assert find_problems(made.parameters, arguments) == []
     assert made.validate(arguments) == arguments
     assert made.parameters.get("required", []) == list(parameters)
     for name in parameters:
         broken = {**arguments, name: object()}
         with pytest.raises(ToolCallError, match=f"'{name}"):
             made.validate(broken)
-        assert problems(made.parameters, broken)
+        assert find_problems(made.parameters, broken)
         fewer = {key: value for key, value in arguments.items() if key != name}
         with pytest.raises(ToolCallError, match=f"'{name}' is required"):
             made.validate(fewer)
-        assert problems(made.parameters, fewer) == [f"'{name}' is required"]
+        assert find_problems(made.parameters, fewer) == [f"'{name}' is required"]
 
 
 json_values = st.recursive(
@@ -290,7 +290,7 @@ json_values = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=6), json_values, max_size=4), json_values)
 def test_a_schema_of_any_words_never_breaks_the_check(schema: dict[str, Any], value: Any) -> None:
-    assert problems({"words": schema, "properties": {}}, value) == []
+    assert find_problems({"words": schema, "properties": {}}, value) == []
 
 
 # -- return types ----------------------------------------------------------------------------------------------------
@@ -331,10 +331,10 @@ def test_a_result_is_checked_for_every_return_type_that_json_can_say(kind: Any, 
     returns = signature_of(given).returns
     schema = result_schema(returns)
     assert schema is not None
-    assert problems(schema, good) == []
-    assert misfit(returns, good) == ""
-    assert problems(schema, bad)
-    assert misfit(returns, bad)
+    assert find_problems(schema, good) == []
+    assert find_misfit(returns, good) == ""
+    assert find_problems(schema, bad)
+    assert find_misfit(returns, bad)
 
 
 @pytest.mark.parametrize("kind", [None, Any, object, "NoSuchName"])
@@ -344,13 +344,13 @@ def test_a_return_type_that_says_nothing_asks_nothing(kind: Any) -> None:
     given.__annotations__["return"] = kind
     assert signature_of(given).returns is None
     assert signature_of(lambda: 1).returns is None
-    assert misfit(None, "anything") == ""
+    assert find_misfit(None, "anything") == ""
 
 
 def test_a_type_that_json_does_not_know_is_not_checked_and_one_that_knows_more_than_its_schema_is() -> None:
     assert result_schema(Opaque) is None
-    assert misfit(Opaque, "anything") == ""
+    assert find_misfit(Opaque, "anything") == ""
     even = Annotated[int, AfterValidator(_even)]
-    assert problems(result_schema(even) or {}, 3) == []
-    assert misfit(even, 3) == "value error, an even number is wanted (got 3)"
-    assert misfit(date, "tomorrow").startswith("input should be a valid date")
+    assert find_problems(result_schema(even) or {}, 3) == []
+    assert find_misfit(even, 3) == "value error, an even number is wanted (got 3)"
+    assert find_misfit(date, "tomorrow").startswith("input should be a valid date")

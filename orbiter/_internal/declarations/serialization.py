@@ -23,8 +23,8 @@ def dotted_path(thing: Any, owner: str) -> str:
         SerialisationError: It cannot be imported by a name: a lambda, a closure, something local or renamed.
     """
     module, name = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
-    if not name or "<" in name or _found(module, name) is None:
-        raise _unnamed(thing, owner, f"'{module}.{name}' cannot be imported")
+    if not name or "<" in name or _find(module, name) is None:
+        raise _not_importable_error(thing, owner, f"'{module}.{name}' cannot be imported")
     return f"{module}.{name}"
 
 
@@ -41,13 +41,13 @@ def tool_path(tool: Any, owner: str) -> str:
         except TypeError:
             same = False
         if not same:
-            raise _unnamed(tool, owner, "it was made with arguments of its own")
+            raise _not_importable_error(tool, owner, "it was made with arguments of its own")
         return path
     path = dotted_path(tool.__wrapped__, owner)
     found = import_dotted(path, owner)
     made = found if isinstance(found, FunctionTool) else FunctionTool(found)
     if made is not tool and (made.name, made.to_schema(), made.traits) != (tool.name, tool.to_schema(), tool.traits):
-        raise _unnamed(tool, owner, f"'{path}' is another tool")
+        raise _not_importable_error(tool, owner, f"'{path}' is another tool")
     return path
 
 
@@ -61,13 +61,13 @@ def import_tool(path: str, owner: str) -> Any:
     return found() if isinstance(found, type) and issubclass(found, Tool) else found
 
 
-def _unnamed(thing: Any, owner: str, why: str) -> SerialisationError:
+def _not_importable_error(thing: Any, owner: str, why: str) -> SerialisationError:
     return SerialisationError(
         f"{owner}: {thing!r} cannot be serialised: {why}", suggestion="Define it at the top level of a module."
     )
 
 
-def _found(module: str, name: str) -> Any:
+def _find(module: str, name: str) -> Any:
     try:
         found: Any = import_module(module)
         for part in name.split("."):
@@ -85,7 +85,7 @@ def import_dotted(path: str, owner: str) -> Any:
     """
     parts = path.replace(":", ".").split(".")
     for split in range(len(parts) - 1, 0, -1):
-        found = _found(".".join(parts[:split]), ".".join(parts[split:]))
+        found = _find(".".join(parts[:split]), ".".join(parts[split:]))
         if found is not None:
             return found
     raise SerialisationError(f"{owner}: '{path}' cannot be imported", suggestion="Is its module on the import path?")

@@ -31,21 +31,21 @@ async def run_parallel_group(
     try:
         await run_stage(members, input, scope, places, settings, messages=messages, join=group.join, came=came)
     except JoinError as exc:
-        _keep(group, exc, came)
+        _attach_partial(group, exc, came)
         raise join_with_cause(JoinError, f"ParallelGroup '{group.name}' failed: {exc}", exc) from exc
     except Exception as exc:
-        _keep(group, exc, came)
+        _attach_partial(group, exc, came)
         text = f"ParallelGroup '{group.name}' failed: {_named_failure(exc)}"
         raise join_with_cause(GroupError, text, exc) from exc
     try:
         output = await _aggregate(group, scope, came)
     except Exception as exc:
-        _keep(group, exc, came)
+        _attach_partial(group, exc, came)
         raise
     return merge_stage(group.name, output, came)
 
 
-def _keep(group: ParallelGroup, exc: Exception, came: StageResult) -> None:
+def _attach_partial(group: ParallelGroup, exc: Exception, came: StageResult) -> None:
     if came.results:
         output = group.separator.join(result.output for result in came.results.values())
         attach_partial_result(exc, merge_stage(group.name, output, came))

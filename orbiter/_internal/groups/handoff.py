@@ -6,7 +6,7 @@ from itertools import count
 
 from orbiter._internal.groups.members import RunSettings, RunTotals, conversation, run_member
 from orbiter._internal.groups.partial_results import attach_partial_result
-from orbiter._internal.loop.tool_calls import handoff_pattern
+from orbiter._internal.loop.tool_calls import explain_handoff
 from orbiter.errors import HandoffLimitError
 from orbiter.steps import HandedBack, Place, Scope
 from orbiter.swarm import Swarm
@@ -24,7 +24,7 @@ async def run_handoff(
     totals = RunTotals()
 
     def peer(name: str) -> str | None:
-        return handoff_pattern(name) if name in swarm.agents else None
+        return explain_handoff(name) if name in swarm.agents else None
 
     name, text, history = swarm.flow_order[0], input, messages
     for hop in count():

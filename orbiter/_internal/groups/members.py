@@ -11,7 +11,7 @@ from orbiter import steps
 from orbiter._internal.call_runner import run_agent
 from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
-from orbiter._internal.loop.tool_calls import Peers
+from orbiter._internal.loop.tool_calls import ExplainPeer
 from orbiter._internal.loop.tool_step import as_text
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope
@@ -91,7 +91,7 @@ def run_member(
     *,
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
-    peers: Peers | None = None,
+    peers: ExplainPeer | None = None,
     stand_ins: FallbackAgents = NO_FALLBACKS,
 ) -> Coroutine[Any, Any, RunResult]:
     """Run one member where its container placed it. To be awaited at once."""
@@ -132,7 +132,7 @@ async def run_with_fallbacks(
     *,
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
-    peers: Peers | None = None,
+    peers: ExplainPeer | None = None,
 ) -> RunResult:
     """Run the first member that does not fail (seed 003, `FallbackHandler`). What the last one raises, passes."""
     names = [member.name for member in members]

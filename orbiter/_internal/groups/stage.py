@@ -15,7 +15,7 @@ from orbiter._internal.groups.members import (
     RunTotals,
     run_member,
 )
-from orbiter._internal.loop.tool_calls import Peers
+from orbiter._internal.loop.tool_calls import ExplainPeer
 from orbiter._internal.loop.value_step import record_value
 from orbiter.errors import ExecutionError
 from orbiter.policy import JoinPolicy
@@ -43,7 +43,7 @@ async def run_stage(
     *,
     messages: list[Message] | None = None,
     join: JoinPolicy = ALL_REQUIRED,
-    peers: Peers | None = None,
+    peers: ExplainPeer | None = None,
     came: StageResult | None = None,
     stand_ins: FallbackAgents = NO_FALLBACKS,
 ) -> StageResult:
@@ -57,7 +57,7 @@ async def run_stage(
     joined = came if came is not None else StageResult()
     racing = join.kind in ("first_success", "quorum")
     order = [member.name for member in members]
-    known = scope.recorded("verdict", _after(places)) if racing else None
+    known = scope.recorded("verdict", _verdict_place(places)) if racing else None
     if isinstance(known, dict):
         # Decided in an earlier life of the run. Who lost then, and might be faster now, is not begun again.
         joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
@@ -81,11 +81,11 @@ async def run_stage(
     joined.results = {name: done[name] for name in order if name in done}
     verdict = join.verdict(order, done.keys(), joined.failed.keys())
     if verdict == "violated":
-        _raise(join, order, joined)
+        _raise_violation(join, order, joined)
     if racing and scope is not DIRECT:
         failed = {name: str(error) for name, error in joined.failed.items()}
         arguments = {"_succeeded": list(joined.results), "_failed": failed}
-        await record_value(scope, "verdict", _after(places), _verdict, arguments)
+        await record_value(scope, "verdict", _verdict_place(places), _verdict, arguments)
     joined.degraded = bool(joined.failed)
     return joined
 
@@ -94,7 +94,7 @@ async def _verdict(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"succeeded": arguments["_succeeded"], "failed": arguments["_failed"]}
 
 
-def _after(places: Sequence[Place]) -> Place:
+def _verdict_place(places: Sequence[Place]) -> Place:
     """Where the verdict stands: later than the members, so that a rewind to one of them drops it."""
     return Place(places[0].seq + 1)
 
@@ -116,7 +116,7 @@ def _settle(task: asyncio.Task[RunResult], name: str, done: dict[str, RunResult]
         raise error
 
 
-def _raise(join: JoinPolicy, order: list[str], joined: StageResult) -> None:
+def _raise_violation(join: JoinPolicy, order: list[str], joined: StageResult) -> None:
     failed = {name: joined.failed[name] for name in order if name in joined.failed}
     first = next(iter(failed.values()))
     if join.kind == "all_required":
@@ -135,7 +135,7 @@ async def _member(  # noqa: PLR0917 - a coroutine to make a task of
     place: Place,
     settings: RunSettings,
     messages: list[Message] | None,
-    peers: Peers | None,
+    peers: ExplainPeer | None,
     stand_ins: FallbackAgents,
 ) -> RunResult:
     return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, stand_ins=stand_ins)

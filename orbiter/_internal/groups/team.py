@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orbiter._internal.groups.delegate_tool import _DelegateTool
 from orbiter._internal.groups.members import RunSettings, RunTotals, is_container, run_member
-from orbiter._internal.loop.tool_calls import delegate_pattern
+from orbiter._internal.loop.tool_calls import explain_delegation
 from orbiter.errors import SwarmError
 from orbiter.policy import JoinPolicy
 from orbiter.steps import Place, Scope
@@ -46,7 +46,7 @@ async def run_team(
     ]
 
     def peer(name: str) -> str | None:
-        return delegate_pattern(name) if name in swarm.flow_order[1:] else None
+        return explain_delegation(name) if name in swarm.flow_order[1:] else None
 
     result = await run_member(
         lead,

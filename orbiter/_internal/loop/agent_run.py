@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from orbiter import steps
 from orbiter._internal.loop.corrections import Corrections
 from orbiter._internal.loop.model_calls import ModelCalls
-from orbiter._internal.loop.tool_calls import Peers, ToolCalls, hook_location
+from orbiter._internal.loop.tool_calls import ExplainPeer, ToolCalls, hook_location
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
 from orbiter._internal.loop.value_step import record_value, run_hook_once
 from orbiter._internal.message_builder import build_messages
@@ -86,7 +86,7 @@ class AgentRun:
         max_retries: int,
         repeats: LoopDetector | None = None,
         delegates: Mapping[str, Any] = _NO_TOOLS,
-        peers: Peers | None = None,
+        peers: ExplainPeer | None = None,
         node: RunNode | None = None,
         resolve: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -134,34 +134,34 @@ class AgentRun:
             LoopDetectedError: The same tool calls too often in a row, where somebody counts.
         """
         if not steps.inside():
-            return await self._attempts(input)
+            return await self._run_with_recovery(input)
         agent = self.agent
         info = {"task": as_text(input), "model": agent.model, "tools": list(agent.tools)}
         async with steps.opening("agent", agent.name, info) as scope:
             self.scope = scope
-            output = await self._attempts(input)
+            output = await self._run_with_recovery(input)
             scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
             return output
 
-    async def _attempts(self, input: str) -> AgentOutput:
+    async def _run_with_recovery(self, input: str) -> AgentOutput:
         while True:
             try:
                 try:
-                    return await self._body(input)
+                    return await self._run_turns(input)
                 except Exception as exc:
-                    if self._does_without(exc):
-                        return self._without_model(exc)
-                    input = await self._failed(exc, input)
+                    if self._can_degrade(exc):
+                        return self._degrade(exc)
+                    input = await self._recover(exc, input)
             except Skipped as skipped:  # a step of it or, as the answer to its own fault, the whole of it
                 return AgentOutput(text=as_text(skipped.value))
 
-    def _does_without(self, exc: Exception) -> bool:
+    def _can_degrade(self, exc: Exception) -> bool:
         """Whether this is the model's failure for good, and the policy for it ``degrade``."""
         if isinstance(exc, HandedBack):
             return exc.remedy == "degrade" and exc.scope == self.scope.node_id
         return exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade"
 
-    def _without_model(self, exc: Exception) -> AgentOutput:
+    def _degrade(self, exc: Exception) -> AgentOutput:
         """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""
         logger.warning("Agent '%s' goes on without its model: %s", self.agent.name, exc)
         self.degraded = str(exc)
@@ -169,7 +169,7 @@ class AgentRun:
         texts = [message.content for message in self.messages if isinstance(message, AssistantMessage)]
         return AgentOutput(text=next((as_text(text) for text in reversed(texts) if text), ""))
 
-    async def _failed(self, exc: Exception, input: str) -> str:
+    async def _recover(self, exc: Exception, input: str) -> str:
         """The input with which to do the body again; raises what is not to be healed."""
         try:
             answer = await self.scope.fault(exc)
@@ -194,17 +194,17 @@ class AgentRun:
             logger.warning("An ERROR hook of agent '%s' failed", self.agent.name, exc_info=second)
             exc.add_note(f"An ERROR hook failed too: {type(second).__name__}: {second}")
 
-    async def _body(self, input: str) -> AgentOutput:
+    async def _run_turns(self, input: str) -> AgentOutput:
         self.restart()
         await self.begin(input)
         while True:
             await self.scope.turn(self.turn, self.messages)
-            output = await self.ask()
-            self.keep(output)
+            output = await self.ask_model()
+            self.append_reply(output)
             if output.tool_calls:
                 final = await self._use_tools(output)
             else:
-                final = await self.corrections.settle(self.scope, self.turn - 1, output, self.messages)
+                final = await self.corrections.validate_output(self.scope, self.turn - 1, output, self.messages)
             if final is not None:
                 return await self.finish(final)
 
@@ -216,13 +216,13 @@ class AgentRun:
         if self.provider is None and self.resolve is not None:
             self.provider = self.resolve(agent)
         if self.provider is None:
-            raise self.no_provider()
+            raise self.missing_provider_error()
         if agent.hook_manager.has_hooks(HookPoint.START):
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
         if not isinstance(instructions, str):
             instructions = await record_value(
-                self.scope, "instructions", Place(0), _instructions, {"_agent": agent}, agent=agent.name
+                self.scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
             )
         if agent.output_type is not None and not getattr(type(self.provider), "structured", False):
             instructions = format_instructions(instructions, agent.output_type)
@@ -234,7 +234,7 @@ class AgentRun:
             schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
         self.schemas = schemas or None
 
-    def no_provider(self) -> AgentError:
+    def missing_provider_error(self) -> AgentError:
         """The error for a run without a provider."""
         return AgentError(
             f"Agent '{self.agent.name}' requires a provider for run()",
@@ -264,22 +264,22 @@ class AgentRun:
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 
-    def question(self) -> ModelCall:
+    def build_call(self) -> ModelCall:
         """What to ask the model in this turn."""
         if self.node is not None:
             self.node.new_child().start()
-        return self.models.question(self.provider, self.messages, self.schemas, self.fresh)
+        return self.models.build_call(self.provider, self.messages, self.schemas, self.fresh)
 
-    async def ask(self) -> AgentOutput:
+    async def ask_model(self) -> AgentOutput:
         """One question to the model, and its answer."""
         try:
-            return self.take(await self.models.ask(self.scope, self.turn, self.question()))
+            return self.record_reply(await self.models.ask(self.scope, self.turn, self.build_call()))
         except Exception as exc:
             if self.node is not None:
                 self.node.children[-1].fail(str(exc))
             raise
 
-    def take(self, reply: ModelReply) -> AgentOutput:
+    def record_reply(self, reply: ModelReply) -> AgentOutput:
         """Book a reply."""
         self.reply = reply
         self.turn += 1
@@ -292,7 +292,7 @@ class AgentRun:
             child.succeed(output.usage)
         return output
 
-    def keep(self, output: AgentOutput) -> None:
+    def append_reply(self, output: AgentOutput) -> None:
         """The reply as a message of the conversation."""
         data = self.reply.provider_data if self.reply is not None else None
         if data is None:
@@ -303,16 +303,16 @@ class AgentRun:
         self.fresh = len(self.messages)
 
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
-        invocations = self.prepare(output)
+        invocations = self.prepare_calls(output)
         instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
-        results = await self.tools.make(self.scope, self.turn - 1, invocations)
-        return self.after_tools(output, invocations, results, instead)
+        results = await self.tools.call_all(self.scope, self.turn - 1, invocations)
+        return self.record_results(output, invocations, results, instead)
 
-    def prepare(self, output: AgentOutput) -> list[ToolInvocation]:
+    def prepare_calls(self, output: AgentOutput) -> list[ToolInvocation]:
         """The calls of a reply, ready to be made or to be refused."""
         return [self.tools.prepare(call) for call in output.tool_calls]
 
-    def after_tools(
+    def record_results(
         self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], instead: str | None
     ) -> AgentOutput | None:
         """Book the results. Returns the agent's output if its steps are spent."""
@@ -340,7 +340,7 @@ class AgentRun:
         return output
 
 
-async def _instructions(arguments: dict[str, Any]) -> str:
+async def _call_instructions(arguments: dict[str, Any]) -> str:
     """Callable instructions get the agent's name (seed 001); async ones are awaited."""
     agent = arguments["_agent"]
     value = agent.instructions(agent.name)
@@ -349,13 +349,13 @@ async def _instructions(arguments: dict[str, Any]) -> str:
     return "" if value is None else str(value)
 
 
-prepared: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
+prepared_run: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
 """The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset where there is none."""
 
 
-def run_of(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:
+def get_run(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:
     """What `Agent.run` carries out: the run that was prepared for it, or one of its own."""
-    run = prepared.get()
+    run = prepared_run.get()
     if run is not None and run.agent is agent and not run.messages:
         run.history, run.provider = messages, provider
         return run

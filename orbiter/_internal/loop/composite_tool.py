@@ -21,22 +21,22 @@ from orbiter._internal.loop.value_step import run_hook_once
 from orbiter.steps import HandedBack, Place, Scope, Skipped
 from orbiter.types import ToolResult, content_text
 
-Before = Callable[[ToolInvocation], Awaitable[None]]
-After = Callable[[ToolInvocation, ToolResult], Awaitable[None]]
+BeforeHook = Callable[[ToolInvocation], Awaitable[None]]
+AfterHook = Callable[[ToolInvocation, ToolResult], Awaitable[None]]
 
 
 async def call_composite(
-    parent: Scope, place: Place, invocation: ToolInvocation, before: Before | None, after: After | None
+    parent: Scope, place: Place, invocation: ToolInvocation, before: BeforeHook | None, after: AfterHook | None
 ) -> ToolResult:
     """Run the tool inside a node of kind ``tool``. A failing worker is an error for the model that asked for it."""
     info = {"task": as_text(invocation.arguments.get("task", invocation.arguments)), "id": invocation.tool_call_id}
     with steps.at(parent, place):
         async with steps.opening("tool", invocation.tool_name, info) as scope:
             if before is not None:
-                await _hook(scope, "before", 0, invocation, partial(before, invocation))
+                await _fire_hook(scope, "before", 0, invocation, partial(before, invocation))
             result = await _execute(scope, invocation)
             if after is not None:
-                await _hook(scope, "after", 1, invocation, partial(after, invocation, result))
+                await _fire_hook(scope, "after", 1, invocation, partial(after, invocation, result))
             if result.error is None:
                 scope.outcome(content_text(result.content))
             else:
@@ -44,7 +44,7 @@ async def call_composite(
             return result
 
 
-async def _hook(
+async def _fire_hook(
     scope: Scope, name: str, seq: int, invocation: ToolInvocation, fire: Callable[[], Awaitable[None]]
 ) -> None:
     if scope is steps.DIRECT:

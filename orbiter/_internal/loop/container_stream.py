@@ -46,7 +46,7 @@ class ContainerStream:
 
     async def events(self) -> AsyncGenerator[StreamEvent, None]:
         """The events. Closing the generator cancels the run and waits until it has ended."""
-        task = asyncio.create_task(self._carry_out())
+        task = asyncio.create_task(self._run())
         try:
             while (event := await self._queue.get()) is not None:
                 yield event
@@ -60,7 +60,7 @@ class ContainerStream:
             # Also takes note of an error that came while the stream was closed: nobody is left to be told.
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _carry_out(self) -> RunResult:
+    async def _run(self) -> RunResult:
         # In the task's own context: the generator's belongs to its caller.
         current_sink.set(self._sink)
         try:

@@ -51,7 +51,7 @@ class Corrections:
             loop = self.repeats.add(invocations)
             if loop is not None:
                 said = await _fault(scope, loop, turn)
-                self.repeats.start_anew()
+                self.repeats.clear()
         bad = next((each for each in invocations if each.malformed), None)
         if bad is None:
             self.spoiled = 0
@@ -62,7 +62,9 @@ class Corrections:
             self.spoiled = 0
         return said
 
-    async def settle(self, scope: Scope, turn: int, output: AgentOutput, messages: list[Message]) -> AgentOutput | None:
+    async def validate_output(
+        self, scope: Scope, turn: int, output: AgentOutput, messages: list[Message]
+    ) -> AgentOutput | None:
         """An answer, validated; None if it does not fit and the model has been told so.
 
         Raises:
@@ -77,7 +79,7 @@ class Corrections:
             error = exc
         self.spoiled += 1
         if self.spoiled < self.tries:
-            messages.append(UserMessage(content=_correction(error)))
+            messages.append(UserMessage(content=_correction_text(error)))
             return None
         answer = await scope.fault(error, at=turn)
         self.spoiled = 0
@@ -86,7 +88,7 @@ class Corrections:
             return AgentOutput(text=text, usage=output.usage, parsed=parse_structured_output(text, expected))
         if answer.option not in ("input", "retry"):
             raise error
-        said = as_text(answer.value) if answer.option == "input" else _correction(error)
+        said = as_text(answer.value) if answer.option == "input" else _correction_text(error)
         messages.append(UserMessage(content=said))
         return None
 
@@ -101,5 +103,5 @@ async def _fault(scope: Scope, exc: Exception, turn: int) -> str | None:
     return None
 
 
-def _correction(error: OutputParseError) -> str:
+def _correction_text(error: OutputParseError) -> str:
     return f"{error}\nReply again with only the corrected JSON."

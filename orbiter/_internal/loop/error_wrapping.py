@@ -29,7 +29,7 @@ _AUTH_TEXT = re.compile(
     r"|^(?:error code: )?40[13]\b",
     re.IGNORECASE,
 )
-_UNAUTHORISED = (401, 403)
+_AUTH_STATUSES = (401, 403)
 
 
 def is_context_length_error(exc: BaseException) -> bool:
@@ -43,7 +43,7 @@ def is_context_length_error(exc: BaseException) -> bool:
 def is_authentication_error(exc: BaseException) -> bool:
     """The key is missing, wrong or not allowed to do this: by status, by the provider's code or type, or by words."""
     for name in ("status", "status_code"):
-        if getattr(exc, name, None) in _UNAUTHORISED:
+        if getattr(exc, name, None) in _AUTH_STATUSES:
             return True
     if getattr(exc, "code", None) in _AUTH_CODES or getattr(exc, "type", None) in _AUTH_CODES:
         return True

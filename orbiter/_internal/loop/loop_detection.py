@@ -32,7 +32,7 @@ class LoopDetector:
         self._calls: list[tuple[str, Any]] | None = None
         self._start: tuple[str | None, int] = (None, 0)
 
-    def go_on(self, last: str | None, count: int) -> None:
+    def resume(self, last: str | None, count: int) -> None:
         """Earlier runs made the calls `last`, `count` times in a row."""
         self._start = (last, count)
         self.rewind()
@@ -51,7 +51,7 @@ class LoopDetector:
 
     def add_calls(self, calls: list[tuple[str, Any]]) -> LoopDetectedError | None:
         """As `add`, for names and arguments."""
-        if self._same(calls):
+        if self._equals_last(calls):
             self.count += 1
             self.own += 1
         else:
@@ -66,7 +66,7 @@ class LoopDetector:
             )
         return None
 
-    def _same(self, calls: list[tuple[str, Any]]) -> bool:
+    def _equals_last(self, calls: list[tuple[str, Any]]) -> bool:
         before = self._calls
         if before is not None:
             # Dicts compare whatever the order of their keys; canonical text is for several calls only.
@@ -82,7 +82,7 @@ class LoopDetector:
         self._calls = None
         self.own = 0
 
-    def start_anew(self) -> None:
+    def clear(self) -> None:
         """Forget what was counted: somebody has answered."""
         self.count = self.own = 0
         self._calls = self._signature = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orbiter import steps
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
 from orbiter._internal.loop.model_step import (
-    LLM_CODEC,
+    MODEL_CODEC,
     ModelCall,
     ModelReply,
     call_model,
@@ -46,7 +46,7 @@ class ModelCalls:
         self.warnings = warnings
         self.where: Mapping[str, Any] = {}
 
-    def question(
+    def build_call(
         self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, fresh: int
     ) -> ModelCall:
         """What to ask."""
@@ -85,10 +85,10 @@ class ModelCalls:
             Place(turn),
             call,
             call_model,
-            LLM_CODEC,
+            MODEL_CODEC,
             agent.traits,
-            self.before if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
-            self.after if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
+            self.run_pre_hooks if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
+            self.run_post_hooks if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
             stream_model if getattr(type(call.provider), "streams", False) is True else None,
             self.tries,
             is_not_retryable,
@@ -100,17 +100,19 @@ class ModelCalls:
         except Exception as exc:
             if exc is self.hook_error:
                 raise
-            failure = self.failed(exc, call.attempts)
+            failure = self.record_failure(exc, call.attempts)
             # A runtime tries the fallbacks by itself, each with its own breaker.
             if scope is steps.DIRECT and agent.fallbacks and not is_context_length_error(exc):
-                return await self._stand_in(step, failure, exc)
+                return await self._ask_fallbacks(step, failure, exc)
             raise failure from exc
 
-    async def _stand_in(self, step: Step[ModelCall, ModelReply], failure: AgentError, cause: Exception) -> ModelReply:
+    async def _ask_fallbacks(
+        self, step: Step[ModelCall, ModelReply], failure: AgentError, cause: Exception
+    ) -> ModelReply:
         """Ask the fallback models in turn; the first answer counts. PRE hooks have run already."""
         step.before = None
         for model in self.agent.fallbacks:
-            call = self.other_model(step.arguments, model, failure)
+            call = self.switch_model(step.arguments, model, failure)
             if call is None:
                 continue
             step.arguments = call
@@ -122,10 +124,10 @@ class ModelCalls:
                 failure.add_note(f"Fallback model '{model}' failed too: {exc}")
         raise failure from cause
 
-    def other_model(self, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
+    def switch_model(self, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
         """The question for a fallback model; None, and a note on the failure, if it has no provider."""
         try:
-            changed = LLM_CODEC.replace(call, {"model": model})
+            changed = MODEL_CODEC.replace(call, {"model": model})
         except OrbiterError as exc:
             failure.add_note(f"Fallback model '{model}' cannot be asked: {exc}")
             return None
@@ -135,7 +137,7 @@ class ModelCalls:
         changed.attempts = 0
         return changed
 
-    def failed(self, exc: Exception, attempts: int) -> AgentError:
+    def record_failure(self, exc: Exception, attempts: int) -> AgentError:
         """A model call's failure in the words of seed 000, remembered as the one that this run may end with."""
         name = self.agent.name
         traits = self.agent.traits
@@ -147,7 +149,7 @@ class ModelCalls:
             self.failure = AgentError(f"Agent '{name}' failed after {max(1, attempts)} retries: {exc}")
         return self.failure
 
-    async def before(self, call: ModelCall) -> None:
+    async def run_pre_hooks(self, call: ModelCall) -> None:
         """PRE_LLM_CALL hooks get the live list and may edit it."""
         try:
             await self.agent.hook_manager.run(
@@ -157,7 +159,7 @@ class ModelCalls:
             self.hook_error = exc
             raise
 
-    async def after(self, call: ModelCall, reply: ModelReply) -> None:
+    async def run_post_hooks(self, call: ModelCall, reply: ModelReply) -> None:
         """POST_LLM_CALL hooks get what the provider returned."""
         response = reply.output if reply.raw is None else reply.raw
         try:

@@ -63,7 +63,7 @@ async def call_model(call: ModelCall) -> ModelReply:
         max_tokens=call.max_tokens,
         **(call.extras or {}),
     )
-    return reply_of(response)
+    return parse_reply(response)
 
 
 async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
@@ -85,10 +85,10 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
             emit("reasoning", drop_surrogates(reasoning))
         if chunk.delta:
             emit("text", drop_surrogates(chunk.delta))
-    return reply_of(assembly.response())
+    return parse_reply(assembly.response())
 
 
-def reply_of(response: Any) -> ModelReply:
+def parse_reply(response: Any) -> ModelReply:
     """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
     output = parse_response(
         content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
@@ -120,12 +120,12 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
-        return self._described(arguments, _dump_messages(arguments.messages[arguments.fresh :]))
+        return self._describe(arguments, _dump_messages(arguments.messages[arguments.fresh :]))
 
     def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
-        return self._described(arguments, mask(_dump_messages(arguments.messages[arguments.fresh :])))
+        return self._describe(arguments, mask(_dump_messages(arguments.messages[arguments.fresh :])))
 
-    def _described(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
+    def _describe(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
         import hashlib
 
         canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -198,4 +198,4 @@ def _tool_name(schema: Mapping[str, Any]) -> str:
     return str(function.get("name", "")) if isinstance(function, Mapping) else str(schema.get("name", ""))
 
 
-LLM_CODEC = ModelCodec()
+MODEL_CODEC = ModelCodec()

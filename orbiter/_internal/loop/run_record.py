@@ -30,7 +30,7 @@ class RunRecorder:
             if said is None or said != last:
                 last, count = said, 0
             count += earlier.metadata.get(_COUNT, 1) if said is not None else 0
-        repeats.go_on(last, count)
+        repeats.resume(last, count)
         self.state = state
         self.repeats = repeats
         self.node = state.new_node(agent_name)

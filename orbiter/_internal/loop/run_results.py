@@ -44,17 +44,17 @@ def result_of(
             fields["state"], fields["error"] = "degraded", run.degraded
         if run.scope is not DIRECT:
             fields["run_id"] = run.scope.run_id
-    return _made(_BLANK, fields)
+    return _build_result(_BLANK, fields)
 
 
 def copy_result(result: RunResult, fields: dict[str, Any]) -> RunResult:
     """The same with other values in some fields, as `model_copy` has it."""
     if type(result) is not RunResult:  # somebody's own, with who knows what besides its fields
         return result.model_copy(update=fields)
-    return _made(vars(result), fields, result.model_fields_set)
+    return _build_result(vars(result), fields, result.model_fields_set)
 
 
-def _made(base: dict[str, Any], fields: dict[str, Any], named: AbstractSet[str] = frozenset()) -> RunResult:
+def _build_result(base: dict[str, Any], fields: dict[str, Any], named: AbstractSet[str] = frozenset()) -> RunResult:
     """Not validated again: each message of a long transcript was when it was made.
 
     What `model_copy` does, without its three calls of `copy`: they are a tenth of a short run.

@@ -13,7 +13,7 @@ from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.loop.agent_run import AgentRun
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable, wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
-from orbiter._internal.loop.model_step import ModelCall, reply_of
+from orbiter._internal.loop.model_step import ModelCall, parse_reply
 from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, sum_usage
 from orbiter._internal.loop.streamed_reply import StreamedReply
 from orbiter._internal.loop.tool_step import ToolInvocation
@@ -73,7 +73,7 @@ class StreamedRun(AgentRun):
             raise StreamNotFinishedError("The stream has no result: it did not come to its end")
         return result_of(self.agent.name, self.output, self.messages, sum_usage(self.usage), self)
 
-    async def _body(self, input: str) -> AgentOutput:
+    async def _run_turns(self, input: str) -> AgentOutput:
         assert self.target is not None
         put = self.target.put
         async for event in self.events(input):
@@ -89,7 +89,7 @@ class StreamedRun(AgentRun):
         worker = self.target is not None and self.target.inner
         return not worker or getattr(type(self.provider), "streams", False) is True
 
-    def no_provider(self) -> AgentError:
+    def missing_provider_error(self) -> AgentError:
         """The error for a run without a provider."""
         return AgentError(
             f"Agent '{self.agent.name}' requires a provider for stream()",
@@ -119,9 +119,9 @@ class StreamedRun(AgentRun):
                     yield StepEvent(step_number=number, agent_name=name, status="started", started_at=began)
                 if self.streaming:
                     # Written out here and not in a generator of its own: each level costs every token.
-                    call = self.question()
+                    call = self.build_call()
                     if self.models.has_hooks(HookPoint.PRE_LLM_CALL):
-                        await self.models.before(call)
+                        await self.models.run_pre_hooks(call)
                     parts, chunks = StreamedReply(), None
                     try:
                         while True:
@@ -133,7 +133,7 @@ class StreamedRun(AgentRun):
                                 break
                             except Exception as exc:
                                 await _close(chunks)
-                                call = await self._next_try(exc, call, parts.said)
+                                call = await self._retry_or_raise(exc, call, parts.said)
                                 parts, chunks = StreamedReply(), None
                                 continue
                             if chunk.reasoning_content and "reasoning" in wanted:
@@ -142,12 +142,12 @@ class StreamedRun(AgentRun):
                                 yield TextEvent(text=chunk.delta, agent_name=name)
                     finally:
                         await _close(chunks)
-                    reply = reply_of(parts.response())
+                    reply = parse_reply(parts.response())
                     if self.models.has_hooks(HookPoint.POST_LLM_CALL):
-                        await self.models.after(call, reply)
-                    output = self.take(reply)
+                        await self.models.run_post_hooks(call, reply)
+                    output = self.record_reply(reply)
                 else:
-                    output = await self.ask()
+                    output = await self.ask_model()
                     if self.reply is not None and self.reply.reasoning and "reasoning" in wanted:
                         yield ReasoningEvent(text=self.reply.reasoning, agent_name=name)
                     if output.text and "text" in wanted:
@@ -155,9 +155,9 @@ class StreamedRun(AgentRun):
                 if "usage" in wanted:
                     model = (self.reply.model if self.reply is not None else "") or self.agent.model
                     yield UsageEvent(usage=output.usage, step_number=number, agent_name=name, model=model)
-                self.keep(output)
+                self.append_reply(output)
                 if output.tool_calls:
-                    invocations = self.prepare(output)
+                    invocations = self.prepare_calls(output)
                     if "tool_call" in wanted:
                         for each in invocations:
                             yield ToolCallEvent(
@@ -166,11 +166,11 @@ class StreamedRun(AgentRun):
                     instead = await self.corrections.check_calls(self.scope, number - 1, output, invocations)
                     self.results.clear()
                     if len(invocations) == 1:
-                        came = await self._timed(0, invocations[0])
+                        came = await self._call_timed(0, invocations[0])
                         if "tool_result" in wanted:
                             yield came
                     else:
-                        tasks = [asyncio.create_task(self._timed(at, each)) for at, each in enumerate(invocations)]
+                        tasks = [asyncio.create_task(self._call_timed(at, each)) for at, each in enumerate(invocations)]
                         try:
                             for done in asyncio.as_completed(tasks):
                                 came = await done
@@ -179,9 +179,9 @@ class StreamedRun(AgentRun):
                         finally:
                             await cancel_and_wait(tasks)
                     results = [self.results[at] for at in range(len(invocations))]
-                    final = self.after_tools(output, invocations, results, instead)
+                    final = self.record_results(output, invocations, results, instead)
                 else:
-                    final = await self.corrections.settle(self.scope, number - 1, output, self.messages)
+                    final = await self.corrections.validate_output(self.scope, number - 1, output, self.messages)
                 if "step" in wanted:
                     yield StepEvent(
                         step_number=number,
@@ -221,15 +221,15 @@ class StreamedRun(AgentRun):
             chunks = await chunks
         return aiter(chunks)
 
-    async def _next_try(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
+    async def _retry_or_raise(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
         """Wait before the next attempt, or ask the next model, or raise: what was said cannot be unsaid."""
         if not said and call.attempts < self.tries and not is_not_retryable(exc):
             await steps.back_off(call.attempts)
             return call
-        failure = self.models.failed(exc, call.attempts)
+        failure = self.models.record_failure(exc, call.attempts)
         if not said and not is_context_length_error(exc):
             for model in self._fallbacks_after(call.model):
-                other = self.models.other_model(call, model, failure)
+                other = self.models.switch_model(call, model, failure)
                 if other is not None:
                     return other
         if self.node is not None:
@@ -240,7 +240,7 @@ class StreamedRun(AgentRun):
         chain = self.agent.fallbacks
         return chain[chain.index(model) + 1 :] if model in chain else chain
 
-    async def _timed(self, index: int, invocation: ToolInvocation) -> ToolResultEvent:
+    async def _call_timed(self, index: int, invocation: ToolInvocation) -> ToolResultEvent:
         """One tool call, in a task of its own: its result goes to its place among the results."""
         token = current_sink.set(self.target.for_tools()) if self.target is not None else None
         began = perf_counter()

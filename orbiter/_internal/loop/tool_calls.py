@@ -26,7 +26,7 @@ from orbiter.types import ToolCall, ToolResult
 if TYPE_CHECKING:
     from orbiter.agent import Agent
 
-Peers = Callable[[str], str | None]
+ExplainPeer = Callable[[str], str | None]
 """For another agent's name: what the model should do to reach it. None for strangers."""
 
 
@@ -36,12 +36,12 @@ class ToolCalls:
     Args:
         agent: Whose tools and hooks.
         delegates: Tools of this run alone, by name: a team's delegate tools.
-        peers: See `Peers`.
+        peers: See `ExplainPeer`.
     """
 
     __slots__ = ("agent", "delegates", "peers", "where")
 
-    def __init__(self, agent: Agent, delegates: Mapping[str, Any], peers: Peers | None) -> None:
+    def __init__(self, agent: Agent, delegates: Mapping[str, Any], peers: ExplainPeer | None) -> None:
         self.agent = agent
         self.delegates = delegates
         self.peers = peers
@@ -51,7 +51,7 @@ class ToolCalls:
         """A call, ready to be made or to be refused."""
         name = call.name
         tool = self.delegates.get(name) or self.agent.tools.get(name)
-        problem, hint = (None, "") if tool is not None else self._unknown(name)
+        problem, hint = (None, "") if tool is not None else self._describe_unknown(name)
         try:
             arguments = from_json(call.arguments)
         except ValueError:
@@ -64,20 +64,20 @@ class ToolCalls:
                 return ToolInvocation(tool, name, {}, call.id, self.agent, problem or str(exc), hint, problem is None)
         return ToolInvocation(tool, name, arguments, call.id, self.agent, problem, hint)
 
-    def _unknown(self, name: str) -> tuple[str, str]:
+    def _describe_unknown(self, name: str) -> tuple[str, str]:
         """What to say to a model that calls what is not there: the error, and below it what there is. An agent's name
         gets what to do instead (seed 003).
         """
         text = f"Unknown tool '{name}'"
         pattern = self.peers(name) if self.peers is not None else None
         if pattern is None and name in self.agent.handoffs:
-            pattern = handoff_pattern(name)
+            pattern = explain_handoff(name)
         if pattern is not None:
             return f"{text}: '{name}' is an agent, not a tool. {pattern}", ""
         known = ", ".join([*self.agent.tools, *self.delegates])
         return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
 
-    async def make(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
+    async def call_all(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
         """Make the calls of one reply, side by side if there are several."""
         if len(invocations) == 1:
             return [await self.call(scope, Place(turn, 0), invocations[0])]
@@ -92,9 +92,9 @@ class ToolCalls:
             if scope is not DIRECT:
                 self.where = hook_location(scope, place.seq)
             if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
-                before = self._before
+                before = self._run_pre_hooks
             if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
-                after = self._after
+                after = self._run_post_hooks
         if invocation.problem is None and getattr(tool, "composite", False) is True:
             return call_composite(scope, place, invocation, before, after)
         traits = self._traits(tool) if invocation.problem is None else REFUSED_TRAITS
@@ -124,7 +124,7 @@ class ToolCalls:
         policy = self.agent.failure.tool
         return replace(traits, failure=policy) if policy != "continue" and not traits.failure else traits
 
-    async def _before(self, invocation: ToolInvocation) -> None:
+    async def _run_pre_hooks(self, invocation: ToolInvocation) -> None:
         await self.agent.hook_manager.run(
             HookPoint.PRE_TOOL_CALL,
             agent=self.agent,
@@ -134,7 +134,7 @@ class ToolCalls:
             **self.where,
         )
 
-    async def _after(self, invocation: ToolInvocation, result: ToolResult) -> None:
+    async def _run_post_hooks(self, invocation: ToolInvocation, result: ToolResult) -> None:
         await self.agent.hook_manager.run(
             HookPoint.POST_TOOL_CALL,
             agent=self.agent,
@@ -150,11 +150,11 @@ def hook_location(scope: Scope, turn: int) -> dict[str, Any]:
     return {"run_id": scope.run_id, "node_id": scope.node_id, "step": turn}
 
 
-def handoff_pattern(name: str) -> str:
+def explain_handoff(name: str) -> str:
     """How a model hands over in handoff mode, in words for it."""
     return f"To hand the conversation over to it, reply with exactly its name, without a tool call: {name}"
 
 
-def delegate_pattern(name: str) -> str:
+def explain_delegation(name: str) -> str:
     """How a lead reaches a worker in team mode, in words for it."""
     return f"""Call the tool 'delegate_to_{name}' instead, with arguments {{"task": "what {name} should do"}}."""

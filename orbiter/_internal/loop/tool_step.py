@@ -90,16 +90,16 @@ async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
         return tool_error_of(invocation, invocation.problem, invocation.hint)
     tool = invocation.tool
     if not isinstance(tool, Tool):
-        return tool_result_of(invocation, await _uncancelled(invocation, tool.execute(**invocation.arguments)))
+        return tool_result_of(invocation, await _await_tool(invocation, tool.execute(**invocation.arguments)))
     token = _context.set(invocation.context)
     try:
-        value = await _uncancelled(invocation, tool.invoke(invocation.arguments))
+        value = await _await_tool(invocation, tool.invoke(invocation.arguments))
     finally:
         _context.reset(token)
     return tool_result_of(invocation, value)
 
 
-async def _uncancelled(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
+async def _await_tool(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
     """What a tool returns. A cancellation that nobody asked for (something that the tool awaited was cancelled) is the
     tool's failure; the agent's own passes.
     """

@@ -13,11 +13,11 @@ from orbiter.policy import FailureMode, failure_word
 __all__ = [
     "Failure",
     "RetryPolicy",
+    "check_failure",
     "check_function",
-    "checked_failure",
-    "checked_permissions",
-    "checked_policy",
-    "checked_timeout",
+    "check_permissions",
+    "check_retry_policy",
+    "check_timeout",
 ]
 
 Failure = FailureMode | Literal[""]
@@ -37,7 +37,7 @@ def check_function(fn: Any) -> None:
         ) from exc
 
 
-def checked_permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
+def check_permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
     if isinstance(permissions, str):
         raise ToolError(
             f"Tool '{name}': permissions must be a sequence of names, got the string {permissions!r}",
@@ -46,7 +46,7 @@ def checked_permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...
     return tuple(permissions)
 
 
-def checked_timeout(name: str, timeout: float | None) -> float | None:
+def check_timeout(name: str, timeout: float | None) -> float | None:
     if timeout is not None and not timeout > 0:
         raise ToolError(
             f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit"
@@ -54,11 +54,11 @@ def checked_timeout(name: str, timeout: float | None) -> float | None:
     return timeout
 
 
-def checked_failure(name: str, failure: str) -> Failure:
+def check_failure(name: str, failure: str) -> Failure:
     return failure_word(failure, f"tool '{name}'") if failure else ""
 
 
-def checked_policy(
+def check_retry_policy(
     policy: RetryPolicy | None,
 ) -> Callable[[], Mapping[str, Any]] | None:
     if policy is None or callable(policy):

@@ -15,8 +15,8 @@ from orbiter.config import ModelConfig
 from orbiter.models import sdk_clients
 from orbiter.models.anthropic.wire import (
     AnthropicReader,
+    is_thinking_missing,
     response_from_wire,
-    thoughts_are_missing,
     to_wire,
     tools_to_wire,
 )
@@ -86,12 +86,12 @@ class AnthropicProvider(ModelProvider):
 
         def read(reply: Any) -> ModelResponse:
             if not reply.stop_reason:
-                raise exchange.call.truncated(request_id=getattr(reply, "_request_id", "") or "")
+                raise exchange.call.truncated_error(request_id=getattr(reply, "_request_id", "") or "")
             return response_from_wire(reply, self._endpoint.name)
 
         async with sdk_clients.shared_client(self._setting(), self._build) as client:
             fields = supported_keywords(client.messages.create, request)
-            reply: ModelResponse = await exchange.whole(lambda: client.messages.create(**fields), read)
+            reply: ModelResponse = await exchange.complete(lambda: client.messages.create(**fields), read)
             return names.reply(reply)
 
     async def stream(
@@ -147,7 +147,7 @@ class AnthropicProvider(ModelProvider):
             request["tools"] = tools_to_wire(tools)
         if temperature is not None and temperature != self._endpoint.default_temperature:
             request["temperature"] = temperature
-        if thoughts_are_missing(messages, self._endpoint.name):
+        if is_thinking_missing(messages, self._endpoint.name):
             request.pop("thinking", None)
         budget = (request.get("thinking") or {}).get("budget_tokens", 0)
         # The API wants a limit. With thinking it includes the thoughts.

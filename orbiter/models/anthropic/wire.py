@@ -13,12 +13,12 @@ from typing import Any
 
 from orbiter.models.message_parts import (
     blocks_of,
-    fitting_id,
     provider_data_of,
-    result_text,
+    render_result,
     split_runs,
+    to_valid_id,
     tool_functions,
-    unsupported,
+    unsupported_error,
 )
 from orbiter.models.types import FinishReason, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import (
@@ -90,7 +90,7 @@ def tools_to_wire(tools: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def thoughts_are_missing(messages: Iterable[Message], provider: str) -> bool:
+def is_thinking_missing(messages: Iterable[Message], provider: str) -> bool:
     """Whether a tool loop is under way whose signed thoughts we lack: then thinking must be off for this call."""
     last = next((each for each in reversed(list(messages)) if not isinstance(each, ToolResult)), None)
     return isinstance(last, AssistantMessage) and bool(last.tool_calls) and not provider_data_of(last, provider)
@@ -103,7 +103,7 @@ def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]
     if text:
         content.append({"type": "text", "text": text})
     content += [
-        {"type": "tool_use", "id": fitting_id(call.id, _ID, 32), "name": call.name, "input": _input(call)}
+        {"type": "tool_use", "id": to_valid_id(call.id, _ID, 32), "name": call.name, "input": _input(call)}
         for call in message.tool_calls
     ]
     return content
@@ -120,13 +120,13 @@ def _input(call: ToolCall) -> dict[str, Any]:
 
 def _result(result: ToolResult, provider: str, model: str) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
-    text = result_text(result)
+    text = render_result(result)
     if text:
         content.append({"type": "text", "text": text})
     content += [
         _block(block, provider, model) for block in blocks_of(result.content) if not isinstance(block, TextBlock)
     ]
-    found: dict[str, Any] = {"type": "tool_result", "tool_use_id": fitting_id(result.tool_call_id, _ID, 32)}
+    found: dict[str, Any] = {"type": "tool_result", "tool_use_id": to_valid_id(result.tool_call_id, _ID, 32)}
     if content:
         found["content"] = content
     if result.error is not None:
@@ -148,7 +148,7 @@ def _block(block: ContentBlock, provider: str, model: str) -> dict[str, Any]:
             else {"type": "base64", "media_type": block.media_type, "data": block.data}
         )
         return {"type": "document", "source": source} | ({"title": block.title} if block.title else {})
-    raise unsupported(block, provider, model)
+    raise unsupported_error(block, provider, model)
 
 
 def usage_from_wire(usage: Any) -> Usage:

@@ -13,11 +13,11 @@ from uuid import uuid4
 
 from orbiter.models.message_parts import (
     blocks_of,
-    fitting_id,
     provider_data_of,
-    result_text,
+    render_result,
     split_runs,
-    unsupported,
+    to_valid_id,
+    unsupported_error,
 )
 from orbiter.models.model_errors import CallContext
 from orbiter.models.types import FinishReason, ModelResponse
@@ -75,7 +75,7 @@ def to_wire(messages: Iterable[Message], *, provider: str, model: str) -> list[d
 
 def _call_id(call_id: str, provider: str) -> str:
     # Mistral: "Tool call id has to be defined and of length 9, made of a-z, A-Z, 0-9". OpenAI: 40 characters at most.
-    return fitting_id(call_id, _MISTRAL_ID, 9) if provider == "mistral" else fitting_id(call_id, _ID, 32)
+    return to_valid_id(call_id, _MISTRAL_ID, 9) if provider == "mistral" else to_valid_id(call_id, _ID, 32)
 
 
 def _assistant(message: AssistantMessage, provider: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _results(results: list[ToolResult], provider: str, model: str) -> list[dict[
     shown: list[dict[str, Any]] = []
     for result in results:
         others = [block for block in blocks_of(result.content) if not isinstance(block, TextBlock)]
-        text = result_text(result)
+        text = render_result(result)
         if others:
             shown.append({"type": "text", "text": f"Content of the result of {result.tool_name}:"})
             shown += [_part(block, provider, model) for block in others]
@@ -126,7 +126,7 @@ def _part(block: ContentBlock, provider: str, model: str) -> dict[str, Any]:
     if isinstance(block, DocumentBlock) and block.data:
         data = f"data:{block.media_type};base64,{block.data}"
         return {"type": "file", "file": {"filename": block.title or "document.pdf", "file_data": data}}
-    raise unsupported(block, provider, model)
+    raise unsupported_error(block, provider, model)
 
 
 def usage_from_wire(usage: Any) -> Usage:
@@ -215,7 +215,7 @@ def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
     choice = reply.choices[0]
     message = choice.message
     if not choice.finish_reason:
-        raise call.truncated(request_id=getattr(reply, "_request_id", "") or "", got=len(message.content or ""))
+        raise call.truncated_error(request_id=getattr(reply, "_request_id", "") or "", got=len(message.content or ""))
     if choice.finish_reason == "error":
         raise error_in_body(getattr(choice, "error", None) or {"message": "The model stopped with an error"}, call)
     back = RoundTripData(call.provider)
@@ -245,6 +245,6 @@ def error_in_body(error: Any, call: CallContext) -> Exception:
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code <= 599 else 200
-    return call.refused(
+    return call.http_error(
         status, {}, dumps({"error": body}, default=str), where="stream" if status == 200 else "response"
     )

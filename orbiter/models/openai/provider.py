@@ -13,14 +13,14 @@ from pydantic import BaseModel
 from orbiter.config import ModelConfig
 from orbiter.models import sdk_clients
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
-from orbiter.models.message_parts import with_items
+from orbiter.models.message_parts import add_missing_items
 from orbiter.models.model_errors import CallContext
 from orbiter.models.openai import responses
 from orbiter.models.openai.chat_stream import ChatStreamReader
 from orbiter.models.openai.chat_wire import response_from_wire, to_wire
 from orbiter.models.provider import ModelProvider
 from orbiter.models.response_format import reply_schema, schema_in_words
-from orbiter.models.sdk_call import SdkCall, StreamReader, supported_keywords
+from orbiter.models.sdk_call import ChunkReader, SdkCall, supported_keywords
 from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
@@ -97,7 +97,9 @@ class OpenAIProvider(ModelProvider):
         async with sdk_clients.shared_client(self._setting(), self._build) as client:
             create = client.responses.create if self._responses else client.chat.completions.create
             fields = supported_keywords(create, request)
-            reply: ModelResponse = await exchange.whole(lambda: create(**fields), lambda raw: read(raw, exchange.call))
+            reply: ModelResponse = await exchange.complete(
+                lambda: create(**fields), lambda raw: read(raw, exchange.call)
+            )
             return names.reply(reply)
 
     async def stream(
@@ -121,7 +123,7 @@ class OpenAIProvider(ModelProvider):
             settings=settings,
         )
         exchange = self._exchange()
-        reader: StreamReader = ChatStreamReader(exchange.call)
+        reader: ChunkReader = ChatStreamReader(exchange.call)
         if self._responses:
             reader = responses.ResponsesReader(exchange.call)
         elif self._endpoint.stream_usage:
@@ -162,7 +164,7 @@ class OpenAIProvider(ModelProvider):
             )
         request = {**common, "messages": to_wire(messages, provider=self._endpoint.name, model=name)}
         if tools:
-            request["tools"] = with_items(tools)
+            request["tools"] = add_missing_items(tools)
         if max_tokens is not None:
             request[self._endpoint.max_tokens_field] = max_tokens
         if output_type is not None:

@@ -15,13 +15,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from orbiter.models.message_parts import (
+    add_missing_items,
     blocks_of,
-    fitting_id,
     provider_data_of,
-    result_text,
+    render_result,
+    to_valid_id,
     tool_functions,
-    unsupported,
-    with_items,
+    unsupported_error,
 )
 from orbiter.models.model_errors import CallContext
 from orbiter.models.response_format import reply_schema
@@ -72,7 +72,7 @@ def build_request(
                 "type": "function",
                 "name": function["name"],
                 "description": function.get("description") or "",
-                "parameters": with_items(function.get("parameters")) or {"type": "object", "properties": {}},
+                "parameters": add_missing_items(function.get("parameters")) or {"type": "object", "properties": {}},
                 "strict": False,
             }
             for function in tool_functions(tools)
@@ -100,7 +100,7 @@ def to_wire(messages: Iterable[Message], call: CallContext) -> list[dict[str, An
             items += [
                 {
                     "type": "function_call",
-                    "call_id": fitting_id(each.id, _ID, 32),
+                    "call_id": to_valid_id(each.id, _ID, 32),
                     "name": each.name,
                     "arguments": each.arguments or "{}",
                 }
@@ -108,10 +108,10 @@ def to_wire(messages: Iterable[Message], call: CallContext) -> list[dict[str, An
             ]
         elif isinstance(message, ToolResult):
             others = [block for block in blocks_of(message.content) if not isinstance(block, TextBlock)]
-            output: Any = result_text(message)
+            output: Any = render_result(message)
             if others:
                 output = [{"type": "input_text", "text": output}, *(_part(block, call) for block in others)]
-            call_id = fitting_id(message.tool_call_id, _ID, 32)
+            call_id = to_valid_id(message.tool_call_id, _ID, 32)
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:
             parts = [_part(block, call) for block in blocks_of(message.content)]
@@ -131,7 +131,7 @@ def _part(block: ContentBlock, call: CallContext) -> dict[str, Any]:
             return {"type": "input_file", "file_url": block.url}
         data = f"data:{block.media_type};base64,{block.data}"
         return {"type": "input_file", "filename": block.title or "document.pdf", "file_data": data}
-    raise unsupported(block, call.provider, call.model)
+    raise unsupported_error(block, call.provider, call.model)
 
 
 def usage_from_wire(usage: Any) -> Usage:
@@ -205,12 +205,12 @@ def _finish(reply: Any, call: CallContext) -> FinishReason:
         return "content_filter" if reason == "content_filter" else "length"
     if reply.status == "failed":
         raise _failed(reply.error, call)
-    raise call.truncated(got=0)
+    raise call.truncated_error(got=0)
 
 
 def _failed(error: Any, call: CallContext) -> ModelError:
     body = {"message": getattr(error, "message", None) or "The response failed", "code": getattr(error, "code", None)}
-    return call.refused(200, {}, json.dumps({"error": body}), where="stream")
+    return call.http_error(200, {}, json.dumps({"error": body}), where="stream")
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from orbiter.models.scripted.replies import (
     ScriptPosition,
     Turn,
     calls_of,
-    pieces,
+    split_words,
     usage_of,
 )
 from orbiter.models.timeouts import ModelTimeouts
@@ -170,11 +170,11 @@ class ScriptedProvider(ModelProvider):
 
     @staticmethod
     def _chunks(reply: Reply, position: ScriptPosition) -> list[StreamChunk]:
-        found = [StreamChunk(reasoning_content=piece) for piece in pieces(reply.reasoning)]
-        found += [StreamChunk(delta=piece) for piece in pieces(reply.text)]
+        found = [StreamChunk(reasoning_content=piece) for piece in split_words(reply.reasoning)]
+        found += [StreamChunk(delta=piece) for piece in split_words(reply.text)]
         for index, (call_id, name, arguments) in enumerate(calls_of(reply, position)):
             deltas = [ToolCallDelta(index=index, id=call_id, name=name)]
-            deltas += [ToolCallDelta(index=index, arguments=piece) for piece in pieces(arguments)]
+            deltas += [ToolCallDelta(index=index, arguments=piece) for piece in split_words(arguments)]
             found += [StreamChunk(tool_call_deltas=[delta]) for delta in deltas]
         return found
 
@@ -183,30 +183,30 @@ class ScriptedProvider(ModelProvider):
         body = fault.body_text()
         if fault.kind == "refused":
             refused = ConnectionRefusedError("All connection attempts failed")
-            raise self._call.unreachable(refused, where="connect", kind="httpx2.ConnectError") from refused
+            raise self._call.connection_error(refused, where="connect", kind="httpx2.ConnectError") from refused
         if fault.kind == "response":
             if 200 <= fault.status < 300:
-                raise self._call.not_a_reply(
+                raise self._call.invalid_reply_error(
                     "The answer is no event stream", status=fault.status, headers=fault.headers, body=body
                 )
-            raise self._call.refused(fault.status, fault.headers, body)
-        got = pieces(fault.text)[: fault.after]
+            raise self._call.http_error(fault.status, fault.headers, body)
+        got = split_words(fault.text)[: fault.after]
         for piece in got:
             yield StreamChunk(delta=piece)
         if fault.kind == "stream":
-            raise self._call.refused(200, fault.headers, body, where="stream")
+            raise self._call.http_error(200, fault.headers, body, where="stream")
         if fault.kind == "truncated":
-            raise self._call.truncated(headers=fault.headers, got=len("".join(got)))
+            raise self._call.truncated_error(headers=fault.headers, got=len("".join(got)))
         if fault.kind == "disconnect":
             broken = ConnectionResetError("peer closed connection without sending complete message body")
-            raise self._call.unreachable(
+            raise self._call.connection_error(
                 broken, where="stream", headers=fault.headers, kind="httpx2.RemoteProtocolError"
             ) from broken
         seconds = fault.seconds
         if seconds is None:
             seconds = self._deadlines.silence if got else self._deadlines.first_token
         await sleep(seconds)
-        raise self._call.silent(
+        raise self._call.timeout_error(
             "content" if got else "first token",
             seconds,
             where="stream" if got else "first_token",

@@ -188,7 +188,7 @@ class Script:
                 self._attempts[key] += 1
             else:
                 self._attempts.pop(key, None)
-        return position, _filled(Reply(now) if isinstance(now, str) else now, messages)
+        return position, _fill_in(Reply(now) if isinstance(now, str) else now, messages)
 
     async def _turn(self, position: ScriptPosition, messages: list[Message], tools: list[dict[str, Any]]) -> Turn:
         if callable(self._turns):
@@ -236,12 +236,12 @@ def usage_of(reply: Reply, messages: Iterable[Message], tools: Iterable[Mapping[
     return Usage(input_tokens=spent, output_tokens=made, total_tokens=spent + made, reasoning_tokens=thoughts)
 
 
-def pieces(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """A text in words, each with the white space behind it; joined they are the text again."""
     return re.findall(r"\s*\S+\s*|\s+", text)
 
 
-def _filled(said: Reply | Fault, messages: Sequence[Message]) -> Reply | Fault:
+def _fill_in(said: Reply | Fault, messages: Sequence[Message]) -> Reply | Fault:
     if isinstance(said, Fault) or "$" not in said.text:
         return said
     asked = next((content_text(m.content) for m in reversed(messages) if isinstance(m, UserMessage)), "")

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from orbiter.json_schema import problems
-from orbiter.redaction import ANYWHERE, SHORTEST
+from orbiter.json_schema import find_problems
+from orbiter.redaction import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH
 
 
 class InvalidInput(ValueError):
@@ -42,11 +42,11 @@ def secret_warning(text: str) -> str:
     """What an operator should know of a secret of this length before it is sent; empty where there is nothing to know
     (see `orbiter.redaction`).
     """
-    if len(text) >= ANYWHERE:
+    if len(text) >= MIN_LENGTH_ANYWHERE:
         return ""
-    if len(text) >= SHORTEST:
-        return f"shorter than {ANYWHERE} characters: masked only where it stands by itself"
-    return f"shorter than {SHORTEST} characters: not masked where a tool or a model says it again"
+    if len(text) >= MIN_SECRET_LENGTH:
+        return f"shorter than {MIN_LENGTH_ANYWHERE} characters: masked only where it stands by itself"
+    return f"shorter than {MIN_SECRET_LENGTH} characters: not masked where a tool or a model says it again"
 
 
 def parse_input(schema: Mapping[str, Any] | None, value: Any) -> Any:
@@ -62,17 +62,17 @@ def parse_input(schema: Mapping[str, Any] | None, value: Any) -> Any:
     if schema is None:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     read = _read(schema, value) if isinstance(value, str) else value
-    found = problems(schema, read)
+    found = find_problems(schema, read)
     if found:
         raise InvalidInput("; ".join(found))
     return read
 
 
 def _read(schema: Mapping[str, Any], text: str) -> Any:
-    if not problems(schema, text):
+    if not find_problems(schema, text):
         return text
     for alternative in schema.get("anyOf", ()):
-        if isinstance(alternative, Mapping) and not problems(schema, read := _read(alternative, text)):
+        if isinstance(alternative, Mapping) and not find_problems(schema, read := _read(alternative, text)):
             return read
     kinds = schema.get("type", ())
     kinds = {kinds} if isinstance(kinds, str) else set(kinds)
@@ -138,7 +138,7 @@ def check_edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any],
     """
     if schema is None:
         return
-    found = problems(schema, dict(arguments))
+    found = find_problems(schema, dict(arguments))
     known = schema.get("properties")
     # A tool of ours refuses what it does not know but does not say so in its schema; one that took more takes more.
     if isinstance(known, Mapping) and "additionalProperties" not in schema and set(before) <= set(known):

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from orbiter.models import ModelResponse, StreamAssembly, StreamChunk, get_provider
 from orbiter.models.provider import ModelProvider
-from orbiter.models.tool_names import fitting_name
+from orbiter.models.tool_names import to_valid_name
 from orbiter.models.types import ModelError
 from orbiter.types import (
     AssistantMessage,
@@ -127,7 +127,7 @@ async def test_a_tool_may_have_any_name_though_the_apis_take_few(says: Says, ser
     # A worker named "Data Analyst" makes a delegate tool of that name, and both APIs refuse a blank in it.
     names = ["delegate_to_Data Analyst", "delegate_to_Data-Analyst", "delegate_to_研究者", "x" * 65, "read"]
     tools = [{**TOOL, "function": {**TOOL["function"], "name": name}} for name in names]  # type: ignore[dict-item]
-    fits = [fitting_name(name) for name in names]
+    fits = [to_valid_name(name) for name in names]
     assert all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", each) for each in fits)
     assert len(set(fits)) == len(names)
     assert fits[1] == names[1]

@@ -62,21 +62,21 @@ _JSON = st.recursive(
 
 @given(_JSON, st.integers(100, 599))
 def test_any_json_makes_an_error_that_says_something(body: Any, status: int) -> None:
-    error = CallContext("p", "m").refused(status, {}, json.dumps(body))
+    error = CallContext("p", "m").http_error(status, {}, json.dumps(body))
     assert error.status == status
     assert len(str(error)) > len("[m] ")
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))
 def test_any_body_and_any_hint_make_an_error(body: str, headers: dict[str, str]) -> None:
-    error = CallContext("p", "m").refused(500, headers, body)
+    error = CallContext("p", "m").http_error(500, headers, body)
     assert error.retry_after is None or error.retry_after >= 0
 
 
 def test_a_numeric_code_that_repeats_the_status_is_no_code() -> None:
     body = json.dumps({"error": {"message": "Nope", "code": 402}})
-    assert CallContext("openrouter", "m").refused(402, {}, body).code == ""
+    assert CallContext("openrouter", "m").http_error(402, {}, body).code == ""
 
 
 def test_an_unknown_status_has_words() -> None:
-    assert str(CallContext("p", "m").refused(599, {}, "")) == "[m] HTTP status 599"
+    assert str(CallContext("p", "m").http_error(599, {}, "")) == "[m] HTTP status 599"

@@ -26,7 +26,7 @@ _ANSWERS = [row for row in map(json.loads, _LINES) if row["kind"] == "error" and
 @pytest.mark.parametrize("row", _ANSWERS, ids=lambda row: row["id"])
 def test_an_answer_is_judged_as_its_record(row: dict[str, Any]) -> None:
     error = {"message": row["message"], "type": row["type"], "code": row["code"]}
-    raised = CallContext(row["provider"], "m").refused(
+    raised = CallContext(row["provider"], "m").http_error(
         row["status"], {}, json.dumps({"error": error}), where=row["where"]
     )
     found = classify(raised, origin=Origin.MODEL, now=1.8e9)
@@ -38,14 +38,17 @@ def test_an_answer_is_judged_as_its_record(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("raised", "cause"),
     [
-        (CallContext("openai", "m").truncated(got=12), Cause.NETWORK),
+        (CallContext("openai", "m").truncated_error(got=12), Cause.NETWORK),
         (
-            CallContext("openai", "m").not_a_reply("No event stream", headers={}, body="<html>log in</html>"),
+            CallContext("openai", "m").invalid_reply_error("No event stream", headers={}, body="<html>log in</html>"),
             "service_unavailable",
         ),
-        (CallContext("openai", "m").silent("first token", 60, where="first_token"), Cause.TIMEOUT),
-        (CallContext("openai", "m").unreachable(ConnectionRefusedError("refused"), where="connect"), Cause.NETWORK),
-        (CallContext("openai", "m").unreachable(ConnectionResetError("reset"), where="stream"), Cause.NETWORK),
+        (CallContext("openai", "m").timeout_error("first token", 60, where="first_token"), Cause.TIMEOUT),
+        (
+            CallContext("openai", "m").connection_error(ConnectionRefusedError("refused"), where="connect"),
+            Cause.NETWORK,
+        ),
+        (CallContext("openai", "m").connection_error(ConnectionResetError("reset"), where="stream"), Cause.NETWORK),
     ],
 )
 def test_calls_without_an_answer(raised: ModelError, cause: Cause) -> None:
@@ -54,7 +57,7 @@ def test_calls_without_an_answer(raised: ModelError, cause: Cause) -> None:
 
 
 def test_a_hint_survives_our_own_error() -> None:
-    raised = CallContext("openai", "m").refused(
+    raised = CallContext("openai", "m").http_error(
         429, {"Retry-After": "7", "X-Other": "x"}, '{"error": {"message": "slow"}}'
     )
     assert classify(raised).retry_after_s == 7

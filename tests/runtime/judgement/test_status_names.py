@@ -24,8 +24,8 @@ def test_a_renamed_status_is_known_by_both_names(status: int) -> None:
 
 @pytest.mark.parametrize("status", RENAMED)
 def test_an_answer_without_words_is_named_the_same_under_every_python(status: int) -> None:
-    assert f"{status} {RENAMED[status][0]}" in str(CallContext("openai", "gpt").refused(status, {}, ""))
+    assert f"{status} {RENAMED[status][0]}" in str(CallContext("openai", "gpt").http_error(status, {}, ""))
 
 
 def test_an_error_body_that_is_nested_too_deeply_is_an_error_without_words() -> None:
-    assert CallContext("openai", "gpt").refused(500, {}, "[" * 100_000).status == 500
+    assert CallContext("openai", "gpt").http_error(500, {}, "[" * 100_000).status == 500

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from orbiter.redaction.names import LONGEST, Telling, is_ordinary, telling
-from orbiter.redaction.spans import MARK, Span, squeezed
+from orbiter.redaction.names import LONGEST, NameRating, is_ordinary, rate_name
+from orbiter.redaction.spans import MARK, Span, drop_whitespace
 
-ANYWHERE = 6
+MIN_LENGTH_ANYWHERE = 6
 """Characters from which on a secret is masked wherever it occurs; a shorter one only where it stands by itself: not as
 a piece of a word or number, or it would be found all over a report.
 """
-SHORTEST = 4
+MIN_SECRET_LENGTH = 4
 """Characters from which on a secret is masked at all: a PIN has four. A shorter one is a word or number of any text."""
 _WRAPPED = 12
 """Characters from which on a secret is found with white space inside."""
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """`text` with `secrets` masked, as they are and as JSON and URLs write them; the longest first, for one may be a
     piece of another.
     """
@@ -39,21 +39,21 @@ def spans_of(text: str, secrets: tuple[str, ...]) -> Iterator[Span]:
         yield Span(found.start(), found.end())
     wrapped = _squeezed_pattern_of(secrets)
     if wrapped is not None:
-        view = squeezed(text)
+        view = drop_whitespace(text)
         for found in wrapped.finditer(view.text) if len(view.text) < len(text) else ():
             yield Span(view.start(found.start()), view.end(found.end()))
 
 
 @lru_cache(maxsize=8)
 def _pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
+    forms = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in _forms(secret)}
     found = "|".join(_standing(form) for form in sorted(forms, key=len, reverse=True))
     return re.compile(found) if found else None
 
 
 @lru_cache(maxsize=8)
 def _squeezed_pattern_of(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    forms = {squeezed(secret).text for secret in secrets}
+    forms = {drop_whitespace(secret).text for secret in secrets}
     long = sorted((form for form in forms if len(form) >= _WRAPPED), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, long))) if long else None
 
@@ -67,7 +67,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 def _standing(secret: str) -> str:
     """A pattern for a secret: anywhere if it is long, else where no letter or digit goes on at either end."""
-    if len(secret) >= ANYWHERE:
+    if len(secret) >= MIN_LENGTH_ANYWHERE:
         return re.escape(secret)
     before, after = r"(?<!\w)" if _is_word(secret[0]) else "", r"(?!\w)" if _is_word(secret[-1]) else ""
     return f"{before}{re.escape(secret)}{after}"
@@ -97,8 +97,9 @@ _PUBLIC = re.compile(r"(?i)(?:^|_)(?:public|primary|foreign|sort|cache|max|min|n
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The values of environment variables whose names say that they are secrets, and the passwords inside addresses.
 
-    Values that say nothing are left out, or they would be masked all over a report: those shorter than `SHORTEST`,
-    common words, paths, dates, numbers of less than six digits (`orbiter.redaction.names.is_ordinary`).
+    Values that say nothing are left out, or they would be masked all over a report: those shorter than
+    `MIN_SECRET_LENGTH`, common words, paths, dates, numbers of less than six digits
+    (`orbiter.redaction.names.is_ordinary`).
     """
     return _secrets_of(tuple((os.environ if environ is None else environ).items()))
 
@@ -108,13 +109,13 @@ def _secrets_of(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for name, value in variables:
         for secret in _secrets_in(name, value.strip()):
-            if len(secret) >= SHORTEST and not is_ordinary(secret):
+            if len(secret) >= MIN_SECRET_LENGTH and not is_ordinary(secret):
                 found[secret] = None
     return tuple(found)
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
-    if len(value) < SHORTEST:
+    if len(value) < MIN_SECRET_LENGTH:
         return
     for found in _PASSWORD.finditer(value):
         yield found[1]
@@ -136,7 +137,7 @@ def is_secret_variable(name: str) -> bool:
     """Whether the name of an environment variable says that its value is a secret."""
     if name.upper() in _NO_SECRETS or len(name) > LONGEST or _PUBLIC.search(name) is not None:
         return False
-    if name.lower().endswith("access_key_id") or telling(name) is not Telling.NO:
+    if name.lower().endswith("access_key_id") or rate_name(name) is not NameRating.NO:
         return True
     return _OPEN_ENDED.search(name) is not None and _PLAIN_TAILS.search(name) is None
 
@@ -147,5 +148,5 @@ def _secrets_in_json(text: str) -> Iterator[str]:
     except ValueError:
         return
     for name, each in value.items() if isinstance(value, dict) else ():
-        if isinstance(each, str) and telling(name) is not Telling.NO:
+        if isinstance(each, str) and rate_name(name) is not NameRating.NO:
             yield each
