@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from orbiter._internal.user_code import contained
+from orbiter._internal.user_code import guard_user_code
 from orbiter.errors import HookError
 
 __all__ = ["EXTRA_KEYWORDS", "Hook", "HookError", "HookManager", "HookPoint", "run_hooks"]
@@ -95,7 +95,7 @@ class HookManager:
     async def run(self, point: HookPoint, **data: Any) -> None:
         """Run the hooks of `point` one after another with `data`. The first one that raises ends it."""
         for hook, declined in tuple(self._hooks.get(point, ())):
-            with contained(f"a {point.name} hook"):
+            with guard_user_code(f"a {point.name} hook"):
                 outcome = hook(**({k: v for k, v in data.items() if k not in declined} if declined else data))
                 if inspect.isawaitable(outcome):
                     await outcome

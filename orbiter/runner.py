@@ -174,7 +174,7 @@ def _stream(
             history=messages,
             provider=provider,
             max_retries=max_retries,
-            repeats=LoopDetector(loop_threshold),
+            loop_detector=LoopDetector(loop_threshold),
             resolve=provider_for,
             wanted=wanted,
             max_steps=max_steps,

@@ -146,7 +146,7 @@ class Step(Generic[A, R]):
     """As `call`, but hands out pieces on the way; None where the provider does not declare streaming."""
     tries: int = 1
     """Attempts under plain `run`. A runtime has a policy of its own."""
-    hopeless: Callable[[Exception], bool] | None = None
+    not_retryable: Callable[[Exception], bool] | None = None
     """Under plain `run`: failures that no second attempt can heal."""
 
 
@@ -291,7 +291,7 @@ class DirectScope(Scope):
                 if absorbed is not None:
                     result = absorbed
                     break
-                if attempt >= step.tries or (step.hopeless is not None and step.hopeless(exc)):
+                if attempt >= step.tries or (step.not_retryable is not None and step.not_retryable(exc)):
                     raise
             await back_off(attempt)
             attempt += 1

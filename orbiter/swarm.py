@@ -89,7 +89,9 @@ class Swarm(Container):
         self.max_handoffs = max_handoffs
         self.join = JoinPolicy.of(join)
         self.failure = FailurePolicy.of(failure)
-        self.rescue = RecoveryPolicy.of(self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget)
+        self.recovery = RecoveryPolicy.of(
+            self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget
+        )
         self.name = f"swarm({next(iter(self.agents))}...)"
         if flow is None:
             self.flow_order = list(self.agents)
@@ -101,7 +103,7 @@ class Swarm(Container):
         return list(self.flow_order)
 
     def _info(self) -> dict[str, Any]:
-        info = {"mode": self.mode, **self.rescue.info(self.mode, self.flow_order[0])}
+        info = {"mode": self.mode, **self.recovery.info(self.mode, self.flow_order[0])}
         if self.mode == "workflow" and self.failure.agent != "fail":
             info["failure"] = self.failure.agent
         return info
@@ -159,7 +161,7 @@ class Swarm(Container):
                 )
             agents.append(Agent._to_dict(agent))
         described = {"agents": agents, "flow": self.flow, "mode": self.mode, "max_handoffs": self.max_handoffs}
-        return {**described, **_recovery_to_dict(self.rescue)}
+        return {**described, **_recovery_to_dict(self.recovery)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

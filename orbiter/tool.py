@@ -25,7 +25,7 @@ from orbiter._internal.schema.tool_options import (
     check_timeout,
 )
 from orbiter._internal.tool_result import result_content
-from orbiter._internal.user_code import disarm
+from orbiter._internal.user_code import make_text_safe
 from orbiter._internal.worker_threads import run_in_thread
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
 from orbiter.schema import Signature, describe_errors, signature_of
@@ -246,7 +246,7 @@ class FunctionTool(Tool):
         except (ToolError, *_NOT_TOOL_FAILURES):
             raise
         except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
-            await disarm(exc)
+            await make_text_safe(exc)
             said = text_of(exc)
             raise ToolExecutionError(
                 f"Tool '{self.name}' failed: {said}", tool_name=self.name, execution_error=said

@@ -80,11 +80,11 @@ async def run_agent(
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
     record = None
-    repeats = LoopDetector(loop_threshold)
+    loop_detector = LoopDetector(loop_threshold)
     if state is not None:
         from orbiter._internal.loop.run_record import RunRecorder
 
-        record = RunRecorder(state, agent.name, repeats)
+        record = RunRecorder(state, agent.name, loop_detector)
     try:
         if isinstance(agent, Agent):
             target = current_sink.get()
@@ -94,7 +94,7 @@ async def run_agent(
                 history=messages,
                 provider=provider,
                 max_retries=max_retries,
-                repeats=repeats,
+                loop_detector=loop_detector,
                 delegates=delegates,
                 peers=peers,
                 node=None if record is None else record.node,
@@ -107,13 +107,13 @@ async def run_agent(
             if run.messages:
                 result = result_of(agent.name, output, run.messages, sum_usage(run.usage), run)
             else:
-                result = _result_of_foreign(agent, input, output, messages, repeats)
+                result = _result_of_foreign(agent, input, output, messages, loop_detector)
         else:
             given = provider if provider is not None or resolve is None else resolve(agent)
             output = await _equip(agent, delegates).run(
                 input, messages=messages, provider=given, max_retries=max_retries
             )
-            result = _result_of_foreign(agent, input, output, messages, repeats)
+            result = _result_of_foreign(agent, input, output, messages, loop_detector)
     except CancelledError:
         if record is not None:
             record.cancel()
@@ -161,7 +161,7 @@ def _equip(agent: Any, delegates: Mapping[str, Any]) -> Any:
 
 
 def _result_of_foreign(
-    agent: Any, input: str, output: Any, messages: list[Message] | None, repeats: LoopDetector
+    agent: Any, input: str, output: Any, messages: list[Message] | None, loop_detector: LoopDetector
 ) -> RunResult:
     """The result of an agent that is not ours: its output is all we see of it.
 
@@ -180,7 +180,7 @@ def _result_of_foreign(
             AssistantMessage(content=text, tool_calls=calls),
         ]
     if calls:
-        loop = repeats.add_calls([(call.name, _arguments(call.arguments)) for call in calls])
+        loop = loop_detector.add_calls([(call.name, _arguments(call.arguments)) for call in calls])
         if loop is not None:
             raise loop
     target = current_sink.get()

@@ -17,11 +17,11 @@ from orbiter import steps
 from orbiter._internal.worker_threads import ThreadPool
 from orbiter.errors import ExecutionError, text_of
 
-TEXT_S = 1.0
+TEXT_TIMEOUT_S = 1.0
 """How long, in seconds, an exception may take to say what it is."""
 
-_PASSES = (Exception, asyncio.CancelledError, steps.Skipped)
-_CHAIN = 20
+_HARMLESS = (Exception, asyncio.CancelledError, steps.Skipped)
+_MAX_CHAIN = 20
 _texts = ThreadPool(limit=4)
 
 
@@ -29,14 +29,14 @@ class UserCodeError(ExecutionError):
     """User code raised something that is not an `Exception`, such as `KeyboardInterrupt`. That is its cause."""
 
     def __init__(self, what: str, raised: BaseException) -> None:
-        said = text_within(raised)
+        said = text_with_timeout(raised)
         super().__init__(
             f"{what} raised {type(raised).__name__}{f': {said}' if said else ''}",
             hint="Raise a subclass of Exception: a tool, hook or provider cannot end the process that runs it.",
         )
 
 
-class contained:  # noqa: N801 - used like a function, as contextlib's
+class guard_user_code:  # noqa: N801 - used like a function, as contextlib's
     """``with contained("hook"): …`` makes a `UserCodeError` of what is raised inside and is not an `Exception`.
 
     Under plain `run` everything passes as it is: there Ctrl-C and ``sys.exit()`` belong to the program that called.
@@ -51,7 +51,7 @@ class contained:  # noqa: N801 - used like a function, as contextlib's
         self._task = _current_task()
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        if exc is None or isinstance(exc, _PASSES) or steps.current() is steps.DIRECT:
+        if exc is None or isinstance(exc, _HARMLESS) or steps.current() is steps.DIRECT:
             return
         if isinstance(exc, GeneratorExit) and (self._task is None or _current_task() is not self._task):
             return  # the coroutine is being closed, after its task has gone
@@ -65,18 +65,18 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
-async def disarm(exc: BaseException) -> None:
+async def make_text_safe(exc: BaseException) -> None:
     """See to it that `str()` and `repr()` of an exception, and of what it came from, return a text at once.
 
-    Classes with a text of their own are asked in a thread, within `TEXT_S`. One that fails keeps its class for
+    Classes with a text of their own are asked in a thread, within `TEXT_TIMEOUT_S`. One that fails keeps its class for
     ``except`` and ``isinstance``, and says only what its arguments say.
     """
     for link in list(_chain(exc, set())):
         if _has_own_text(type(link)):
-            await _disarm_one(link)
+            await _make_one_safe(link)
 
 
-def text_within(exc: BaseException, seconds: float = TEXT_S) -> str:
+def text_with_timeout(exc: BaseException, seconds: float = TEXT_TIMEOUT_S) -> str:
     """What `text_of` returns, for code that cannot await: a class with a text of its own is waited for so long."""
     if not _has_own_text(type(exc)):
         return text_of(exc)
@@ -98,11 +98,11 @@ def _own_classes(kind: type) -> Iterator[type]:
     )
 
 
-async def _disarm_one(exc: BaseException) -> None:
+async def _make_one_safe(exc: BaseException) -> None:
     asked = threading.Event()
     try:
-        async with asyncio.timeout(TEXT_S):
-            if await _texts.run(lambda: _speaks(exc)):
+        async with asyncio.timeout(TEXT_TIMEOUT_S):
+            if await _texts.run(lambda: _text_works(exc)):
                 return
     except TimeoutError:
         asked.set()
@@ -110,7 +110,7 @@ async def _disarm_one(exc: BaseException) -> None:
     _pin(exc, text or f"{type(exc).__name__} (its text cannot be read)")
 
 
-def _speaks(exc: BaseException) -> bool:
+def _text_works(exc: BaseException) -> bool:
     try:
         str(exc), repr(exc)
     except BaseException:  # whatever it raises, it does not speak
@@ -140,7 +140,7 @@ def _pin(exc: BaseException, text: str) -> None:
 
 
 def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
-    while exc is not None and id(exc) not in seen and len(seen) < _CHAIN:
+    while exc is not None and id(exc) not in seen and len(seen) < _MAX_CHAIN:
         seen.add(id(exc))
         yield exc
         if isinstance(exc, BaseExceptionGroup):

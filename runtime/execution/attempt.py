@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, Literal
 
 from orbiter import errors, steps
-from orbiter._internal.user_code import contained, disarm
+from orbiter._internal.user_code import guard_user_code, make_text_safe
 from orbiter.steps import Aborted, Skipped
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import handle_failure
@@ -82,7 +82,7 @@ async def _outcome(
         await _release_probe(c, changes)
         raise
     except Exception as exc:
-        await disarm(exc)
+        await make_text_safe(exc)
         return await handle_failure(c, exc, arguments, attempt, time.monotonic() - began, changes)
     return Completed(
         await _record_success(
@@ -136,7 +136,7 @@ async def _call(c: StepContext, arguments: Any, attempt: int) -> Any:
 
 
 async def _call_model(c: StepContext, arguments: Any, attempt: int) -> Any:
-    with contained(f"{c.step.name!r} of agent {c.step.agent!r}"):
+    with guard_user_code(f"{c.step.name!r} of agent {c.step.agent!r}"):
         return await _call_of(c, arguments, attempt)
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from orbiter import steps
-from orbiter._internal.user_code import UserCodeError, disarm
+from orbiter._internal.user_code import UserCodeError, make_text_safe
 from orbiter.steps import Aborted, Answer, Place, ScopeKind, Skipped, Step, segment
 from orbiter.types import Message, UserMessage
 from runtime.execution import incidents
@@ -288,7 +288,7 @@ class DurableScope(steps.Scope):
             raise exc
         if self._element is None:
             raise RuntimeError(f"the scope {self.path!r} is not open") from exc
-        await disarm(exc)
+        await make_text_safe(exc)
         fault = _classify_error(exc, _ORIGINS.get(self._kind, Origin.RUNNER), self._life.config.errors)
         await self._pass_failed_agent(fault)
         known = self._answered_before(fault, exc, at)

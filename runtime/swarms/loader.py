@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from orbiter._internal.user_code import text_within
+from orbiter._internal.user_code import text_with_timeout
 from orbiter.errors import OrbiterError
 from orbiter.tool import Tool
 from runtime.swarms import module_reload
@@ -286,7 +286,7 @@ def _explain_error(exc: BaseException, where: str) -> str:
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]
     frames = [frame for frame in frames if Path(frame.filename).resolve() != Path(__file__).resolve()]
     place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
-    said = text_within(exc)
+    said = text_with_timeout(exc)
     what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
     missing = isinstance(exc, ImportError)
     return (

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from orbiter._internal.user_code import disarm, text_within
+from orbiter._internal.user_code import make_text_safe, text_with_timeout
 from orbiter.errors import OrbiterError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
@@ -256,7 +256,7 @@ def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
             except (KeyboardInterrupt, SystemExit) as exc:
                 if task.done():
                     raise
-                said = text_within(exc)
+                said = text_with_timeout(exc)
                 log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
 
 
@@ -268,7 +268,7 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         return
 
     async def report() -> None:
-        await disarm(exc)
+        await make_text_safe(exc)
         loop.default_exception_handler(context)
 
     reporting = loop.create_task(report())

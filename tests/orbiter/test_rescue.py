@@ -79,7 +79,7 @@ def test_what_is_said_of_failures_is_written_down_with_the_swarm() -> None:
     )
     again = Swarm.from_dict(swarm.to_dict())
     assert again.to_dict() == swarm.to_dict()
-    assert [each.name for each in again.rescue.agents["writer"]] == ["second"]
+    assert [each.name for each in again.recovery.agents["writer"]] == ["second"]
     assert "planner" not in Swarm(agents=[agent("writer")]).to_dict()
 
 

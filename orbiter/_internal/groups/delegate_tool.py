@@ -35,7 +35,7 @@ class _DelegateTool(Tool):
         totals: RunTotals | None = None,
         failed: dict[str, str] | None = None,
         taken: Collection[str] = (),
-        stand_ins: FallbackAgents = NO_FALLBACKS,
+        fallbacks: FallbackAgents = NO_FALLBACKS,
     ) -> None:
         self.worker = worker
         self.name = f"delegate_to_{worker.name}"
@@ -53,14 +53,14 @@ class _DelegateTool(Tool):
         self._settings = RunSettings(provider, max_retries, loop_threshold)
         self._totals = totals
         self._failed = failed
-        self._stand_ins = stand_ins
+        self._stand_ins = fallbacks
 
     async def execute(self, **kwargs: Any) -> str:
         """Run the worker on `task`."""
         name = self.worker.name
         try:
             result = await run_member(
-                self.worker, kwargs["task"], steps.current(), Place(0), self._settings, stand_ins=self._stand_ins
+                self.worker, kwargs["task"], steps.current(), Place(0), self._settings, fallbacks=self._stand_ins
             )
         except Exception as exc:
             if self._failed is not None:

@@ -27,34 +27,36 @@ async def run_parallel_group(
     """
     members = list(group.agents.values())
     places = [Place(0, index) for index in range(len(members))]
-    came = StageResult()
+    collected = StageResult()
     try:
-        await run_stage(members, input, scope, places, settings, messages=messages, join=group.join, came=came)
+        await run_stage(
+            members, input, scope, places, settings, messages=messages, join=group.join, collected=collected
+        )
     except JoinError as exc:
-        _attach_partial(group, exc, came)
+        _attach_partial(group, exc, collected)
         raise join_with_cause(JoinError, f"ParallelGroup '{group.name}' failed: {exc}", exc) from exc
     except Exception as exc:
-        _attach_partial(group, exc, came)
+        _attach_partial(group, exc, collected)
         text = f"ParallelGroup '{group.name}' failed: {_named_failure(exc)}"
         raise join_with_cause(GroupError, text, exc) from exc
     try:
-        output = await _aggregate(group, scope, came)
+        output = await _aggregate(group, scope, collected)
     except Exception as exc:
-        _attach_partial(group, exc, came)
+        _attach_partial(group, exc, collected)
         raise
-    return merge_stage(group.name, output, came)
+    return merge_stage(group.name, output, collected)
 
 
-def _attach_partial(group: ParallelGroup, exc: Exception, came: StageResult) -> None:
-    if came.results:
-        output = group.separator.join(result.output for result in came.results.values())
-        attach_partial_result(exc, merge_stage(group.name, output, came))
+def _attach_partial(group: ParallelGroup, exc: Exception, collected: StageResult) -> None:
+    if collected.results:
+        output = group.separator.join(result.output for result in collected.results.values())
+        attach_partial_result(exc, merge_stage(group.name, output, collected))
 
 
-async def _aggregate(group: ParallelGroup, scope: Scope, came: StageResult) -> str:
+async def _aggregate(group: ParallelGroup, scope: Scope, collected: StageResult) -> str:
     if group.aggregate_fn is None:
-        return group.separator.join(result.output for result in came.results.values())
-    outputs = [MemberOutput(name, result) for name, result in came.results.items()]
+        return group.separator.join(result.output for result in collected.results.values())
+    outputs = [MemberOutput(name, result) for name, result in collected.results.items()]
     recorded = {"outputs": {output.name: str(output) for output in outputs}}
     arguments = {**recorded, "_fn": group.aggregate_fn, "_outputs": outputs}
     return str(await record_value(scope, "aggregate", Place(1), _call_aggregate, arguments))
@@ -76,18 +78,18 @@ async def run_serial_group(
         GroupError: A member failed.
     """
     text = input
-    came = StageResult()
+    collected = StageResult()
     for index, (name, member) in enumerate(group.agents.items()):
         try:
             result = await run_member(member, text, scope, Place(index), settings, messages=messages)
         except Exception as exc:
-            if came.results:
-                attach_partial_result(exc, merge_stage(group.name, text, came))
+            if collected.results:
+                attach_partial_result(exc, merge_stage(group.name, text, collected))
             why = f"SerialGroup '{group.name}' failed: {_named_failure(exc)}"
             raise join_with_cause(GroupError, why, exc) from exc
-        came.results[name] = result
+        collected.results[name] = result
         text = result.output
-    return merge_stage(group.name, text, came)
+    return merge_stage(group.name, text, collected)
 
 
 def _named_failure(exc: Exception) -> str:

@@ -39,7 +39,7 @@ async def run_handoff(
                 settings,
                 messages=history,
                 peers=peer,
-                stand_ins=swarm.rescue.agents,
+                fallbacks=swarm.recovery.agents,
             )
         except HandedBack as back:
             if back.scope != scope.node_id:
@@ -58,7 +58,7 @@ async def run_handoff(
                 context={"from": name, "to": target},
                 suggestion="Raise max_handoffs, or tell the agents when to stop handing over.",
             )
-            attach_partial_result(error, totals.on(result).model_copy(update={"agent": swarm.name}))
+            attach_partial_result(error, totals.apply_to(result).model_copy(update={"agent": swarm.name}))
             raise error
         name, text, history = target, target, conversation(result)
-    return totals.on(result)
+    return totals.apply_to(result)

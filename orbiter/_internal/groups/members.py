@@ -50,7 +50,7 @@ class RunTotals:
         """The sum."""
         return sum_usage(self.used)
 
-    def on(self, result: RunResult) -> RunResult:
+    def apply_to(self, result: RunResult) -> RunResult:
         """The last member's result with the swarm's totals in their own fields."""
         return copy_result(
             result,
@@ -92,12 +92,12 @@ def run_member(
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: ExplainPeer | None = None,
-    stand_ins: FallbackAgents = NO_FALLBACKS,
+    fallbacks: FallbackAgents = NO_FALLBACKS,
 ) -> Coroutine[Any, Any, RunResult]:
     """Run one member where its container placed it. To be awaited at once."""
-    if stand_ins and member.name in stand_ins:
+    if fallbacks and member.name in fallbacks:
         return run_with_fallbacks(
-            [member, *stand_ins[member.name]],
+            [member, *fallbacks[member.name]],
             input,
             scope,
             place,
@@ -153,7 +153,7 @@ async def run_with_fallbacks(
                         peers=peers,
                     )
                 except Exception as exc:
-                    if number == len(members) - 1 or not _falls_back(exc, mine):
+                    if number == len(members) - 1 or not _goes_to_fallback(exc, mine):
                         raise
                     warning = f"'{names[number]}' failed, '{names[number + 1]}' stands in: {exc}"
                     logger.warning("%s", warning)
@@ -164,7 +164,7 @@ async def run_with_fallbacks(
     raise AssertionError("a chain has at least one member")
 
 
-def _falls_back(exc: Exception, scope: Scope) -> bool:
+def _goes_to_fallback(exc: Exception, scope: Scope) -> bool:
     """Whether a failure goes to the next in turn: not what a person ended, nor what is for somebody else."""
     if isinstance(exc, HandedBack):
         return exc.remedy == "stand_in" and exc.scope == scope.node_id

@@ -44,17 +44,17 @@ async def run_stage(
     messages: list[Message] | None = None,
     join: JoinPolicy = ALL_REQUIRED,
     peers: ExplainPeer | None = None,
-    came: StageResult | None = None,
-    stand_ins: FallbackAgents = NO_FALLBACKS,
+    collected: StageResult | None = None,
+    fallbacks: FallbackAgents = NO_FALLBACKS,
 ) -> StageResult:
     """Run the members at the same time, each on the same input, until the join policy is met.
 
-    `came` is filled in and returned; a caller that brings it can see what was finished when this raises.
+    `collected` is filled in and returned; a caller that brings it can see what was finished when this raises.
 
     Raises:
         JoinError: The policy is violated; under ``all_required`` the failed member's own error is raised.
     """
-    joined = came if came is not None else StageResult()
+    joined = collected if collected is not None else StageResult()
     racing = join.kind in ("first_success", "quorum")
     order = [member.name for member in members]
     known = scope.recorded("verdict", _verdict_place(places)) if racing else None
@@ -63,7 +63,7 @@ async def run_stage(
         joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
         members, places = _required_members(members, places, known["succeeded"])
     tasks = {
-        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, stand_ins)): member.name
+        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, fallbacks)): member.name
         for member, place in zip(members, places, strict=True)
     }
     done: dict[str, RunResult] = {}
@@ -136,9 +136,9 @@ async def _member(  # noqa: PLR0917 - a coroutine to make a task of
     settings: RunSettings,
     messages: list[Message] | None,
     peers: ExplainPeer | None,
-    stand_ins: FallbackAgents,
+    fallbacks: FallbackAgents,
 ) -> RunResult:
-    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, stand_ins=stand_ins)
+    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, fallbacks=fallbacks)
 
 
 def merge_stage(name: str, output: str, joined: StageResult) -> RunResult:

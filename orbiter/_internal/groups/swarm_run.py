@@ -23,7 +23,7 @@ async def run_swarm(
     Raises:
         SwarmError: The mode is unknown, or the agents cannot be run in it.
     """
-    if scope is DIRECT and (swarm.rescue.budget or swarm.rescue.models):
+    if scope is DIRECT and (swarm.recovery.budget or swarm.recovery.models):
         warn_needs_runtime(f"Swarm '{swarm.name}' declares a budget, or models that stand in for others")
     run_mode = _RUN_BY_MODE.get(swarm.mode)
     if run_mode is None:

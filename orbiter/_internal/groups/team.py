@@ -40,7 +40,7 @@ async def run_team(
             totals=totals,
             failed=failed,
             taken=getattr(lead, "tools", ()),
-            stand_ins=swarm.rescue.agents,
+            fallbacks=swarm.recovery.agents,
         )
         for worker in workers
     ]
@@ -57,11 +57,11 @@ async def run_team(
         messages=messages,
         delegates={tool.name: tool for tool in tools},
         peers=peer,
-        stand_ins=swarm.rescue.agents,
+        fallbacks=swarm.recovery.agents,
     )
     _check_join(swarm.join, [worker.name for worker in workers], totals, failed, f"Team '{swarm.name}'")
     totals.add(lead.name, result)
-    return totals.on(result)
+    return totals.apply_to(result)
 
 
 def _check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed: dict[str, str], place: str) -> None:

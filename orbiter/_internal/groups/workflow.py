@@ -47,7 +47,7 @@ async def run_workflow(
                 raise
             result = run.pass_over(stage, text, exc)
         text = result.output
-    return run.totals.on(result)
+    return run.totals.apply_to(result)
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class _WorkflowRun:
                 self.settings,
                 messages=self.messages,
                 peers=self._peer,
-                stand_ins=swarm.rescue.agents,
+                fallbacks=swarm.recovery.agents,
             )
             self.totals.add(names[0], result)
             return result
@@ -85,7 +85,7 @@ class _WorkflowRun:
             messages=self.messages,
             join=swarm.join,
             peers=self._peer,
-            stand_ins=swarm.rescue.agents,
+            fallbacks=swarm.recovery.agents,
         )
         for name, each in joined.results.items():
             self.totals.add(name, each)

@@ -45,7 +45,7 @@ class AgentRun:
         history: The conversation before.
         provider: Who answers.
         max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
-        repeats: Counts equal tool calls in a row; None: nobody looks.
+        loop_detector: Counts equal tool calls in a row; None: nobody looks.
         delegates: Tools of this run alone, by name: a team's delegate tools.
         peers: What to say to a model that calls another agent as if it were a tool.
         node: The run's node in a `RunState`, to which each model call is added as a child.
@@ -58,18 +58,18 @@ class AgentRun:
         "corrections",
         "degraded",
         "exhausted",
-        "fresh",
         "history",
         "max_steps",
         "messages",
         "models",
+        "new_from",
         "node",
         "provider",
         "reply",
         "resolve",
         "schemas",
         "scope",
-        "spent",
+        "steps_used",
         "tools",
         "tries",
         "turn",
@@ -84,7 +84,7 @@ class AgentRun:
         history: list[Message] | None,
         provider: Any,
         max_retries: int,
-        repeats: LoopDetector | None = None,
+        loop_detector: LoopDetector | None = None,
         delegates: Mapping[str, Any] = _NO_TOOLS,
         peers: ExplainPeer | None = None,
         node: RunNode | None = None,
@@ -97,7 +97,7 @@ class AgentRun:
         self.node = node
         self.max_steps = agent.max_steps
         self.tries = max_retries if max_retries > 0 else 1
-        self.corrections = Corrections(agent, self.tries, repeats)
+        self.corrections = Corrections(agent, self.tries, loop_detector)
         self.warnings: list[str] = []
         self.tools = ToolCalls(agent, delegates, peers)
         self.models = ModelCalls(agent, self.tries, self.warnings)
@@ -112,8 +112,8 @@ class AgentRun:
         self.degraded = ""
         self.exhausted = False
         self.turn = 0
-        self.spent = 0
-        self.fresh = 0
+        self.steps_used = 0
+        self.new_from = 0
 
     def restart(self) -> None:
         """Back to the beginning, if the body was begun before: done again it counts anew."""
@@ -268,7 +268,7 @@ class AgentRun:
         """What to ask the model in this turn."""
         if self.node is not None:
             self.node.new_child().start()
-        return self.models.build_call(self.provider, self.messages, self.schemas, self.fresh)
+        return self.models.build_call(self.provider, self.messages, self.schemas, self.new_from)
 
     async def ask_model(self) -> AgentOutput:
         """One question to the model, and its answer."""
@@ -300,7 +300,7 @@ class AgentRun:
         else:
             message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
         self.messages.append(message)
-        self.fresh = len(self.messages)
+        self.new_from = len(self.messages)
 
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)
@@ -324,9 +324,9 @@ class AgentRun:
         if instead is not None:
             self.messages.append(UserMessage(content=instead))
         # A reply that was only spoiled is corrected, which costs none of the agent's steps.
-        if not self.corrections.spoiled:
-            self.spent += 1
-            if self.spent >= self.max_steps:
+        if not self.corrections.invalid_replies:
+            self.steps_used += 1
+            if self.steps_used >= self.max_steps:
                 return self._exhaust(output)
         return None
 

@@ -20,22 +20,22 @@ class Corrections:
     Args:
         agent: Whose output type counts.
         tries: How many replies in a row a model may spoil before the run fails.
-        repeats: Counts equal tool calls in a row; None: nobody looks.
+        loop_detector: Counts equal tool calls in a row; None: nobody looks.
     """
 
-    __slots__ = ("agent", "repeats", "spoiled", "tries")
+    __slots__ = ("agent", "invalid_replies", "loop_detector", "tries")
 
-    def __init__(self, agent: Agent, tries: int, repeats: LoopDetector | None) -> None:
+    def __init__(self, agent: Agent, tries: int, loop_detector: LoopDetector | None) -> None:
         self.agent = agent
         self.tries = tries
-        self.repeats = repeats
-        self.spoiled = 0
+        self.loop_detector = loop_detector
+        self.invalid_replies = 0
 
     def restart(self) -> None:
         """The body is done again: the same replies will be counted again."""
-        self.spoiled = 0
-        if self.repeats is not None:
-            self.repeats.rewind()
+        self.invalid_replies = 0
+        if self.loop_detector is not None:
+            self.loop_detector.rewind()
 
     async def check_calls(
         self, scope: Scope, turn: int, output: AgentOutput, invocations: list[ToolInvocation]
@@ -47,19 +47,19 @@ class Corrections:
             OutputParseError: Malformed arguments in too many replies in a row.
         """
         said: str | None = None
-        if self.repeats is not None:
-            loop = self.repeats.add(invocations)
+        if self.loop_detector is not None:
+            loop = self.loop_detector.add(invocations)
             if loop is not None:
                 said = await _fault(scope, loop, turn)
-                self.repeats.clear()
+                self.loop_detector.clear()
         bad = next((each for each in invocations if each.malformed), None)
         if bad is None:
-            self.spoiled = 0
+            self.invalid_replies = 0
             return said
-        self.spoiled += 1
-        if self.spoiled >= self.tries:
+        self.invalid_replies += 1
+        if self.invalid_replies >= self.tries:
             said = await _fault(scope, OutputParseError(bad.problem or "", raw=output.text), turn) or said
-            self.spoiled = 0
+            self.invalid_replies = 0
         return said
 
     async def validate_output(
@@ -77,12 +77,12 @@ class Corrections:
             return output.model_copy(update={"parsed": parse_structured_output(output.text, expected)})
         except OutputParseError as exc:
             error = exc
-        self.spoiled += 1
-        if self.spoiled < self.tries:
+        self.invalid_replies += 1
+        if self.invalid_replies < self.tries:
             messages.append(UserMessage(content=_correction_text(error)))
             return None
         answer = await scope.fault(error, at=turn)
-        self.spoiled = 0
+        self.invalid_replies = 0
         if answer.option == "result":
             text = as_text(answer.value)
             return AgentOutput(text=text, usage=output.usage, parsed=parse_structured_output(text, expected))

@@ -47,7 +47,7 @@ class ModelCalls:
         self.where: Mapping[str, Any] = {}
 
     def build_call(
-        self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, fresh: int
+        self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, new_from: int
     ) -> ModelCall:
         """What to ask."""
         agent = self.agent
@@ -62,7 +62,7 @@ class ModelCalls:
             expected,
             # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
             None if expected is None or not getattr(type(provider), "structured", False) else {"output_type": expected},
-            fresh,
+            new_from,
             0,
             agent.name,
         )

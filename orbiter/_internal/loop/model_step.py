@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ModelCall:
     """What one question to a model consists of.
 
-    `messages` is the agent's live list (the provider gets a copy), `fresh` the index from which it is new since this
+    `messages` is the agent's live list (the provider gets a copy), `new_from` the index from which it is new since this
     agent's previous question. `attempts` counts the calls made, so that a failure can say how many there were.
     """
 
@@ -36,7 +36,7 @@ class ModelCall:
     max_tokens: int | None
     output_type: type[BaseModel] | None = None
     extras: Mapping[str, Any] | None = None
-    fresh: int = 0
+    new_from: int = 0
     attempts: int = 0
     agent_name: str = ""
 
@@ -120,10 +120,10 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
-        return self._describe(arguments, _dump_messages(arguments.messages[arguments.fresh :]))
+        return self._describe(arguments, _dump_messages(arguments.messages[arguments.new_from :]))
 
     def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
-        return self._describe(arguments, mask(_dump_messages(arguments.messages[arguments.fresh :])))
+        return self._describe(arguments, mask(_dump_messages(arguments.messages[arguments.new_from :])))
 
     def _describe(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
         import hashlib
@@ -135,7 +135,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
             "count": len(arguments.messages),
             "digest": hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16],
         }
-        if arguments.fresh == 0:
+        if arguments.new_from == 0:
             described["messages"] = new
         return described
 

@@ -18,11 +18,11 @@ _COUNT = "tool_repeats"
 
 
 class RunRecorder:
-    """Opens a node for a run, and closes it. `repeats` goes on from where the state's last runs stand."""
+    """Opens a node for a run, and closes it. `loop_detector` goes on from where the state's last runs stand."""
 
-    __slots__ = ("node", "repeats", "state")
+    __slots__ = ("loop_detector", "node", "state")
 
-    def __init__(self, state: RunState, agent_name: str, repeats: LoopDetector) -> None:
+    def __init__(self, state: RunState, agent_name: str, loop_detector: LoopDetector) -> None:
         last: str | None = None
         count = 0
         for earlier in state.nodes:
@@ -30,9 +30,9 @@ class RunRecorder:
             if said is None or said != last:
                 last, count = said, 0
             count += earlier.metadata.get(_COUNT, 1) if said is not None else 0
-        repeats.resume(last, count)
+        loop_detector.resume(last, count)
         self.state = state
-        self.repeats = repeats
+        self.loop_detector = loop_detector
         self.node = state.new_node(agent_name)
         state.start()
         self.node.start()
@@ -67,7 +67,7 @@ class RunRecorder:
         self.state.cancel()
 
     def _note_calls(self) -> None:
-        if self.repeats.signature is not None and self.repeats.own:
+        if self.loop_detector.signature is not None and self.loop_detector.own:
             # Counts of earlier runs are in their own nodes.
-            self.node.metadata[_SIGNATURE] = self.repeats.signature
-            self.node.metadata[_COUNT] = self.repeats.own
+            self.node.metadata[_SIGNATURE] = self.loop_detector.signature
+            self.node.metadata[_COUNT] = self.loop_detector.own

@@ -82,16 +82,16 @@ class AnthropicProvider(ModelProvider):
             output_type=output_type,
             settings=settings,
         )
-        exchange = self._exchange()
+        sdk_call = self._sdk_call()
 
         def read(reply: Any) -> ModelResponse:
             if not reply.stop_reason:
-                raise exchange.call.truncated_error(request_id=getattr(reply, "_request_id", "") or "")
+                raise sdk_call.call.truncated_error(request_id=getattr(reply, "_request_id", "") or "")
             return response_from_wire(reply, self._endpoint.name)
 
-        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._client_key(), self._build) as client:
             fields = supported_keywords(client.messages.create, request)
-            reply: ModelResponse = await exchange.complete(lambda: client.messages.create(**fields), read)
+            reply: ModelResponse = await sdk_call.complete(lambda: client.messages.create(**fields), read)
             return names.reply(reply)
 
     async def stream(
@@ -115,16 +115,16 @@ class AnthropicProvider(ModelProvider):
             settings=settings,
         )
         reader = AnthropicReader(self._endpoint.name)
-        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._client_key(), self._build) as client:
             fields = supported_keywords(client.messages.create, request)
-            pieces = self._exchange().stream(lambda: client.messages.create(**fields, stream=True), reader)
+            pieces = self._sdk_call().stream(lambda: client.messages.create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
                     yield names.chunk(chunk)
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""
-        await sdk_clients.retire_client(self._setting())
+        await sdk_clients.retire_client(self._client_key())
 
     def _request(
         self,
@@ -163,18 +163,18 @@ class AnthropicProvider(ModelProvider):
             request["system"] = system
         return request
 
-    def _exchange(self) -> SdkCall:
+    def _sdk_call(self) -> SdkCall:
         key = self._endpoint.key(self.config.api_key)
         call = CallContext(self._endpoint.name, self.config.model_name, (key,) if key else ())
         return SdkCall(call, self._deadlines, anthropic)
 
-    def _setting(self) -> tuple[Any, ...]:
+    def _client_key(self) -> tuple[Any, ...]:
         given = self.config
         url = self._endpoint.url(given.base_url).removesuffix("/v1")
         return ("anthropic", url, self._endpoint.key(given.api_key), self._deadlines.connect)
 
     def _build(self) -> anthropic.AsyncAnthropic:
-        _, url, key, connect = self._setting()
+        _, url, key, connect = self._client_key()
         # A token from ANTHROPIC_AUTH_TOKEN goes into another header than a key.
         bearer = not self.config.api_key and not os.environ.get("ANTHROPIC_API_KEY")
         return anthropic.AsyncAnthropic(

@@ -92,13 +92,13 @@ class OpenAIProvider(ModelProvider):
             output_type=output_type,
             settings=settings,
         )
-        exchange = self._exchange()
+        sdk_call = self._sdk_call()
         read = responses.response_from_wire if self._responses else response_from_wire
-        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._client_key(), self._build) as client:
             create = client.responses.create if self._responses else client.chat.completions.create
             fields = supported_keywords(create, request)
-            reply: ModelResponse = await exchange.complete(
-                lambda: create(**fields), lambda raw: read(raw, exchange.call)
+            reply: ModelResponse = await sdk_call.complete(
+                lambda: create(**fields), lambda raw: read(raw, sdk_call.call)
             )
             return names.reply(reply)
 
@@ -122,23 +122,23 @@ class OpenAIProvider(ModelProvider):
             output_type=output_type,
             settings=settings,
         )
-        exchange = self._exchange()
-        reader: ChunkReader = ChatStreamReader(exchange.call)
+        sdk_call = self._sdk_call()
+        reader: ChunkReader = ChatStreamReader(sdk_call.call)
         if self._responses:
-            reader = responses.ResponsesReader(exchange.call)
+            reader = responses.ResponsesReader(sdk_call.call)
         elif self._endpoint.stream_usage:
             request.setdefault("stream_options", {"include_usage": True})
-        async with sdk_clients.shared_client(self._setting(), self._build) as client:
+        async with sdk_clients.shared_client(self._client_key(), self._build) as client:
             create = client.responses.create if self._responses else client.chat.completions.create
             fields = supported_keywords(create, request)
-            pieces = exchange.stream(lambda: create(**fields, stream=True), reader)
+            pieces = sdk_call.stream(lambda: create(**fields, stream=True), reader)
             async with aclosing(pieces):
                 async for chunk in pieces:
                     yield names.chunk(chunk)
 
     async def aclose(self) -> None:
         """Close this loop's connections to the endpoint, once no call uses them."""
-        await sdk_clients.retire_client(self._setting())
+        await sdk_clients.retire_client(self._client_key())
 
     def _request(
         self,
@@ -168,10 +168,10 @@ class OpenAIProvider(ModelProvider):
         if max_tokens is not None:
             request[self._endpoint.max_tokens_field] = max_tokens
         if output_type is not None:
-            self._demand(output_type, request)
+            self._require_schema(output_type, request)
         return request
 
-    def _demand(self, output_type: type[BaseModel], request: dict[str, Any]) -> None:
+    def _require_schema(self, output_type: type[BaseModel], request: dict[str, Any]) -> None:
         if not self._endpoint.json_schema:
             request["response_format"] = {"type": "json_object"}
             request["messages"] = [{"role": "system", "content": schema_in_words(output_type)}, *request["messages"]]
@@ -184,16 +184,16 @@ class OpenAIProvider(ModelProvider):
         key = self._endpoint.key(self.config.api_key)
         return CallContext(self._endpoint.name, self.config.model_name, (key,) if key else ())
 
-    def _exchange(self) -> SdkCall:
+    def _sdk_call(self) -> SdkCall:
         return SdkCall(self._call(), self._deadlines, openai)
 
-    def _setting(self) -> tuple[Any, ...]:
+    def _client_key(self) -> tuple[Any, ...]:
         given = self.config
         row = self._endpoint
         return ("openai", row.url(given.base_url), row.key(given.api_key) or "", self._deadlines.connect, row.name)
 
     def _build(self) -> openai.AsyncOpenAI:
-        _, url, key, connect, name = self._setting()
+        _, url, key, connect, name = self._client_key()
         # The SDK reads these two from the environment, but they are OpenAI's affair and nobody else's.
         foreign = {} if name == "openai" else {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
         return openai.AsyncOpenAI(

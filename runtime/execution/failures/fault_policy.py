@@ -6,7 +6,7 @@ import logging
 import random
 from typing import Any
 
-from orbiter._internal.user_code import text_within
+from orbiter._internal.user_code import text_with_timeout
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
 from runtime.execution.step_context import StepContext
@@ -88,7 +88,9 @@ def retry_policy_of(c: StepContext, fault: Classification) -> RetryPolicy:
     try:
         return RetryPolicy.from_mapping(c.step.traits.retry_policy(), usual)
     except BaseException as exc:  # user code: whatever it raises, the usual policy holds
-        c.scope.warn(f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_within(exc)}")
+        c.scope.warn(
+            f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_with_timeout(exc)}"
+        )
         return usual
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orbiter._internal.user_code import text_within
+from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement.faults import retry_after
 from runtime.judgement.faults.classify import mask_secrets
@@ -38,7 +38,7 @@ def ask_author(
     try:
         said = classify_error(exc, context)
     except BaseException as problem:  # user code: whatever it raises, the failure is judged without it
-        return _with_problem_noted(facts, f"raised {type(problem).__name__}: {text_within(problem)}")
+        return _with_problem_noted(facts, f"raised {type(problem).__name__}: {text_with_timeout(problem)}")
     if said is None:
         return facts
     if not isinstance(said, ErrorClassification):
