@@ -1,4 +1,4 @@
-"""Agents: what somebody is told, may use and may hand over to (seeds 000 and 001).
+"""Agents: a model with instructions, tools and handoffs (seeds 000 and 001).
 
 An `Agent` is a declaration: it imports nothing of what runs it, and `Agent.run` looks that up. What happens while it
 runs is in an object of its own, so one agent can be run any number of times at once.
@@ -62,8 +62,8 @@ class Agent:
         get_retry_policy: Gives the retry settings for this agent's model calls; a subclass may define it as a method.
 
     Raises:
-        AgentError: Two tools or two handoffs of one name, `max_steps` below 1, or a value of a kind that cannot be
-            meant: a handoff that is no agent, hooks that are no pairs, an output type that is no pydantic model.
+        AgentError: Two tools or two handoffs of one name, `max_steps` below 1, or a value of the wrong kind: a
+            handoff that is not an agent, hooks that are not pairs, an output type that is not a pydantic model.
     """
 
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None

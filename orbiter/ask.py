@@ -1,7 +1,7 @@
 """Asking the operator from inside a tool.
 
 `ask_operator` is a step of its own: under a runtime the tool waits while a person is asked, the answer is recorded,
-and a tool that runs again after a crash gets the same answer without a second question. Under plain `run` nobody can
+and a tool that runs again after a crash gets the same answer without a second question. Under plain `run` no one can
 be asked: the question comes back to the model as the tool's error.
 """
 
@@ -24,7 +24,7 @@ class NeedsInput(Exception):
 
 
 class InputDeclined(ToolError):
-    """The operator left a question unanswered, which is no empty answer. In a tool: the error that the model gets."""
+    """The operator left a question unanswered; an empty one is an answer. In a tool: the error that the model gets."""
 
     def __init__(self, question: object = "") -> None:
         super().__init__(
@@ -57,7 +57,7 @@ async def ask_operator(question: str, schema: Mapping[str, Any] | None = None, *
     ``idempotent=True`` if it does nothing else that must not happen twice: then its run need not stay in memory.
 
     Raises:
-        NeedsInput: nobody can be asked (plain `run`).
+        NeedsInput: there is no operator to ask (plain `run`).
         InputDeclined: the operator left the question unanswered.
     """
     step = steps.Step(

@@ -68,7 +68,7 @@ class OrbiterError(Exception):
         error_code: A stable code for programs; the class's name if not given.
         context: Facts about the failure, JSON-able.
         suggestion: What to do instead.
-        recoverable: Whether somebody can make the same operation succeed; the class's default if not given.
+        recoverable: Whether the same operation can be made to succeed; the class's default if not given.
         hint: Another name of `suggestion`.
         **fields: Values for the class's own fields; every error may name its agent as ``agent_name``.
 
@@ -200,7 +200,7 @@ class JoinError(GroupError):
 
 
 class NestedSwarmError(OrbiterError):
-    """A `SwarmNode` was given something that is no swarm, or the swarm inside it failed."""
+    """A `SwarmNode` was given something that is not a swarm, or the swarm inside it failed."""
 
 
 class HookError(OrbiterError, ValueError):

@@ -1,4 +1,4 @@
-"""A small event bus for programs around agents: whoever listens must not be able to stop whoever speaks."""
+"""A small event bus for programs around agents: a handler that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EventBus:
         self._handlers.setdefault(event, []).append(handler)
 
     def off(self, event: str, handler: EventHandler) -> None:
-        """Remove the first occurrence of `handler` at `event`; nothing happens if there is none."""
+        """Remove the first occurrence of `handler` at `event`; nothing happens if it is not there."""
         handlers = self._handlers.get(event, [])
         if handler in handlers:
             handlers.remove(handler)
@@ -44,7 +44,7 @@ class EventBus:
                 logger.exception("A handler of event '%s' failed: %r", event, handler)
 
     def has_handlers(self, event: str) -> bool:
-        """Whether anybody listens to `event`."""
+        """Whether `event` has handlers."""
         return bool(self._handlers.get(event))
 
     def clear(self, event: str | None = None) -> None:

@@ -1,7 +1,7 @@
 """A tool with which a model asks a person.
 
 Under a runtime the question goes to the operators (see `orbiter.ask`): the tool waits, the answer is recorded. Under
-plain `run` a handler asks; without one, the model is told that nobody can be asked.
+plain `run` a handler asks; without one, the model is told that there is no one to ask.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class ConsoleHandler(HumanInputHandler):
 class HumanInputTool(Tool):
     """``human_input``: the model asks, a person answers.
 
-    An answer that is none of the choices is asked for again, and never read as another.
+    An answer that is not one of the choices is asked for again, and never read as another.
 
     Args:
-        handler: Who asks under plain `run`; None: nobody, and the model is told so.
+        handler: Asks under plain `run`; None: the model is told that there is no one to ask.
         timeout: Seconds to wait for an answer under plain `run`; None: no limit.
         name: The tool's name.
         description: What the model is told of it.
@@ -105,7 +105,7 @@ class HumanInputTool(Tool):
         """Ask.
 
         Raises:
-            ToolError: ``Human input request timed out``, or nobody can be asked.
+            ToolError: ``Human input request timed out``, or there is no one to ask.
         """
         prompt: str = kwargs["prompt"]
         choices: list[str] = list(kwargs.get("choices") or ())
@@ -164,7 +164,7 @@ async def _in_thread(read: Callable[[], str]) -> str:
         try:
             loop.call_soon_threadsafe(settle, line, error)
         except RuntimeError:
-            return  # the loop is closed, and with it whoever asked
+            return  # the loop is closed, and with it the call that asked
 
     threading.Thread(target=copy_context().run, args=(work,), name="orbiter-console-input", daemon=True).start()
     return await future

@@ -49,7 +49,7 @@ def failure_word(word: object, place: str, valid: tuple[str, ...] = get_args(Fai
     """`word` if it is a failure policy.
 
     Raises:
-        ConfigurationError: It is none; `place` says where it stands.
+        ConfigurationError: It is not a failure policy; `place` says where it stands.
     """
     return cast("FailureMode", _word(word, valid, f"failure policy for {place}:", "failure"))
 
@@ -127,7 +127,7 @@ class JoinPolicy:
         """A policy from itself, its word (``quorum:2`` for a quorum of two), or None for ``all_required``.
 
         Raises:
-            ConfigurationError: The word is unknown, or the number is none.
+            ConfigurationError: The word is unknown, or its number is missing or malformed.
         """
         if value is None:
             return cls()

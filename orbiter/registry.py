@@ -52,7 +52,7 @@ class Registry(Generic[T]):
         """The item called `name`.
 
         Raises:
-            RegistryError: There is none; the hint names the nearest one.
+            RegistryError: The name is not registered; the hint names the nearest one.
         """
         try:
             return self._items[name]

@@ -191,8 +191,8 @@ def _stream(
             loop_threshold=loop_threshold,
         )
 
-    everybody = detailed or event_types is not None
-    stream = ContainerStream(agent.name, wanted, detailed=everybody, max_steps=max_steps, work=work)
+    all_agents = detailed or event_types is not None
+    stream = ContainerStream(agent.name, wanted, detailed=all_agents, max_steps=max_steps, work=work)
     return EventStream(stream.events(), stream.result)
 
 

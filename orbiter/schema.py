@@ -131,7 +131,7 @@ def _with_null(node: Any) -> Any:
 
 
 def find_misfit(kind: Any, value: Any) -> str:
-    """In what `value`, which is JSON, is none of type `kind`; empty if it is one, or the type cannot be checked (None).
+    """Why `value`, which is JSON, is not of type `kind`; empty if it is, or the type cannot be checked (None).
 
     Asks pydantic itself: a validator of the type's own knows more than its schema says.
     """

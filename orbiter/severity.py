@@ -44,7 +44,7 @@ class ErrorClassification:
             `error_code`, `retry_after` (seconds).
 
     Raises:
-        ConfigurationError: `severity` is no severity; the message names the nearest one.
+        ConfigurationError: `severity` is unknown; the message names the nearest one.
     """
 
     severity: ErrorSeverity

@@ -230,7 +230,7 @@ class Scope(ABC):
 
     def recorded(self, name: str, place: Place) -> Any:
         """The value that an earlier life of the run recorded under this node (a step of kind ``value``); None where
-        there is none. For asking before anything is done that it makes unnecessary.
+        it has recorded none. For asking before anything is done that it makes unnecessary.
         """
         return None
 
@@ -240,10 +240,10 @@ class Scope(ABC):
         """Say what the node came to, before it closes."""
 
     def warn(self, text: str) -> None:  # noqa: B027 - the direct scope has no use for it
-        """Something an operator should know that is no fault."""
+        """Something an operator should know that is not a fault."""
 
     def late(self, result: Any, error: BaseException | None) -> None:  # noqa: B027 - as above
-        """A blocking call of this node that had been given up came back after all. Nobody uses what it brings."""
+        """A blocking call of this node that had been given up came back after all. Its result is not used."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -265,7 +265,7 @@ async def back_off(attempt: int) -> None:
 
 
 class DirectScope(Scope):
-    """The scope of plain `run`: no record, nobody to wait for. There is one, `DIRECT`, and it is its own child."""
+    """The scope of plain `run`: no record, no one to wait for. There is one, `DIRECT`, and it is its own child."""
 
     __slots__ = ()
 

@@ -63,8 +63,8 @@ class Swarm(Container):
 
     Raises:
         SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names strangers, or leaves
-            agents out; a planner or router that is no member. An unknown mode is refused by `run`.
-        ConfigurationError: A fallback that is none, or an unknown budget.
+            agents out; a planner or router that is not a member. An unknown mode is refused by `run`.
+        ConfigurationError: A fallback that is not a model or an agent, or an unknown budget.
     """
 
     _kind: ScopeKind = "swarm"

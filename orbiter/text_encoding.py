@@ -14,7 +14,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def drop_surrogates(text: str) -> str:
     r"""Without lone surrogates: UTF-8 has none, so that they would make every later request and record fail.
 
-    A file name that is no UTF-8 brings some, and so does a model that escapes half of an emoji (``"\ud83d"``).
+    A file name that is not UTF-8 brings some, and so does a model that escapes half of an emoji (``"\ud83d"``).
     """
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -36,7 +36,7 @@ def dump_json(model: BaseModel, **options: Any) -> str:
     Raises:
         PydanticSerializationError: it holds what JSON cannot.
     """
-    from pydantic_core import PydanticSerializationError, to_json  # whoever has a model has loaded it
+    from pydantic_core import PydanticSerializationError, to_json  # a program with a model has loaded it
 
     try:
         return model.model_dump_json(**options)

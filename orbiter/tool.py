@@ -64,7 +64,7 @@ class ToolContext:
 
 _NO_CONTEXT = ToolContext()
 _NOT_TOOL_FAILURES = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Skipped)
-"""What passes through a call without being its failure: whoever ends the task, the process, or the step."""
+"""What passes through a call without being its failure: the end of the task, of the process, or of the step."""
 _context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
 
 
@@ -89,7 +89,7 @@ class Tool(ABC):
     """Something an agent can call. Subclasses set `name`, `description` and `parameters` and define `execute`.
 
     `parameters` is a JSON schema of the arguments; `traits` is what an operator or a policy must know before it runs;
-    `composite` says that the tool only runs agents, and so is no effect on the world of its own.
+    `composite` says that the tool only runs agents, and so has no effect on the world of its own.
     """
 
     name: str = ""
@@ -198,7 +198,7 @@ class FunctionTool(Tool):
         self._attribute = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool:
-        """A decorated method, read from an instance, is a tool of that instance: `self` is no argument of it."""
+        """A decorated method, read from an instance, is a tool of that instance: `self` is not one of its arguments."""
         if instance is None or not self._takes_self:
             return self
         bound = copy(self)

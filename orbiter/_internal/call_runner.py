@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallRunnerError", "call_runner"]
 
-# What `Agent.run` is as long as nobody replaces it, in a subclass or on the class itself.
+# What `Agent.run` is unless a program replaces it, in a subclass or on the class itself.
 _PLAIN_RUN = Agent.run
 
 _NOTHING: Mapping[str, Any] = {}

@@ -19,7 +19,7 @@ class SwarmNode(Container):
         name: Its name in the outer one; the swarm's own if not given.
 
     Raises:
-        NestedSwarmError: `swarm` is none.
+        NestedSwarmError: `swarm` is not a swarm.
     """
 
     is_swarm = True

@@ -40,10 +40,10 @@ def _encodable_call(call: ToolCall) -> ToolCall:
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:
-    """One call with its arguments parsed; blank arguments are none.
+    """One call with its arguments parsed; blank arguments count as none.
 
     Raises:
-        OutputParseError: The arguments are not JSON, not a JSON object, or nested deeper than anybody reads.
+        OutputParseError: The arguments are not JSON, not a JSON object, or nested too deep.
     """
     text = call.arguments
     if not text or text.isspace():

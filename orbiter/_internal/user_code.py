@@ -2,7 +2,7 @@
 
 Two kinds of exception would do more. `KeyboardInterrupt`, `SystemExit` and other exceptions that are not an `Exception`
 pass every handler and stop the event loop, with every run on it. An exception whose own ``__str__`` raises, hangs or
-returns something else breaks whoever reports it.
+returns something else breaks the code that reports it.
 """
 
 from __future__ import annotations

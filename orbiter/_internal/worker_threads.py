@@ -54,7 +54,7 @@ class ThreadPool:
 
     Args:
         limit: How many calls run at once; more wait their turn.
-        abandoned_limit: How many calls that nobody waits for any more may still run beside them.
+        abandoned_limit: How many abandoned calls may still run beside them.
         nested_limit: How many calls may wait for runs of their own beside them (`run.sync` in a tool): these hold a
             thread each and no processor.
     """
@@ -135,7 +135,7 @@ class ThreadPool:
             threading.Thread(target=self._work, name="orbiter-tool", daemon=True).start()
 
     def _replace(self) -> None:
-        """One more thread cannot be counted on: another may take its place, or whoever waits is told."""
+        """One more thread cannot be counted on: another may take its place, or the waiting calls fail."""
         if not self._queue:
             return
         self._start_threads()
@@ -211,7 +211,7 @@ class ThreadPool:
 def _deliver(job: _Job, result: Any, error: BaseException | None) -> None:
     try:
         job.loop.call_soon_threadsafe(_settle, job, result, error)
-    except RuntimeError:  # the loop is closed: nobody can wait for this call any more
+    except RuntimeError:  # the loop is closed, and with it what waited for this call
         if job.on_late is not None:
             job.on_late(result, error)
 

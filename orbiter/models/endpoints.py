@@ -38,7 +38,7 @@ class Endpoint:
     """Where a person finds the names of models."""
 
     def key(self, given: str | None, environment: Mapping[str, str] | None = None) -> str | None:
-        """The key in use: the one given, else the environment's; None where there is none."""
+        """The key in use: the one given, else the environment's; None if neither is set."""
         env = os.environ if environment is None else environment
         return given or next((env[name] for name in self.key_variables if env.get(name)), None)
 

@@ -106,7 +106,7 @@ class CallContext:
     def truncated_error(
         self, *, request_id: str = "", headers: Mapping[str, str] | None = None, got: int = 0
     ) -> ModelError:
-        """The reply ended without saying why it stopped: what came is no answer. `got`: characters that had come."""
+        """The reply ended without saying why it stopped: what came is not an answer. `got`: characters received."""
         came = f"after {got} characters" if got else "before any content"
         return self.build_error(
             f"The reply broke off {came}: it ended without a stop reason",

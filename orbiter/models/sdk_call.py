@@ -40,7 +40,7 @@ class ChunkReader(Protocol):
     """Whether the model has said why it stopped."""
 
     def read(self, event: Any) -> StreamChunk | None:
-        """The chunk in an event, None if there is none."""
+        """The chunk in an event, if it has one."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -115,7 +115,7 @@ class SdkCall:
         return self.call.timeout_error("first token", self.deadlines.first_token, where="first_token", headers=headers)
 
     async def _require_event_stream(self, response: Any) -> None:
-        """Refuse an answer that is no event stream. Some servers send streams without a content type: those may."""
+        """Refuse an answer that is not an event stream. Some servers send streams without a content type: those may."""
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in {"", "text/event-stream"} or not (kind == "application/json" or kind.startswith("text/html")):
             return

@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 @asynccontextmanager
 async def shared_client(setting: Hashable, build: Callable[[], Any]) -> AsyncIterator[Any]:
-    """The running loop's client for a setting, built at first use. It is not closed while anybody is inside."""
+    """The running loop's client for a setting, built at first use. It is not closed while a call uses it."""
     loop = asyncio.get_running_loop()
     mine = _loops.get(loop)
     if mine is None:

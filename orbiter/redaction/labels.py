@@ -188,7 +188,7 @@ def _ends_line(text: str, at: int) -> bool:
 
 
 def _cookies(text: str) -> Iterator[Span]:
-    """The value of every pair of a cookie; the attributes of a cookie that is set are none of its secrets."""
+    """The value of every pair of a cookie; the attributes of a cookie that is set are not secrets."""
     done = 0
     for found in _COOKIE.finditer(text):
         at = found.end()

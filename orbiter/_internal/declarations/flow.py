@@ -13,7 +13,7 @@ def agents_by_name(agents: Iterable[Any]) -> dict[str, Any]:
     """The agents by name.
 
     Raises:
-        SwarmError: There is none, one is no agent, or two have one name.
+        SwarmError: There are no agents, one of them is not an agent, or two have one name.
     """
     found: dict[str, Any] = {}
     for agent in agents:

@@ -1,4 +1,4 @@
-"""What a swarm's author says of failures in it: who plans anew, who routes anew, who stands in, what may be used up."""
+"""What a swarm's author declares for failures: planner, router, fallbacks and budget."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class RecoveryPolicy:
         """What was declared, checked against the swarm's members.
 
         Raises:
-            SwarmError: A planner, a router or an agent to stand in for is no member.
-            ConfigurationError: A chain is none, or a budget is unknown or no number above 0.
+            SwarmError: A planner, a router or an agent with fallbacks is not a member.
+            ConfigurationError: A chain is not valid, or a budget is unknown or not a number of 0 or more.
         """
         for role, name in (("planner", planner), ("router", router)):
             if name is not None and name not in members:

@@ -32,7 +32,7 @@ def tool_path(tool: Any, owner: str) -> str:
     """The dotted path from which `import_tool` makes an equal tool: of its function, or of its class.
 
     Raises:
-        SerialisationError: There is none: what would be made is another tool.
+        SerialisationError: No path makes an equal tool.
     """
     if not isinstance(tool, FunctionTool):
         path = dotted_path(type(tool), owner)

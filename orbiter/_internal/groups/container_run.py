@@ -33,7 +33,7 @@ async def run_as_node(
     """See `Container.run`."""
     settings = RunSettings(provider, max_retries, loop_threshold)
     if not steps.inside():
-        # Nobody to ask, nothing to record.
+        # No operator to ask, nothing to record.
         return await run_members(container, input, DIRECT, settings, messages)
     info = {"task": as_text(input), "members": container._members(), **container._info()}
     async with steps.opening(container._kind, container.name, info) as scope:
@@ -80,7 +80,7 @@ async def _(
     node: SwarmNode, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
 ) -> RunResult:
     if isinstance(node.swarm, Container) and "run" not in vars(node.swarm):
-        # The node stands for the swarm: a second node for the same thing would tell nobody anything.
+        # The node stands for the swarm: a second node would say nothing new.
         return await run_members(node.swarm, input, scope, settings, None)
     with steps.at(scope, Place(0)):
         try:

@@ -22,7 +22,7 @@ class _DelegateTool(Tool):
     """``delegate_to_<worker>``: hands a task to a worker and returns its answer."""
 
     composite = True
-    # The workers' own steps are recorded; handing a task on is no effect of its own.
+    # The workers' own steps are recorded; handing a task on has no effect of its own.
     traits = Traits(idempotent=True)
 
     def __init__(

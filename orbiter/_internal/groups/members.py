@@ -1,4 +1,4 @@
-"""Running whatever stands in a swarm or group: an agent, a group, a nested swarm, or something that quacks like one."""
+"""Running a member of a swarm or group: an agent, a group, a nested swarm, or an object with the same methods."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def run_with_fallbacks(
 
 
 def _goes_to_fallback(exc: Exception, scope: Scope) -> bool:
-    """Whether a failure goes to the next in turn: not what a person ended, nor what is for somebody else."""
+    """Whether a failure goes to the next in turn: not what a person ended, nor what another node takes up."""
     if isinstance(exc, HandedBack):
         return exc.remedy == "stand_in" and exc.scope == scope.node_id
     return not isinstance(exc, Aborted)
@@ -200,5 +200,5 @@ def as_result(value: Any, name: str) -> RunResult:
 
 
 def conversation(result: RunResult) -> list[Message]:
-    """What was said, without anybody's instructions: history for the next agent."""
+    """The messages without the instructions: history for the next agent."""
     return [message for message in result.messages if not isinstance(message, SystemMessage)]

@@ -18,7 +18,7 @@ async def run_team(
     """Run the lead with one delegate tool for each worker.
 
     Raises:
-        SwarmError: There is no worker, or the lead is not an agent.
+        SwarmError: There are no workers, or the lead is not an agent.
         JoinError: The team's join policy is violated.
     """
     if len(swarm.flow_order) < 2:

@@ -45,7 +45,7 @@ class AgentRun:
         history: The conversation before.
         provider: Who answers.
         max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
-        loop_detector: Counts equal tool calls in a row; None: nobody looks.
+        loop_detector: Counts equal tool calls in a row; None: no check.
         delegates: Tools of this run alone, by name: a team's delegate tools.
         peers: What to say to a model that calls another agent as if it were a tool.
         node: The run's node in a `RunState`, to which each model call is added as a child.
@@ -116,7 +116,7 @@ class AgentRun:
         self.new_from = 0
 
     def restart(self) -> None:
-        """Back to the beginning, if the body was begun before: done again it counts anew."""
+        """Back to the beginning, if turns were run before: all counts start at zero."""
         if not self.messages:
             return
         self._reset()
@@ -131,7 +131,7 @@ class AgentRun:
         Raises:
             AgentError: No provider, attempts spent, or the conversation is too long.
             OutputParseError: The model spoiled arguments or structured output `max_retries` times in a row.
-            LoopDetectedError: The same tool calls too often in a row, where somebody counts.
+            LoopDetectedError: The same tool calls too often in a row, where there is a loop detector.
         """
         if not steps.inside():
             return await self._run_with_recovery(input)
@@ -331,7 +331,7 @@ class AgentRun:
         return None
 
     def _exhaust(self, output: AgentOutput) -> AgentOutput:
-        """`max_steps` are spent: the last output stands as it is (seed 001), but somebody should know."""
+        """`max_steps` are spent: the last output stands as it is (seed 001), with a warning."""
         text = f"Agent '{self.agent.name}' stopped after max_steps={self.max_steps} without a final answer"
         self.exhausted = True
         self.warnings.append(text)
@@ -350,7 +350,7 @@ async def _call_instructions(arguments: dict[str, Any]) -> str:
 
 
 prepared_run: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
-"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset where there is none."""
+"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset outside of one."""
 
 
 def get_run(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:

@@ -68,7 +68,7 @@ async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
     except HandedBack as back:
         if back.remedy not in ("replan", "reroute"):
             raise
-        return tool_error_of(invocation, back.reason)  # whoever delegated plans, or routes, anew
+        return tool_error_of(invocation, back.reason)  # the agent that delegated makes another plan, or another choice
     except Exception as exc:
         absorbed = TOOL_CODEC.absorb(invocation, exc)
         if absorbed is None:

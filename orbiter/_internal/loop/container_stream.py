@@ -15,7 +15,7 @@ class ContainerStream:
     """The events of agents that run in tasks of their own, in the order in which they happen.
 
     Args:
-        name: Who fails, where the failure names nobody.
+        name: The agent of a failure that names none.
         wanted: The event types to show.
         detailed: Whether to show who works for another agent, too.
         max_steps: In place of the agents' own.
@@ -57,7 +57,7 @@ class ContainerStream:
             raise
         finally:
             task.cancel()
-            # Also takes note of an error that came while the stream was closed: nobody is left to be told.
+            # Also retrieves an error that was raised while the stream was closed, which has no reader any more.
             await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self) -> RunResult:

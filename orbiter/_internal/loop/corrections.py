@@ -20,7 +20,7 @@ class Corrections:
     Args:
         agent: Whose output type counts.
         tries: How many replies in a row a model may spoil before the run fails.
-        loop_detector: Counts equal tool calls in a row; None: nobody looks.
+        loop_detector: Counts equal tool calls in a row; None: no check.
     """
 
     __slots__ = ("agent", "invalid_replies", "loop_detector", "tries")

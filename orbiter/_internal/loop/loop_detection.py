@@ -83,6 +83,6 @@ class LoopDetector:
         self.own = 0
 
     def clear(self) -> None:
-        """Forget what was counted: somebody has answered."""
+        """Forget what was counted: an operator has answered."""
         self.count = self.own = 0
         self._calls = self._signature = None

@@ -169,7 +169,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         return {"messages": _dump_messages(arguments.messages)}
 
     def replace(self, arguments: ModelCall, changes: Mapping[str, Any]) -> ModelCall:
-        """Another model (its provider is resolved anew) or other messages (put into the agent's live list)."""
+        """Another model (with its own provider) or other messages (put into the agent's live list)."""
         unknown = set(changes) - {"model", "messages"}
         if unknown:
             raise ValueError(f"An LLM step takes 'model' and 'messages', not {', '.join(map(repr, sorted(unknown)))}")

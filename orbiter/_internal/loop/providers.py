@@ -46,7 +46,7 @@ class ModelName:
 
     @property
     def provider_name(self) -> str:
-        """The part before the first colon; ``openai`` where there is none."""
+        """The part before the first colon; ``openai`` without a colon."""
         head, colon, _ = self.model.partition(":")
         return head if colon else "openai"
 

@@ -49,7 +49,7 @@ def result_of(
 
 def copy_result(result: RunResult, fields: dict[str, Any]) -> RunResult:
     """The same with other values in some fields, as `model_copy` has it."""
-    if type(result) is not RunResult:  # somebody's own, with who knows what besides its fields
+    if type(result) is not RunResult:  # a subclass, which may have more than its fields
         return result.model_copy(update=fields)
     return _build_result(vars(result), fields, result.model_fields_set)
 

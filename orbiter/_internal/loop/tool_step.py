@@ -60,7 +60,7 @@ def traits_of(tool: Any) -> Traits:
 
 
 def as_text(value: Any) -> str:
-    """A value that somebody gave in place of text: text as it is, everything else as `result_content` writes it."""
+    """A value that was given in place of text: text as it is, everything else as `result_content` writes it."""
     if isinstance(value, str):
         return value
     return content_text(result_content(value))
@@ -100,7 +100,7 @@ async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
 
 
 async def _await_tool(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
-    """What a tool returns. A cancellation that nobody asked for (something that the tool awaited was cancelled) is the
+    """What a tool returns. A cancellation that was not requested (something that the tool awaited was cancelled) is the
     tool's failure; the agent's own passes.
     """
     try:

@@ -98,7 +98,7 @@ def is_thinking_missing(messages: Iterable[Message], provider: str) -> bool:
 
 def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = list(provider_data_of(message, provider).get("thinking", ()))
-    # Trailing white space in a last assistant turn is refused, and white space alone is no text.
+    # Trailing white space in a last assistant turn is refused, and white space alone is not text.
     text = content_text(message.content).rstrip()
     if text:
         content.append({"type": "text", "text": text})
@@ -110,7 +110,7 @@ def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]
 
 
 def _input(call: ToolCall) -> dict[str, Any]:
-    """The arguments as the object that the API demands; text that is none is kept, so that the model sees its slip."""
+    """The arguments as the object that the API demands; other text is kept, so that the model sees its mistake."""
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

@@ -194,7 +194,7 @@ class OpenAIProvider(ModelProvider):
 
     def _build(self) -> openai.AsyncOpenAI:
         _, url, key, connect, name = self._client_key()
-        # The SDK reads these two from the environment, but they are OpenAI's affair and nobody else's.
+        # The SDK reads these two from the environment, but they belong to OpenAI alone.
         foreign = {} if name == "openai" else {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
         return openai.AsyncOpenAI(
             # Local servers ask for no key; the SDK does.

@@ -46,7 +46,7 @@ def script(
 ) -> Script | Callable[[ScriptFunction], ScriptFunction]:
     """Register a script, so that ``scripted:<name>`` finds it: as a decorator of a callable, or directly.
 
-    A name that is taken is given anew: a file of examples may be loaded twice.
+    A name that is taken is replaced: a file of examples may be loaded twice.
     """
     if what is None:
 
@@ -118,12 +118,12 @@ class ScriptedProvider(ModelProvider):
         """Find the script.
 
         Raises:
-            ModelError: There is none, or its file has a mistake.
+            ModelError: The script does not exist, or its file has a mistake.
         """
         self._found()
 
     def _found(self) -> Script:
-        # Looked up at each call, not kept: a file that was edited, a name registered anew, take effect.
+        # Looked up at each call, not kept: a file that was edited, a name that was registered again, take effect.
         return self._script or find_script(self.config.model_name)
 
     async def complete(
