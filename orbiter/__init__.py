@@ -1,10 +1,8 @@
 """Orbiter: agents, tools, swarms, and how they are run.
 
-The modules are the public framework; `models` are the providers, `redaction` masks secrets, `compat` has names that
-only the seeds' users need, and `_internal` is the engine. Imports no other package of this project.
-
 The names are loaded when they are first asked for: ``import orbiter`` itself costs next to nothing, and a program that
-needs only a part of the package loads only that part.
+needs only a part of the package loads only that part. What agents, tools and swarms declare imports nothing of the
+engine: `run` looks it up.
 
 Imports `orbiter._internal.*`, `orbiter.models`, `docstring_parser`, `jsonschema`, `pydantic`, `pydantic_core`, `re2`
 and `referencing`.

@@ -257,7 +257,7 @@ class Topology(Protocol):
     """What a recovery must know of who takes part."""
 
     def has_node(self, name: str) -> bool:
-        """Whether a node of that name takes part."""
+        """Whether somebody of that name takes part."""
 
 
 class UserRecoveryHandler:
@@ -283,7 +283,7 @@ class UserRecoveryHandler:
     ) -> Any | None:
         """Route an error to the user and carry out what is chosen; None where no node "User" takes part.
 
-        An answer that names none of the options aborts: only what was chosen is done.
+        An answer that is no option aborts: what nobody chose is not done.
 
         Raises:
             OrbiterError: The user aborts: `error` itself.

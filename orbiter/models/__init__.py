@@ -1,8 +1,6 @@
-"""Model providers: how each is asked, and what all of them share.
+"""Model providers. Importing this package loads no vendor's SDK; a provider's module is loaded when one is built.
 
-Importing this package loads no vendor's SDK; a provider's module is loaded when one is built.
-
-Imports `orbiter.{config, errors, redaction, registry, types}`; the packages of the vendors import this one.
+Imports `orbiter`, `orbiter.models.scripted`, `orbiter.redaction`, `httpx2` and `pydantic`.
 """
 
 from __future__ import annotations

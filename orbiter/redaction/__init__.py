@@ -5,7 +5,7 @@ A secret is found by its value (`secrets`), by its own shape (`shapes`), or by w
 the text as it stands, with the escapes of JSON, URLs and HTML undone, and inside Base64. All that reads a text takes
 time in proportion to its length. Masking what is masked changes nothing.
 
-Imports nothing of this project.
+Imports the standard library only.
 """
 
 from orbiter.redaction.known_secrets import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, environment_secrets, mask_secrets

@@ -1,7 +1,6 @@
 """What groups and swarms declare: their members, their flow and their policy for failures, checked when they are made.
 
-Nothing here runs anything: what runs it is `_internal.groups`, which a declaration's `run` looks up.
+Nothing here runs anything: `Container.run` looks up what does.
 
-Imports `orbiter.{errors, policy, tool, steps, types}` and `_internal.graph`; never `_internal.loop`,
-`_internal.groups` or `_internal.call_runner`.
+Imports `orbiter`, `orbiter._internal` and `orbiter._internal.groups`.
 """

@@ -1,4 +1,4 @@
-"""`scripted:`, replies from a file, and `script()`, a provider for tests with its replies and faults.
+"""`scripted:`, a model whose replies are written in a file or in code: for tests, demos and drills.
 
-Imports `orbiter.models` and `orbiter.{config, types}`.
+Imports `orbiter`, `orbiter.models` and `yaml`.
 """
