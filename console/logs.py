@@ -10,7 +10,7 @@ import logging
 import traceback
 
 from console.output import print_note
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from screens.render.sanitize import clean, clean_line
 
 TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
@@ -38,7 +38,7 @@ class NoteHandler(logging.Handler):
 
 def masked(text: str) -> str:
     """Without what looks like a key, and without the secrets that operators gave."""
-    return redactor(addresses=False).text(text)
+    return make_redactor(addresses=False).text(text)
 
 
 def log_text(record: logging.LogRecord) -> str:

@@ -59,23 +59,23 @@ def is_utf8_locale(environment: Mapping[str, str]) -> bool:
     return not asked or "utf8" in asked.lower().replace("-", "")
 
 
-class Masks(Protocol):
+class ValueMask(Protocol):
     """What is shown in place of secrets (`runtime.execution.view_redaction`)."""
 
-    def value(self, value: Any) -> Any:
+    def mask_value(self, value: Any) -> Any:
         """A foreign value, as JSON has it."""
         ...
 
-    def message(self, message: Any) -> Any:
+    def mask_message(self, message: Any) -> Any:
         """An object of ours, as JSON has it."""
         ...
 
 
-_views: Masks | None = None
+_views: ValueMask | None = None
 """What this process shows in place of secrets; None: all is shown as it is."""
 
 
-def mask_views(views: Masks | None) -> None:
+def mask_views(views: ValueMask | None) -> None:
     """From now on mask secrets in what this process prints (the setting `redact_views`); None: print all as it is."""
     global _views  # noqa: PLW0603 - one stdout, one way to print on it
     _views = views
@@ -83,7 +83,7 @@ def mask_views(views: Masks | None) -> None:
 
 def masked(value: Any) -> Any:
     """A foreign value, as JSON has it, as it may be shown."""
-    return value if _views is None else _views.value(value)
+    return value if _views is None else _views.mask_value(value)
 
 
 def print_json(value: BaseModel | dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ def print_json(value: BaseModel | dict[str, Any]) -> None:
     body = value if isinstance(value, dict) else value.model_dump(mode="json")
     text = json.dumps(body, default=str)
     if _views is not None:
-        text = json.dumps(_views.message(json.loads(text)))
+        text = json.dumps(_views.mask_message(json.loads(text)))
     with _writing:
         print(text, file=streams.stdout(), flush=True)
 

@@ -15,9 +15,9 @@ from console.cli import VERBS, cli
 from console.preferences.schema import KEYS as CONSOLE_KEYS
 from console.preferences.schema import preferences
 from runtime.config.schema import (
-    _LISTS,
-    _MAPS,
-    _TABLES,
+    _LIST_MODELS,
+    _MAP_MODELS,
+    _TABLE_MODELS,
     Settings,
     unknown_key,
 )
@@ -35,7 +35,7 @@ def test_what_is_made_from_the_code_is_up_to_date(name: str, page: Callable[[], 
 
 def _settings() -> Iterator[tuple[str, str]]:
     """Every key of `orbiter.toml`, with the section that it stands in."""
-    for (_, name), model in {**_TABLES, **_MAPS, **_LISTS}.items():
+    for (_, name), model in {**_TABLE_MODELS, **_MAP_MODELS, **_LIST_MODELS}.items():
         yield from ((name, key) for key in model.model_fields)
     yield from (("console", key) for key in CONSOLE_KEYS)
     yield "keys", "preset"
@@ -74,7 +74,9 @@ def _default(model: type[BaseModel], key: str) -> str | None:
     return f'`"{value}"`' if isinstance(value, str) and value else None
 
 
-@pytest.mark.parametrize(("section", "model"), [(name, model) for (_, name), model in {**_TABLES, **_MAPS}.items()])
+@pytest.mark.parametrize(
+    ("section", "model"), [(name, model) for (_, name), model in {**_TABLE_MODELS, **_MAP_MODELS}.items()]
+)
 def test_the_defaults_are_those_of_the_code(section: str, model: type[BaseModel]) -> None:
     rows = _rows(section)
     wrong = {

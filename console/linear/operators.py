@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from console.linear.prompts import GoBack, InvalidEntry, read_params
 from console.output import print_note, print_prompt, prompt_answered
 from orbiter.text_input import BadText, decode
-from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence, destroys
+from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence_text, is_destructive
 from runtime.judgement.reports import incident_report
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import Actor, IncidentOpened, Option
@@ -145,13 +145,13 @@ class PersonAtTerminal:
             except GoBack:
                 print_note(f"nothing is decided: {opened.incident_id} still waits")
                 continue
-            if option.id in OPTIONAL_TEXT or not destroys(opened, option.id) or await self._confirms(option):
+            if option.id in OPTIONAL_TEXT or not is_destructive(opened, option.id) or await self._confirms(option):
                 return OperatorAnswer(option.id, params)
             print_note(f"nothing is decided: {opened.incident_id} still waits")
 
     async def _confirms(self, option: Option) -> bool:
         """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""
-        what = consequence(option.id, "orbiter-console rewind")
+        what = consequence_text(option.id, "orbiter-console rewind")
         return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
 
     def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:

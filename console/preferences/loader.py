@@ -21,7 +21,7 @@ from console.preferences.schema import (
 from console.workspace import workspace
 from orbiter.text_input import BadText, read_text
 from runtime.config.environment import config_files
-from runtime.config.toml_lines import Path as Key
+from runtime.config.toml_lines import KeyPath as Key
 from runtime.config.toml_lines import key_lines, line_of_key
 
 if TYPE_CHECKING:

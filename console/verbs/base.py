@@ -98,13 +98,13 @@ def _mask_views() -> None:
     if patterns is None:
         return
     from orbiter.redaction import BadPattern
-    from runtime.execution.view_redaction import Views
+    from runtime.execution.view_redaction import ViewRedactor
 
-    views = Views(patterns, masked=True)
+    views = ViewRedactor(patterns, masked=True)
     try:
-        views.text("")
+        views.mask_text("")
     except BadPattern:
-        views = Views(masked=True)
+        views = ViewRedactor(masked=True)
     mask_views(views)
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from orbiter.text_input import BadText, read_text
 
-_MOST = 1024 * 1024
+_MAX_FILE_BYTES = 1024 * 1024
 """Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
-_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
+_ASSIGNMENT_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
@@ -50,7 +50,7 @@ def configured_python(workspace: Path, environ: Mapping[str, str] | None = None)
     return found
 
 
-def interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
+def find_interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
     """The Python that runs the workspace's swarms: the setting, `$VIRTUAL_ENV`, the workspace's `.venv`, else our own.
 
     Raises:
@@ -80,7 +80,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         UnusableEnvironment: naming the file and the line; never the value, which may be a key.
     """
     try:
-        text = read_text(path, most=_MOST)
+        text = read_text(path, most=_MAX_FILE_BYTES)
     except BadText as exc:
         raise InvalidEnvironment(f"cannot read env_file: {exc}") from exc
     found: dict[str, str] = {}
@@ -88,16 +88,16 @@ def read_env_file(path: Path) -> dict[str, str]:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
-        match = _LINE.fullmatch(stripped)
+        match = _ASSIGNMENT_LINE.fullmatch(stripped)
         if match is None:
             raise InvalidEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
         if "\0" in stripped:
             raise InvalidEnvironment(f"{path}, line {number}: a variable cannot hold a NUL byte; remove it")
-        found[match["name"]] = _value(match["value"], f"{path}, line {number}")
+        found[match["name"]] = _parse_value(match["value"], f"{path}, line {number}")
     return found
 
 
-def _value(text: str, where: str) -> str:
+def _parse_value(text: str, where: str) -> str:
     if text[:1] not in {"'", '"'}:
         return re.split(r"\s+#", text, maxsplit=1)[0].strip()
     quote = text[0]

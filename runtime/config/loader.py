@@ -22,10 +22,10 @@ from orbiter.redaction import BadPattern, Redactor
 from orbiter.text_input import BadText, read_text
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.schema import NoticeSettings, Settings, unknown_key
-from runtime.config.toml_lines import Path as Key
+from runtime.config.toml_lines import KeyPath as Key
 from runtime.config.toml_lines import key_lines, line_of_key
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.policy import PermissionPolicy
@@ -67,10 +67,10 @@ class Configuration:
         return errors.model_copy(update={"rules": (*errors.rules, *self.settings.rules)})
 
     @property
-    def views(self) -> Views:
+    def views(self) -> ViewRedactor:
         """What viewers are shown in place of secrets."""
         redaction = self.settings.redaction
-        return Views(redaction.patterns, masked=redaction.redact_views)
+        return ViewRedactor(redaction.patterns, masked=redaction.redact_views)
 
     @property
     def prices(self) -> PriceTable:
@@ -102,9 +102,11 @@ class Configuration:
 
     def values(self) -> list[SettingValue]:
         """Every setting in force, in the file's order of sections."""
-        return [SettingValue(dotted_key(path), value, self._source(path)) for path, value in _leaves(self.settings)]
+        return [
+            SettingValue(dotted_key(path), value, self._source_of(path)) for path, value in _leaf_values(self.settings)
+        ]
 
-    def _source(self, path: Key) -> str:
+    def _source_of(self, path: Key) -> str:
         for end in range(len(path), 0, -1):
             if path[:end] in self.sources:
                 return self.sources[path[:end]]
@@ -133,7 +135,7 @@ def load_configuration(workspace: Path, environ: Mapping[str, str] | None = None
         policy = PermissionPolicy.from_mapping(settings.permissions.model_dump(), root=str(workspace))
     except ValueError as exc:
         raise InvalidConfiguration(f"{_source_of_path(sources, ('permissions',))}{exc}") from exc
-    notices = _notices(settings.notices, sources)
+    notices = _notice_rules(settings.notices, sources)
     try:
         Redactor(settings.redaction.patterns)
     except BadPattern as exc:
@@ -141,13 +143,13 @@ def load_configuration(workspace: Path, environ: Mapping[str, str] | None = None
     env_file = settings.runtime.env_file
     if env_file:
         try:
-            read_env_file(_resolved(env_file, workspace))
+            read_env_file(_resolve_path(env_file, workspace))
         except InvalidEnvironment as exc:
             raise InvalidConfiguration(f"{_source_of_path(sources, ('runtime', 'env_file'))}{exc}") from exc
     return Configuration(workspace, settings, policy, notices, sources)
 
 
-def _notices(given: NoticeSettings, sources: Mapping[Key, str]) -> NoticeRules | None:
+def _notice_rules(given: NoticeSettings, sources: Mapping[Key, str]) -> NoticeRules | None:
     named = {name: each for name, each in given.model_dump(mode="json").items() if each not in (None, "")}
     if named.keys() <= {"quiet_seconds", "webhook_url"}:
         return None
@@ -157,7 +159,7 @@ def _notices(given: NoticeSettings, sources: Mapping[Key, str]) -> NoticeRules |
         raise InvalidConfiguration(f"{_source_of_path(sources, ('notices',))}{exc}") from exc
 
 
-def _resolved(name: str, workspace: Path) -> Path:
+def _resolve_path(name: str, workspace: Path) -> Path:
     path = Path(name).expanduser()
     return path if path.is_absolute() else workspace / path
 
@@ -170,7 +172,7 @@ def load_env_file(configuration: Configuration) -> None:
     """
     name = configuration.settings.runtime.env_file
     if name:
-        for variable, value in read_env_file(_resolved(name, configuration.workspace)).items():
+        for variable, value in read_env_file(_resolve_path(name, configuration.workspace)).items():
             os.environ.setdefault(variable, value)
 
 
@@ -194,7 +196,7 @@ class _ConfigFile:
     data: dict[str, Any]
     lines: dict[Key, int]
 
-    def place(self, at: Key) -> str:
+    def location(self, at: Key) -> str:
         line = line_of_key(at, self.lines)
         return f"{self.path}:{line}" if line is not None else str(self.path)
 
@@ -207,7 +209,7 @@ class _ConfigFile:
         hint = f"did you mean '{near[0]}'? " if near else ""
         what, which = ("section", "sections") if len(at) == 1 else ("key", "here")
         raise InvalidConfiguration(
-            f"{self.place(at)}: unknown {what} '{dotted_key(at)}': {hint}valid {which} are: {', '.join(valid)}"
+            f"{self.location(at)}: unknown {what} '{dotted_key(at)}': {hint}valid {which} are: {', '.join(valid)}"
         )
 
     def overlay(self, onto: dict[str, Any], sources: dict[Key, str], data: Mapping[str, Any], path: Key = ()) -> None:
@@ -222,10 +224,10 @@ class _ConfigFile:
             onto[key] = value
             for old in [each for each in sources if each[: len(at)] == at]:
                 del sources[old]
-            sources[at] = self.place(at)
+            sources[at] = self.location(at)
             for below in self.lines:
                 if len(below) > len(at) and below[: len(at)] == at:  # what stands in an array of tables
-                    sources[below] = self.place(below)
+                    sources[below] = self.location(below)
 
 
 def _source_of_path(sources: Mapping[Key, str], path: Key) -> str:
@@ -269,19 +271,19 @@ def dotted_key(path: Key) -> str:
     return text
 
 
-def _leaves(value: Any, path: Key = ()) -> Iterator[tuple[Key, Any]]:
+def _leaf_values(value: Any, path: Key = ()) -> Iterator[tuple[Key, Any]]:
     """Every value with its path. A rule is one value: only what was said of it."""
     if isinstance(value, Rule):
         yield path, value.model_dump(mode="json", exclude_defaults=True)
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
-            yield from _leaves(getattr(value, name), (*path, name))
+            yield from _leaf_values(getattr(value, name), (*path, name))
     elif isinstance(value, Mapping):
         for name, each in value.items():
-            yield from _leaves(each, (*path, name))
+            yield from _leaf_values(each, (*path, name))
     elif isinstance(value, tuple) and value and all(isinstance(each, Rule) for each in value):
         for number, each in enumerate(value):
-            yield from _leaves(each, (*path, number))
+            yield from _leaf_values(each, (*path, number))
     else:
         yield path, list(value) if isinstance(value, tuple) else value
 

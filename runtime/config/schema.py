@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.config.toml_lines import Path
+from runtime.config.toml_lines import KeyPath
 from runtime.judgement.error_config import ErrorHandlingConfig, ProviderErrorSettings
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
@@ -116,7 +116,7 @@ class Settings(BaseModel):
     keys: dict[str, Any] = Field(default_factory=dict)
 
 
-_TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+_TABLE_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "errors"): ErrorHandlingConfig,
     (Settings, "budgets"): Budget,
     (Settings, "permissions"): PermissionSettings,
@@ -125,42 +125,46 @@ _TABLES: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "redaction"): RedactionSettings,
     (Settings, "runtime"): RuntimeSettings,
 }
-_MAPS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+_MAP_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "prices"): Price,
     (Settings, "hosts"): HostSettings,
     (ErrorHandlingConfig, "provider_settings"): ProviderErrorSettings,
 }
-_LISTS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+_LIST_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
     (Settings, "rules"): Rule,
     (ErrorHandlingConfig, "rules"): Rule,
 }
 
 
-def unknown_key(data: Mapping[str, Any], model: type[BaseModel] = Settings, path: Path = ()) -> tuple[Path, list[str]]:
+def unknown_key(
+    data: Mapping[str, Any], model: type[BaseModel] = Settings, path: KeyPath = ()
+) -> tuple[KeyPath, list[str]]:
     """The first key that is none of ours, with those that are valid there; an empty path where all are known."""
     valid = list(model.model_fields)
     for key, value in data.items():
         if key not in valid:
             return (*path, key), valid
-        for inner, each, at in _inside(model, key, value, (*path, key)):
+        for inner, each, at in _nested_tables(model, key, value, (*path, key)):
             found = unknown_key(each, inner, at)
             if found[0]:
                 return found
     return (), []
 
 
-def _inside(
-    model: type[BaseModel], key: str, value: Any, at: Path
-) -> Iterator[tuple[type[BaseModel], Mapping[str, Any], Path]]:
+def _nested_tables(
+    model: type[BaseModel], key: str, value: Any, at: KeyPath
+) -> Iterator[tuple[type[BaseModel], Mapping[str, Any], KeyPath]]:
     """The tables that a value holds, each with its model and path."""
     if isinstance(value, Mapping):
-        if (model, key) in _TABLES:
-            yield _TABLES[model, key], value, at
-        elif (model, key) in _MAPS:
+        if (model, key) in _TABLE_MODELS:
+            yield _TABLE_MODELS[model, key], value, at
+        elif (model, key) in _MAP_MODELS:
             yield from (
-                (_MAPS[model, key], each, (*at, name)) for name, each in value.items() if isinstance(each, Mapping)
+                (_MAP_MODELS[model, key], each, (*at, name))
+                for name, each in value.items()
+                if isinstance(each, Mapping)
             )
-    elif isinstance(value, list) and (model, key) in _LISTS:
+    elif isinstance(value, list) and (model, key) in _LIST_MODELS:
         for number, each in enumerate(value):
             if isinstance(each, Mapping):
-                yield _LISTS[model, key], each, (*at, number)
+                yield _LIST_MODELS[model, key], each, (*at, number)

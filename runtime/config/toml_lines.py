@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _NAME = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _KEY = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
-_PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)""")
+_KEY_PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)""")
 _HEADER = re.compile(r"\s*(\[\[|\[)\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$")
 
 
-def key_lines(text: str) -> dict[Path, int]:
+def key_lines(text: str) -> dict[KeyPath, int]:
     """Line numbers, from 1, by path; an element of an array of tables has its index in the path.
 
     Only for text that `tomllib` could read. Keys inside of inline tables stand under the key that holds the table.
     """
-    found: dict[Path, int] = {}
-    counts: dict[Path, int] = {}
-    table: Path = ()
+    found: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in _statements(text):
         header = _HEADER.match(line)
         if header is not None:
-            table = _entered(_parts(header[2]), counts)
+            table = _header_path(_split_key(header[2]), counts)
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 table = (*table, counts[table])
@@ -32,11 +32,11 @@ def key_lines(text: str) -> dict[Path, int]:
             continue
         key = _KEY.match(line)
         if key is not None:
-            found.setdefault((*table, *_parts(key[1])), number)
+            found.setdefault((*table, *_split_key(key[1])), number)
     return found
 
 
-def line_of_key(path: Path, lines: dict[Path, int]) -> int | None:
+def line_of_key(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
     """The line of a path, or of the nearest thing above it that has one."""
     while path:
         if path in lines:
@@ -45,9 +45,9 @@ def line_of_key(path: Path, lines: dict[Path, int]) -> int | None:
     return None
 
 
-def _entered(parts: Path, counts: dict[Path, int]) -> Path:
+def _header_path(parts: KeyPath, counts: dict[KeyPath, int]) -> KeyPath:
     """A header's path, with the index of the last element wherever it leads through an array of tables."""
-    found: Path = ()
+    found: KeyPath = ()
     for at, part in enumerate(parts):
         found = (*found, part)
         if found in counts and at < len(parts) - 1:
@@ -55,8 +55,8 @@ def _entered(parts: Path, counts: dict[Path, int]) -> Path:
     return found
 
 
-def _parts(text: str) -> Path:
-    return tuple(quoted or literal or bare for quoted, literal, bare in _PART.findall(text))
+def _split_key(text: str) -> KeyPath:
+    return tuple(quoted or literal or bare for quoted, literal, bare in _KEY_PART.findall(text))
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -67,13 +67,13 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
             if _HEADER.match(line):
                 continue
-        depth, fence = _after(line, depth, fence)
+        depth, fence = _scan_line(line, depth, fence)
 
 
 _TOKENS = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
 
 
-def _after(line: str, depth: int, fence: str) -> tuple[int, str]:
+def _scan_line(line: str, depth: int, fence: str) -> tuple[int, str]:
     """How deep in brackets, and in which long text, the next line begins."""
     at = 0
     while True:

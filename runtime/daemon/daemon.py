@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtime.config.environment import interpreter
+from runtime.config.environment import find_interpreter
 from runtime.daemon import sockets
 from runtime.daemon.log_file import (
     last_lines,
@@ -80,7 +80,7 @@ def ensure_runtime(
     Args:
         state_dir: Where journal, lock and log are.
         workspace: The directory in which swarms work; by default the one that holds `state_dir`.
-        python: The setting of that name; see `runtime.config.environment.interpreter`.
+        python: The setting of that name; see `runtime.config.environment.find_interpreter`.
         env_file: Variables for the runtime, keys above all.
         settings: As `runtime.service.serve` takes them, as JSON.
         timeout: Seconds in which it has to say that it is there.
@@ -96,7 +96,7 @@ def ensure_runtime(
     if held := _foreground_run_text(state):
         raise DaemonError(held)
     root = Path(workspace) if workspace is not None else state.parent
-    command = [str(interpreter(root, python)), "-c", _BOOT_CODE, "--state", str(state), "--workspace", str(root)]
+    command = [str(find_interpreter(root, python)), "-c", _BOOT_CODE, "--state", str(state), "--workspace", str(root)]
     if env_file is not None:
         command += ["--env-file", str(env_file)]
     if settings:
@@ -134,7 +134,7 @@ def running_runtime(state_dir: str | Path) -> RunningRuntime | None:
         SocketError: its socket must not be trusted.
     """
     try:
-        hello = _ask(state_dir, None)
+        hello = _request(state_dir, None)
     except sockets.RuntimeNotRunning:
         return None
     return RunningRuntime(int(hello.get("pid", 0)), str(hello.get("program", "")))
@@ -143,7 +143,7 @@ def running_runtime(state_dir: str | Path) -> RunningRuntime | None:
 def status(state_dir: str | Path) -> dict[str, Any] | None:
     """What the runtime says of itself; None if there is none. Raises as `running`."""
     try:
-        reply = _ask(state_dir, "status")
+        reply = _request(state_dir, "status")
     except sockets.RuntimeNotRunning:
         return None
     return dict(reply.get("result") or {})
@@ -163,10 +163,10 @@ def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:
         return _wait_until_gone(Path(state_dir), timeout)
     with sock:
         conversation = _LineClient(sock, timeout)
-        reply = conversation.ask("stop")
+        reply = conversation.request("stop")
         if not reply.get("ok"):
             raise DaemonError(f"the runtime does not stop: {reply.get('message') or reply.get('error')}")
-        if not conversation.ended():
+        if not conversation.wait_for_hangup():
             raise DaemonError(f"the runtime (pid {conversation.hello.get('pid')}) is not gone after {timeout:g} s")
     return True
 
@@ -213,11 +213,11 @@ def _wait_until_gone(state: Path, timeout: float) -> bool:
     return held is not None
 
 
-def _ask(state_dir: str | Path, verb: str | None) -> dict[str, Any]:
+def _request(state_dir: str | Path, verb: str | None) -> dict[str, Any]:
     """The runtime's hello, or its reply to `verb`."""
     with sockets.dial(state_dir) as sock:
         conversation = _LineClient(sock, REPLY_TIMEOUT_S)
-        return conversation.ask(verb) if verb is not None else conversation.hello
+        return conversation.request(verb) if verb is not None else conversation.hello
 
 
 class _LineClient:
@@ -227,21 +227,21 @@ class _LineClient:
         self._sock = sock
         self._until = time.monotonic() + timeout
         self._read = b""
-        self.hello = self._next("hello")
+        self.hello = self._read_message("hello")
 
-    def ask(self, verb: str) -> dict[str, Any]:
+    def request(self, verb: str) -> dict[str, Any]:
         number = secrets.token_hex(12)
         line = json.dumps({"t": "command", "id": number, "verb": verb, "args": {}, "channel": "cli"})
         try:
             self._sock.sendall(line.encode() + b"\n")
         except OSError as exc:
             raise DaemonError(f"the runtime hung up: {exc}") from exc
-        reply = self._next("reply")
+        reply = self._read_message("reply")
         while reply.get("id") != number:
-            reply = self._next("reply")
+            reply = self._read_message("reply")
         return reply
 
-    def ended(self) -> bool:
+    def wait_for_hangup(self) -> bool:
         """Wait for the runtime to hang up. False if it has not in time."""
         while time.monotonic() < self._until:
             try:
@@ -253,7 +253,7 @@ class _LineClient:
                 return True
         return False
 
-    def _next(self, kind: str) -> dict[str, Any]:
+    def _read_message(self, kind: str) -> dict[str, Any]:
         while True:
             while b"\n" in self._read:
                 line, self._read = self._read.split(b"\n", 1)

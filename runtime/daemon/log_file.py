@@ -23,9 +23,9 @@ class EscapingFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        from runtime.execution.secret_vault import redactor  # needless where only the path of the log is asked for
+        from runtime.execution.secret_vault import make_redactor  # needless where only the path of the log is asked for
 
-        text = redactor(addresses=False).text(super().format(record))
+        text = make_redactor(addresses=False).text(super().format(record))
         if text.isprintable():
             return text
         return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -29,7 +29,7 @@ MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
 DIAL_TIMEOUT_S = 5.0
 BACKLOG = 1024
 """Dials that may wait to be accepted; systems cut it to a limit of their own (4096 on Linux, 128 on macOS)."""
-AGAIN_S = 0.02
+DIAL_RETRY_S = 0.02
 """Seconds between two dials of a socket whose backlog is full."""
 
 
@@ -141,7 +141,7 @@ def _connect(sock: socket.socket, path: Path) -> None:
         except BlockingIOError:
             if time.monotonic() >= until:
                 raise
-            time.sleep(AGAIN_S)
+            time.sleep(DIAL_RETRY_S)
         else:
             return
 

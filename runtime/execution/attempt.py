@@ -103,7 +103,7 @@ async def _release_probe(c: StepContext, changes: dict[str, Any]) -> None:
 async def _record_start(c: StepContext, attempt: int, changes: dict[str, Any]) -> None:
     known = c.node is not None and c.node.requested == c.requested
     event = ev.StepStarted(
-        **c.spec() | ({"requested": {}} if known else {}),
+        **c.step_fields() | ({"requested": {}} if known else {}),
         attempt=attempt,
         epoch=c.session.lease.epoch,
         effective=changes,

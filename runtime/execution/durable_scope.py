@@ -34,8 +34,8 @@ from runtime.execution.step_context import StepContext
 from runtime.execution.step_runner import run_step
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
-from runtime.judgement.faults.fingerprint import template
-from runtime.judgement.recovery.options import Where
+from runtime.judgement.faults.fingerprint import message_template
+from runtime.judgement.recovery.options import FaultSite
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident, Node
 from runtime.record.state.fault_taxonomy import (
@@ -174,9 +174,9 @@ class DurableScope(steps.Scope):
                 opened, reason = incident.opened, "withdrawn: its branch has ended"
                 closed = ev.IncidentClosed(node_id=opened.node_id, incident_id=opened.incident_id, reason=reason)
                 self._life.record_soon(closed)
-        self._life.record_soon(self._closing(exc))
+        self._life.record_soon(self._closing_event(exc))
 
-    def _closing(self, exc: BaseException | None) -> ev.NodeClosed:
+    def _closing_event(self, exc: BaseException | None) -> ev.NodeClosed:
         parent = self._parent.path if self._parent is not None else ""
         if isinstance(exc, Skipped):
             return ev.NodeClosed(node_id=self.path, parent_id=parent, state="skipped", output=str(exc.value))
@@ -294,7 +294,7 @@ class DurableScope(steps.Scope):
         known = self._answered_before(fault, exc, at)
         if known is not None:
             return self._apply_answer(known, exc)
-        where: Where = self._kind if self._kind != "root" else "run"
+        where: FaultSite = self._kind if self._kind != "root" else "run"
         if where == "run" and fault.impact in (Impact.ABSORBED, Impact.NODE):
             # Nothing below took it up: if nobody does anything, the run ends with it.
             fault = fault.model_copy(update={"impact": Impact.RUN})
@@ -331,12 +331,12 @@ class DurableScope(steps.Scope):
 
         Without a fixed spot each answer is good for one pass: a body that fails again after it is a new incident.
         """
-        wanted = (fault.cause, template(str(exc)), at)
+        wanted = (fault.cause, message_template(str(exc)), at)
         for incident_id, incident in self._own_incidents():
             if incident.answer is None or (at is None and incident_id in self._consumed):
                 continue
             opened = incident.opened
-            if (opened.fault.cause, template(opened.message), opened.action.get("turn")) == wanted:
+            if (opened.fault.cause, message_template(opened.message), opened.action.get("turn")) == wanted:
                 self._consumed.add(incident_id)
                 return incident.answer
         return None
@@ -380,7 +380,7 @@ def _classify_error(exc: Exception, origin: Origin, config: ErrorHandlingConfig)
     changed = next((link for link in _cause_chain(exc, set()) if isinstance(link, RunChanged)), None)
     if changed is not None:
         return replay_difference_fault(str(changed)).fault
-    return config.reclassified(classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules), exc)
+    return config.reclassify(classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules), exc)
 
 
 def _cause_chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:

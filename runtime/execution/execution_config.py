@@ -21,7 +21,7 @@ from runtime.record.state.fault_taxonomy import Classification
 class Trials(Protocol):
     """See `runtime.execution.failures.crash_loop.Trials`."""
 
-    def alone(self, run_id: str, node_id: str = "") -> AbstractAsyncContextManager[None]: ...
+    def isolate(self, run_id: str, node_id: str = "") -> AbstractAsyncContextManager[None]: ...
 
 
 class DeltaSink(Protocol):

@@ -24,7 +24,7 @@ def copied_events(source: DurableRun, at: str, mark: str) -> list[ev.JournalEven
         if not node.is_step:
             found.append(ev.NodeOpened(**_at(node), kind=_kind(node), name=node.name, info=node.info))
         elif node.recorded:
-            found.extend(_step(source, node, mark))
+            found.extend(_step_events(source, node, mark))
         found.extend(
             ev.MessageDelivered(**_at(node), turn=turn, texts=texts, injection_ids=())
             for turn, texts in node.delivered.items()
@@ -40,7 +40,7 @@ def _kind(node: Node) -> Any:
     return node.kind
 
 
-def _step(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEvent]:
+def _step_events(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEvent]:
     """A completed step as one attempt, with the answers that made it what it is. Its tokens were paid by the source."""
     started = ev.StepStarted(
         **_at(node),

@@ -20,12 +20,12 @@ from runtime.record.ids import new_id
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
-STANDSTILL = "stall.no-progress"
+STALL_RULE_ID = "stall.no-progress"
 """The rule of incidents that nothing waits for: the run goes on beside them."""
 
 _TRACEBACK_CHARS = 4_096
 _TASK_CHARS = 2_000
-_CAUSES = 12
+_MAX_CAUSES = 12
 _CAUSE_CHARS = 500
 
 
@@ -34,7 +34,7 @@ class IncidentDraft:
     """What a person is to be told: the facts, and what exactly was to be done."""
 
     fault: Classification
-    where: options.Where
+    where: options.FaultSite
     message: str
     alike: str = ""
     """The text by which equal troubles are known, where the message says more; by default the message."""
@@ -79,7 +79,7 @@ def _waiting_at(life: RunSession, node_id: str) -> ev.IncidentOpened | None:
     ids = node.incidents if node is not None else list(life.state.incidents)
     for incident_id in reversed(ids):
         incident = life.state.incidents[incident_id]
-        if incident.open and incident.opened.node_id == node_id and incident.opened.fault.rule_id != STANDSTILL:
+        if incident.open and incident.opened.node_id == node_id and incident.opened.fault.rule_id != STALL_RULE_ID:
             return incident.opened
     return None
 
@@ -134,7 +134,7 @@ def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev
         arguments_schema=_argument_form(trouble, offered),
         result_schema=_result_form(trouble, offered),
         unattended=unattended,
-        secret_key=VAULT.public if is_secret(schema) else "",
+        secret_key=VAULT.public_key if is_secret(schema) else "",
     )
 
 
@@ -154,13 +154,13 @@ def error_chain(error: BaseException | None) -> list[str]:
     """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
     found: list[str] = []
     seen: set[int] = set()
-    while error is not None and id(error) not in seen and len(found) < _CAUSES:
+    while error is not None and id(error) not in seen and len(found) < _MAX_CAUSES:
         seen.add(id(error))
         text = f"{type(error).__name__}: {error}"[:_CAUSE_CHARS]
         if not found or found[-1] != text:
             found.append(text)
         if isinstance(error, BaseExceptionGroup):
-            found.extend(f"{type(each).__name__}: {each}"[:_CAUSE_CHARS] for each in error.exceptions[:_CAUSES])
+            found.extend(f"{type(each).__name__}: {each}"[:_CAUSE_CHARS] for each in error.exceptions[:_MAX_CAUSES])
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return found
 

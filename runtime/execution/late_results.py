@@ -7,14 +7,14 @@ import logging
 from typing import Any
 
 from runtime.execution.run_session import RunSession
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state import events as ev
 
 log = logging.getLogger("runtime.late")
 
-_CHARS = 500
-_notes: set[asyncio.Task[None]] = set()
+_SUMMARY_CHARS = 500
+_note_tasks: set[asyncio.Task[None]] = set()
 """Held here: the life to which they belong may be over."""
 
 
@@ -28,19 +28,19 @@ def note_late_result(life: RunSession, node_id: str, result: Any, error: BaseExc
         node_id=node_id,
         parent_id=node.parent_id if node is not None else "",
         attempt=node.attempts if node is not None else 0,
-        summary=redactor(addresses=False).text(summary)[:_CHARS],
+        summary=make_redactor(addresses=False).text(summary)[:_SUMMARY_CHARS],
     )
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # we are in the call's own thread: its loop is closed
         log.warning("run %s: %s came back after its runtime had ended: %s", life.state.id, node_id, event.summary)
         return
-    noting = loop.create_task(_note(life.journal, life.lease.run_id, event))
-    _notes.add(noting)
-    noting.add_done_callback(_notes.discard)
+    noting = loop.create_task(_write_note(life.journal, life.lease.run_id, event))
+    _note_tasks.add(noting)
+    noting.add_done_callback(_note_tasks.discard)
 
 
-async def _note(journal: Journal, run_id: str, event: ev.LateResultDropped) -> None:
+async def _write_note(journal: Journal, run_id: str, event: ev.LateResultDropped) -> None:
     try:
         await journal.post(run_id, event)
     except JournalError:

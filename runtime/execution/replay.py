@@ -14,7 +14,7 @@ from orbiter.steps import Step
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import place_of
 
-_SHOWN = 160
+_SHOWN_CHARS = 160
 
 
 class RunChanged(OrbiterError):
@@ -43,7 +43,7 @@ def replay_difference(node: Node, step: Step[Any, Any], requested: dict[str, Any
     ]
     was, now = _plain(node.requested), _plain(requested)
     found.extend(
-        f"{key}: recorded {_short(was.get(key))}, now {_short(now.get(key))}"
+        f"{key}: recorded {_shorten(was.get(key))}, now {_shorten(now.get(key))}"
         for key in sorted(was.keys() | now.keys())
         if was.get(key) != now.get(key)
     )
@@ -56,6 +56,6 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"

@@ -22,7 +22,7 @@ class SecretVault:
         self._known: dict[str, None] = {}
 
     @property
-    def public(self) -> str:
+    def public_key(self) -> str:
         """What to seal a secret with that is for this process."""
         return self._keys().public
 
@@ -44,7 +44,7 @@ class SecretVault:
     def _keys(self) -> KeyPair:
         with self._lock:
             if self._pair is None:
-                self._pair = KeyPair.new()
+                self._pair = KeyPair.generate()
             return self._pair
 
 
@@ -62,7 +62,7 @@ VAULT = SecretVault()
 """This process's. A run that leaves memory and comes back is of the same process, so one life cannot own it."""
 
 
-def redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
+def make_redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
     """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
     return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
 
@@ -84,11 +84,11 @@ def masked_event(event: ev.JournalEvent) -> ev.JournalEvent:
     if not secrets:
         return event
     fields = type(event).model_fields
-    update = {name: _masked(getattr(event, name), secrets) for name in _UNMASKED_FIELDS & fields.keys()}
+    update = {name: _mask_value(getattr(event, name), secrets) for name in _UNMASKED_FIELDS & fields.keys()}
     fault = getattr(event, "fault", None)
     if fault is not None:
         said = ("user_message", "technical", "suggestions", "metadata")
-        update["fault"] = fault.model_copy(update={name: _masked(getattr(fault, name), secrets) for name in said})
+        update["fault"] = fault.model_copy(update={name: _mask_value(getattr(fault, name), secrets) for name in said})
     return event.model_copy(update=update)
 
 
@@ -98,10 +98,10 @@ def recorded_arguments(step: Step[Any, Any]) -> dict[str, Any]:
     """
     if not (secrets := VAULT.known_values()):
         return step.codec.describe(step.arguments)
-    return step.codec.describe_masked(step.arguments, lambda value: _masked(value, secrets))
+    return step.codec.describe_masked(step.arguments, lambda value: _mask_value(value, secrets))
 
 
-def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
+def _mask_value(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
         return mask_secrets(value, secrets)
     if isinstance(value, Mapping):
@@ -109,7 +109,7 @@ def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
         in_keys = tuple(each for each in secrets if len(each) >= MIN_LENGTH_ANYWHERE)
         return {_masked(key, in_keys): _masked(each, secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_masked(each, secrets) for each in value)
+        return type(value)(_mask_value(each, secrets) for each in value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return MARK if str(value) in secrets else value
     return value

@@ -40,9 +40,9 @@ class StepContext:
         """
         node = self.node
         if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
-            self.session.record_soon(ev.StepRequested(**self.spec()))
+            self.session.record_soon(ev.StepRequested(**self.step_fields()))
 
-    def spec(self) -> dict[str, Any]:
+    def step_fields(self) -> dict[str, Any]:
         """The fields that every event has which introduces the step."""
         return {
             "node_id": self.node_id,
@@ -61,7 +61,7 @@ class StepContext:
         found = changes.get("arguments", now.get("arguments", {}))
         return found if isinstance(found, Mapping) else {}
 
-    def model(self, changes: Mapping[str, Any]) -> str:
+    def model_name(self, changes: Mapping[str, Any]) -> str:
         """The model that will be asked; empty for other steps."""
         return str(changes.get("model", self.step.name)) if self.step.kind == "llm" else ""
 
@@ -70,7 +70,7 @@ class StepContext:
         if self.step.kind == "tool":
             return {"tool": self.step.name, "arguments": dict(self.tool_arguments(changes))}
         if self.step.kind == "llm":
-            return {"model": self.model(changes)}
+            return {"model": self.model_name(changes)}
         return {}
 
 

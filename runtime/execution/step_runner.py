@@ -11,8 +11,8 @@ from typing import Any
 
 from runtime.execution import incidents
 from runtime.execution.attempt import run_attempt
-from runtime.execution.failures.crash_loop import ended_its_process
-from runtime.execution.failures.in_doubt import doubt
+from runtime.execution.failures.crash_loop import has_ended_process
+from runtime.execution.failures.in_doubt import in_doubt_incident
 from runtime.execution.failures.incident_drafts import replay_difference_fault
 from runtime.execution.failures.remedies import fallback_in_use, repeat_compaction
 from runtime.execution.failures.reroute import reroute_error
@@ -60,7 +60,7 @@ async def run_step(c: StepContext) -> Any:
     await _run_pre_hooks(c)
     repeat_compaction(c, changes)
     await _wait_for_scheduled_retry(c)
-    return await _run_attempts(c, changes, taken or doubt(c) or ended_its_process(c))
+    return await _run_attempts(c, changes, taken or in_doubt_incident(c) or has_ended_process(c))
 
 
 async def _replay(c: StepContext, node: Node) -> Any:

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbiter.redaction import MARK, Redactor
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 
-_OURS = frozenset(
+_OWN_FIELDS = frozenset(
     {
         "t", "v", "type", "id", "key", "epoch", "verb", "option", "kind", "state", "run_id", "node_id", "parent_id",
         "incident_id", "grant_id", "fingerprint", "secret_key",
     }
 )  # fmt: skip
 """Members of messages and events that hold words, ids and public keys of ours: they stay as they are."""
-FOREIGN = frozenset(
+FOREIGN_FIELDS = frozenset(
     {
         "action", "answer_schema", "arguments", "arguments_schema", "changes", "detail", "edits", "effective", "info",
         "metadata", "params", "requested", "result", "result_schema", "value",
@@ -32,11 +32,11 @@ _ALWAYS_PLAIN = (b'{"t":"hello"', b'{"t":"pong"')
 """How the messages begin that hold nothing foreign and are sent all the time."""
 
 
-class MaskLeft(ValueError):
+class MaskNotReplaced(ValueError):
     """A value that was sent back is still masked, and is not the value that was shown."""
 
 
-class Views:
+class ViewRedactor:
     """What the viewers of one workspace are shown.
 
     Args:
@@ -48,48 +48,48 @@ class Views:
         self._patterns = tuple(patterns)
         self.masked = masked
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         """A text as it is shown."""
-        return redactor(self._patterns).text(text) if self.masked else text
+        return make_redactor(self._patterns).text(text) if self.masked else text
 
-    def value(self, value: Any) -> Any:
+    def mask_value(self, value: Any) -> Any:
         """A foreign value, as JSON has it, as it is shown."""
-        return redactor(self._patterns).value(value) if self.masked else value
+        return make_redactor(self._patterns).value(value) if self.masked else value
 
-    def message(self, message: Any) -> Any:
+    def mask_message(self, message: Any) -> Any:
         """A message, event or result of ours, as JSON has it: its ids, words and numbers stay as they are."""
-        return _shown(message, redactor(self._patterns)) if self.masked else message
+        return _mask(message, make_redactor(self._patterns)) if self.masked else message
 
-    def line(self, line: bytes) -> bytes:
+    def mask_line(self, line: bytes) -> bytes:
         """A message of the link, as it is sent."""
         if not self.masked or line.startswith(_ALWAYS_PLAIN):
             return line
         message = json.loads(line)
         result = message.pop("result", None) if message.get("t") == "reply" else None
-        shown = {**self.message(message), **({"result": self.message(result)} if result is not None else {})}
+        shown = {**self.mask_message(message), **({"result": self.mask_message(result)} if result is not None else {})}
         return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
-    def restored(self, given: Any, original: Any = None) -> Any:
+    def restore(self, given: Any, original: Any = None) -> Any:
         """What an operator means who was shown `original` masked and sends `given`, as JSON has it.
 
         Raises:
             MaskLeft: a part of it is masked and is not as it was shown.
         """
-        return _restored(given, original, self.value(original)) if self.masked else given
+        return _restore(given, original, self.mask_value(original)) if self.masked else given
 
 
-def _shown(message: Any, mask: Redactor) -> Any:
+def _mask(message: Any, mask: Redactor) -> Any:
     if isinstance(message, dict):
         return {
-            name: value if name in _OURS else mask.value(value) if name in FOREIGN else _shown(value, mask)
+            name: value if name in _OWN_FIELDS else mask.value(value) if name in FOREIGN_FIELDS else _mask(value, mask)
             for name, value in message.items()
         }
     if isinstance(message, list | tuple):
-        return [_shown(each, mask) for each in message]
+        return [_mask(each, mask) for each in message]
     return mask.text(message) if isinstance(message, str) else message
 
 
-def _restored(given: Any, original: Any, shown: Any) -> Any:
+def _restore(given: Any, original: Any, shown: Any) -> Any:
     if not has_mark(given):
         return given
     if given == shown:
@@ -99,13 +99,15 @@ def _restored(given: Any, original: Any, shown: Any) -> Any:
         members = {}
         for name, value in given.items():
             if name in names:
-                members[names[name]] = _restored(value, original[names[name]], shown[name])
+                members[names[name]] = _restore(value, original[names[name]], shown[name])
             else:
-                members[_restored(name, None, None)] = _restored(value, None, None)
+                members[_restore(name, None, None)] = _restore(value, None, None)
         return members
     if isinstance(given, list) and isinstance(shown, list) and len(given) == len(shown):
-        return [_restored(*each) for each in zip(given, original, shown, strict=True)]
-    raise MaskLeft(f"{given!r:.80} is masked (redact_views): leave the value as it is shown, or type the whole of it")
+        return [_restore(*each) for each in zip(given, original, shown, strict=True)]
+    raise MaskNotReplaced(
+        f"{given!r:.80} is masked (redact_views): leave the value as it is shown, or type the whole of it"
+    )
 
 
 def has_mark(value: Any) -> bool:

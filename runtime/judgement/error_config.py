@@ -25,12 +25,12 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 Channel = Literal["terminal", "log", "bell", "webhook"]
-Strategy = Literal["exponential_backoff", "fixed_delay"]
+BackoffStrategy = Literal["exponential_backoff", "fixed_delay"]
 QuotaAction = Literal["raise", "fallback", "queue", "notify"]
 """raise: an incident. fallback: the next model. queue: park until it is back. notify: a notice, and an incident."""
 
 
-def _word(*valid: str) -> BeforeValidator:
+def _one_of(*valid: str) -> BeforeValidator:
     """Refuses a word that is none of `valid`, naming the nearest."""
 
     def check(value: Any) -> Any:
@@ -70,8 +70,8 @@ class ProviderErrorSettings(_CheckedModel):
 
     max_retries: int | None = Field(default=None, ge=0)
     base_retry_delay: float | None = Field(default=None, gt=0)
-    rate_limit_strategy: Annotated[Strategy, _word(*get_args(Strategy))] = "exponential_backoff"
-    insufficient_quota_action: Annotated[QuotaAction, _word(*get_args(QuotaAction))] = "raise"
+    rate_limit_strategy: Annotated[BackoffStrategy, _one_of(*get_args(BackoffStrategy))] = "exponential_backoff"
+    insufficient_quota_action: Annotated[QuotaAction, _one_of(*get_args(QuotaAction))] = "raise"
 
 
 @lru_cache(maxsize=8)
@@ -97,7 +97,7 @@ class ErrorHandlingConfig(_CheckedModel):
     """Rules of one's own, tried before the built-in ones: for `classify(…, rules=config.rules)`."""
 
     notify_on_critical_errors: bool = True
-    notification_channels: tuple[Annotated[Channel, _word(*get_args(Channel))], ...] = ("terminal", "log")
+    notification_channels: tuple[Annotated[Channel, _one_of(*get_args(Channel))], ...] = ("terminal", "log")
     webhook_url: str | None = None
 
     enable_error_routing: bool = True
@@ -192,7 +192,7 @@ class ErrorHandlingConfig(_CheckedModel):
         grave = fault.impact in (Impact.RUN, Impact.PROCESS)
         return self.notification_channels if grave and self.notify_on_critical_errors else ()
 
-    def reclassified(self, fault: Classification, exc: BaseException) -> Classification:
+    def reclassify(self, fault: Classification, exc: BaseException) -> Classification:
         """`fault` as the two lists want it. A class counts by its name or an ancestor's, bare or with module."""
         if not self.use_error_classification:
             return fault

@@ -20,7 +20,7 @@ from runtime.judgement.recovery.input_validation import (
     parse_input,
     parse_quantity,
 )
-from runtime.judgement.recovery.options import LABELS
+from runtime.judgement.recovery.options import OPTION_LABELS
 from runtime.judgement.recovery.secret_box import seal
 from runtime.record.state import events as ev
 
@@ -55,7 +55,7 @@ def checked_params(opened: ev.IncidentOpened, option: str, params: Mapping[str, 
     """
     offered = {found.id: found for found in opened.options}
     if option not in offered:
-        known = "" if option in LABELS else f" ({option!r} is no option at all)"
+        known = "" if option in OPTION_LABELS else f" ({option!r} is no option at all)"
         raise InvalidCommand(f"incident {opened.incident_id} takes {', '.join(offered)}, not {option!r}{known}")
     given = dict(params)
     takes = _PARAMS_BY_OPTION.get(option, frozenset())

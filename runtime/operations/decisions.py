@@ -15,12 +15,12 @@ from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
 from runtime.config.loader import load_configuration
 from runtime.execution.gates.budget import parse_run_budget
-from runtime.execution.view_redaction import MaskLeft, Views, has_mark
+from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
 from runtime.judgement.permissions import command_matching
 from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern
-from runtime.judgement.permissions.changed_patterns import READING
+from runtime.judgement.permissions.changed_patterns import READING_VERSION
 from runtime.judgement.permissions.patterns import Kind, Verbs
-from runtime.judgement.permissions.permission import Need, covers, matches
+from runtime.judgement.permissions.permission import Need, covers, grant_matches
 from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
 from runtime.operations.run_creation import create_run
 from runtime.record.ids import new_id
@@ -53,7 +53,7 @@ class Decisions:
         *,
         program: str = "",
         verbs: Verbs | None = None,
-        views: Views | None = None,
+        views: ViewRedactor | None = None,
     ) -> None:
         """`verbs`: the classes of verbs that the drives go by; `views`: what viewers are shown. None: as the
         workspace's files say.
@@ -244,8 +244,8 @@ class Decisions:
             return dict(params)
         views = self._views or load_configuration(self._workspace).views
         try:
-            shown: dict[str, Any] = views.restored(params, {"arguments": opened.action.get("arguments")})
-        except MaskLeft as exc:
+            shown: dict[str, Any] = views.restore(params, {"arguments": opened.action.get("arguments")})
+        except MaskNotReplaced as exc:
             raise InvalidCommand(str(exc)) from exc
         return shown
 
@@ -302,8 +302,8 @@ class Decisions:
         except PermissionSyntaxError as exc:
             raise InvalidCommand(str(exc)) from exc
         kind = self.verbs.kind(verb)
-        if not matches(pattern, target, kind):
-            why = command_matching.uncovered(pattern, target) if kind is Kind.COMMAND else ""
+        if not grant_matches(pattern, target, kind):
+            why = command_matching.why_uncovered(pattern, target) if kind is Kind.COMMAND else ""
             raise InvalidCommand(
                 f"the pattern {pattern!r} does not cover {target!r}, which is asked for{why}: nothing granted"
             )
@@ -317,7 +317,7 @@ class Decisions:
             until=parse_expiry(params.get("until")),
             incident_id=opened.incident_id,
             by=by,
-            reading=READING,
+            reading=READING_VERSION,
         )
 
 

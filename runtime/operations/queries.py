@@ -9,7 +9,7 @@ from datetime import datetime
 from runtime.judgement.permissions import grant_ledger
 from runtime.judgement.permissions.grant_ledger import GrantLedger
 from runtime.judgement.permissions.grant_preview import GrantPreview, preview_grant
-from runtime.judgement.permissions.patterns import STANDARD, Verbs
+from runtime.judgement.permissions.patterns import STANDARD_VERBS, Verbs
 from runtime.judgement.reports import audit
 from runtime.judgement.reports.audit import AuditEntry, audit_entries
 from runtime.judgement.reports.digest import Digest, build_digest, last_look
@@ -50,7 +50,8 @@ class LedgerReader:
         async with self._turn:
             end = await self._journal.position()
             found = [
-                event async for event in events_with_marks(self._journal, grant_ledger.MARKS, after=self._at, end=end)
+                event
+                async for event in events_with_marks(self._journal, grant_ledger.LEDGER_MARKS, after=self._at, end=end)
             ]
             for event in found:
                 self._ledger.apply(event)
@@ -67,7 +68,7 @@ async def read_audit(
     journal: Journal, *, run_id: str = "", since: datetime | None = None, person: str = ""
 ) -> list[AuditEntry]:
     """Who decided what, oldest first; with `run_id`, in that run and about it."""
-    found = audit_entries([event async for event in events_with_marks(journal, audit.MARKS)])
+    found = audit_entries([event async for event in events_with_marks(journal, audit.AUDIT_MARKS)])
     kept = [
         each
         for each in found
@@ -106,7 +107,7 @@ async def record_look(journal: Journal, by: ev.Actor) -> None:
 
 
 async def read_grant_preview(
-    journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD
+    journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD_VERBS
 ) -> GrantPreview:
     """The past and pending actions that a grant's words cover."""
     if grant.lifetime == "run":

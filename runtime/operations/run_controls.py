@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from runtime.execution.resolution import first_model_step_id
-from runtime.execution.view_redaction import MaskLeft, Views
+from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor
 from runtime.operations.decisions import InvalidCommand
 from runtime.operations.run_creation import create_run
 from runtime.record.ids import new_id
@@ -73,10 +73,10 @@ def _abort_under_way(state: DurableRun) -> ev.AbortRequested | ev.IncidentAnswer
 class RunControls:
     """Controls over the runs of one workspace."""
 
-    def __init__(self, journal: Journal, views: Views | None = None) -> None:
+    def __init__(self, journal: Journal, views: ViewRedactor | None = None) -> None:
         """`views`: what operators are shown in place of secrets, where they change what they were shown."""
         self._journal = journal
-        self._views = views or Views()
+        self._views = views or ViewRedactor()
 
     async def freeze(self, run_id: str = "", *, ref: str = "", reason: str = "", by: ev.Actor) -> list[str]:
         """Freeze a run, all runs of a swarm, or (neither given) every run; returns the ids of those that were frozen
@@ -229,8 +229,8 @@ class RunControls:
 
     def _changes(self, node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            restored = self._views.restored(wanted, {"arguments": node.requested.get("arguments")})
-        except MaskLeft as exc:
+            restored = self._views.restore(wanted, {"arguments": node.requested.get("arguments")})
+        except MaskNotReplaced as exc:
             raise InvalidControl(str(exc)) from exc
         return changes_for(node, state, restored)
 

@@ -79,9 +79,9 @@ def limit_rows(scoped: ScopedBudget, spent: BudgetUsage) -> list[dict[str, Any]]
     levels: dict[Limit, LimitFinding] = {found.limit: found for found in check_limits(scoped.budget, spent)}
     rows: list[dict[str, Any]] = []
     for limit in Limit:
-        allowed = scoped.budget.allowed(limit)
+        allowed = scoped.budget.limit_value(limit)
         if allowed is not None:
-            found = LimitFinding(limit, "warning", spent.of(limit), allowed)
+            found = LimitFinding(limit, "warning", spent.used(limit), allowed)
             level = levels[limit].level if limit in levels else ""
             row = {"limit": found.name, "used": round(found.used, 6), "allowed": allowed, "level": level}
             rows.append({"scope": scoped.scope, "of": scoped.name or "the run", **row})

@@ -17,7 +17,7 @@ from typing import Any, Self
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.daemon import sockets
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.server import LinkServer
 from runtime.link.verbs.breakers import breaker_verbs, budget_verbs
@@ -200,7 +200,7 @@ class Runtime:
     async def _serve(self) -> None:
         self._journal = await open_journal(self._state_dir)
         await note_rereadings(self._journal, self._conditions.permissions)
-        views = Views(self._conditions.redact, masked=self._conditions.redact_views)
+        views = ViewRedactor(self._conditions.redact, masked=self._conditions.redact_views)
         desk = Decisions(
             self._journal,
             Path(self._conditions.workspace),

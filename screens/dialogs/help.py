@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
-from runtime.judgement.recovery.options import LABELS
+from runtime.judgement.recovery.options import OPTION_LABELS
 from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS, UNBOUND
 from screens.render.layout import Span, Spans, span
 from screens.views.shared.render_context import RenderContext
@@ -88,8 +88,8 @@ def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, deciding:
 
 
 def _decisions(letters: Mapping[str, str], offered: Collection[str]) -> list[Spans]:
-    found = [_line(key, LABELS[option]) for option, key in letters.items() if option in offered]
-    longer = f"{LABELS['grant']} for longer: asks how long, and once more"
+    found = [_line(key, OPTION_LABELS[option]) for option, key in letters.items() if option in offered]
+    longer = f"{OPTION_LABELS['grant']} for longer: asks how long, and once more"
     return [*found, _line(letters["grant"].upper(), longer)] if "grant" in offered else found
 
 

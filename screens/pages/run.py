@@ -13,7 +13,7 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Input, TextArea
 
-from runtime.judgement.recovery.options import LABELS
+from runtime.judgement.recovery.options import OPTION_LABELS
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.link.client.client import LinkError
@@ -486,7 +486,7 @@ class RunScreen(RunActionScreen):
         else:
             again = self.session.looks().key("run.rewind", "R") if answered.option in ("abort", "skip") else ""
             how = f" {again} starts again from here." if again else ""
-            self.say(f"The answer is taken: {LABELS.get(answered.option, answered.option)}.{how}")
+            self.say(f"The answer is taken: {OPTION_LABELS.get(answered.option, answered.option)}.{how}")
             if asked is not None:
                 bulk_hint.watch_answer(self.app, self.session, asked)
         self.pace.request()

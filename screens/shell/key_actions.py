@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
-from runtime.judgement.recovery.options import LABELS
+from runtime.judgement.recovery.options import OPTION_LABELS
 from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS
 
 LONGER: Final = "decision.grant_longer"
@@ -54,8 +54,8 @@ def actions() -> tuple[Action, ...]:
     }
     order = {context: at for at, context in enumerate(CONTEXT_NAMES)}
     bindings = sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order)))
-    decisions = [Action(f"decision.{option}", DECISIONS, (key,), LABELS[option]) for option, key in KEYS.items()]
-    longer = f"{LABELS['grant']} for longer: asks how long, and once more"
+    decisions = [Action(f"decision.{option}", DECISIONS, (key,), OPTION_LABELS[option]) for option, key in KEYS.items()]
+    longer = f"{OPTION_LABELS['grant']} for longer: asks how long, and once more"
     return (*bindings, *decisions, Action(LONGER, DECISIONS, (KEYS["grant"].upper(),), longer))
 
 

@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from runtime.judgement.recovery.input_validation import is_secret, secret_warning
-from runtime.judgement.recovery.options import destroys
+from runtime.judgement.recovery.options import is_destructive
 from runtime.record.state.events import IncidentOpened
 from screens.render.confusables import mark
 from screens.render.formatting import plural
@@ -482,7 +482,7 @@ class Prompt(Vertical):
         elif choice.need:
             self._by_itself = False
             self._type(choice)
-        elif destroys(self._shown, choice.option, runs=self._runs_of_breaker()):
+        elif is_destructive(self._shown, choice.option, runs=self._runs_of_breaker()):
             self._choice = choice
             self._turn("confirm")
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from console.linear.prompts import GoBack, read_params
-from runtime.judgement.recovery.options import LABELS, make_option
+from runtime.judgement.recovery.options import OPTION_LABELS, make_option
 from runtime.operations.answer_params import checked_params
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
@@ -26,7 +26,7 @@ FORM = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
 def asked_of(**more: Any) -> ev.IncidentOpened:
-    offered = tuple(make_option(each) for each in LABELS)
+    offered = tuple(make_option(each) for each in OPTION_LABELS)
     action = {"permission": "fs.write:/data/x", "arguments": {"path": "x"}}
     return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, action=action, **more)
 
@@ -152,7 +152,7 @@ async def test_enter_alone_decides_nothing_where_something_is_needed(option_id: 
         await given(option_id, "")
 
 
-@pytest.mark.parametrize("option_id", sorted(set(LABELS) - {"retry", "accept", "reset", "acknowledge"}))
+@pytest.mark.parametrize("option_id", sorted(set(OPTION_LABELS) - {"retry", "accept", "reset", "acknowledge"}))
 @pytest.mark.parametrize("line", [".", None])
 async def test_a_dot_goes_back_from_everything_and_so_does_the_end_of_input(option_id: str, line: str | None) -> None:
     with pytest.raises(GoBack):

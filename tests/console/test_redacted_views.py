@@ -9,7 +9,7 @@ import pytest
 from console import output
 from console.linear.prompts import read_params
 from orbiter.redaction import MARK
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.judgement.recovery.options import make_option
 from tests.console.program import SWARM, Program
 from tests.console.terminal import Terminal
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_shows_no_secret(
 
 
 async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_views", Views(masked=True))
+    monkeypatch.setattr(output, "_views", ViewRedactor(masked=True))
     opened = asked_of()
     opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
     typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{MARK}"}}',))

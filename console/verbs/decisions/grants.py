@@ -15,9 +15,9 @@ from console.verbs.base import (
 )
 from console.workspace import workspace
 from runtime.config.loader import load_configuration
-from runtime.judgement.permissions.changed_patterns import READING, reread_grant
+from runtime.judgement.permissions.changed_patterns import READING_VERSION, reread_grant
 from runtime.judgement.permissions.grant_ledger import GrantEntry
-from runtime.judgement.permissions.patterns import STANDARD
+from runtime.judgement.permissions.patterns import STANDARD_VERBS
 from runtime.operations.decisions import Decisions
 from runtime.operations.queries import read_grant_ledger
 from runtime.record.state.events import GrantAdded, utc_now
@@ -58,7 +58,7 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
                 for held in chosen
             ],
         )
-        for line in _reread([held.grant for held in chosen if held.grant.reading < READING]):
+        for line in _reread([held.grant for held in chosen if held.grant.reading < READING_VERSION]):
             print_note(line)
     else:
         print_note("no permission is granted")
@@ -67,7 +67,7 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
 
 def _reread(given: list[GrantAdded]) -> list[str]:
     """Grants of an earlier version whose patterns mean something else now."""
-    verbs = load_configuration(workspace().root).permissions.verbs if given else STANDARD
+    verbs = load_configuration(workspace().root).permissions.verbs if given else STANDARD_VERBS
     found = [reread_grant(grant, verbs) for grant in given]
     return [f"{each.what} became stricter. Before: {each.before}. Now: {each.now}" for each in found if each]
 

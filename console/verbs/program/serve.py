@@ -13,7 +13,7 @@ from console.output import print_json, print_line, print_note, print_raw
 from console.output_capture import captured, give_streams_back
 from console.verbs.base import BadInput, verb
 from console.workspace import Workspace, workspace
-from runtime.config.environment import InvalidEnvironment, interpreter, read_env_file
+from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
 from runtime.service.serve import InvalidSetting, build_execution_config, exec_program
 from runtime.service.serve import serve as carry_on
@@ -90,7 +90,7 @@ def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dic
 
 def _unit(place: Workspace, python: str, env_file: Path | None) -> str:
     """A unit for ``systemctl --user``: it starts with the login, with lingering without one (systemd.service(5))."""
-    chosen = interpreter(place.root, python)
+    chosen = find_interpreter(place.root, python)
     command = [str(chosen), "-m", "console", "--state", str(place.state), "serve", "--foreground"]
     quoted = " ".join(f'"{_escaped(word)}"' for word in command)
     keys = f'EnvironmentFile="{_escaped(str(env_file.resolve()))}"\n' if env_file else ""

@@ -18,7 +18,7 @@ from console.verbs.program.open_console import open_export
 from console.workspace import workspace
 from orbiter.text_input import BadText, read_text
 from runtime.config.loader import load_configuration, load_env_file
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
 from runtime.record.journal import Journal
 from runtime.record.state.events import WORKSPACE, utc_now
@@ -48,7 +48,7 @@ async def export(what: str, *, output: str, force: bool) -> int:
     )
     configuration = load_configuration(workspace().root)
     load_env_file(configuration)  # its secrets are to be known
-    mask = redactor(configuration.execution_config().redact)
+    mask = make_redactor(configuration.execution_config().redact)
     text = "\n".join(export_file.export_lines(events, header, mask, workspaces)) + "\n"
     if output == "-":
         print_raw(text)

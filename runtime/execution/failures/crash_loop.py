@@ -27,10 +27,10 @@ from runtime.record.state.fault_taxonomy import (
 )
 from runtime.record.state.nodes import DEATHS
 
-RULE = "process-ended"
+RULE_ID = "process-ended"
 TRIAL_S = 20.0
 """How long, in seconds, a suspect is alone at most: what ends a process does so at once, as a rule."""
-_LOOK_S = 0.02
+_POLL_S = 0.02
 
 
 class EndedItsProcess(ExecutionError):
@@ -53,9 +53,9 @@ class Trials:
         self._tried: tuple[str, str] | None = None
 
     @asynccontextmanager
-    async def alone(self, run_id: str, node_id: str = "") -> AsyncIterator[None]:
+    async def isolate(self, run_id: str, node_id: str = "") -> AsyncIterator[None]:
         """Wait until no other suspect is tried; what is inside the run or step that is tried waits for nothing."""
-        if self._holds(run_id, node_id):
+        if self._is_holder(run_id, node_id):
             yield
             return
         await self._lock.acquire()
@@ -67,7 +67,7 @@ class Trials:
             timer.cancel()
             self._end(mine)
 
-    def _holds(self, run_id: str, node_id: str) -> bool:
+    def _is_holder(self, run_id: str, node_id: str) -> bool:
         if self._tried is None or self._tried[0] != run_id:
             return False
         above = self._tried[1]
@@ -84,7 +84,7 @@ def is_suspect(deaths: int) -> bool:
     return deaths == DEATHS - 1
 
 
-def ended_its_process(c: StepContext) -> IncidentDraft | None:
+def has_ended_process(c: StepContext) -> IncidentDraft | None:
     """What to ask before a step begins that was under way each time when `DEATHS` processes ended."""
     node = c.node
     if node is None or node.deaths < DEATHS:
@@ -97,7 +97,7 @@ def ended_its_process(c: StepContext) -> IncidentDraft | None:
         effect=Effect.NONE,
         user_message=message,
         suggestions=("Retry only after correcting what ended the process: it may end the runtime once more.",),
-        rule_id=RULE,
+        rule_id=RULE_ID,
     )
     return IncidentDraft(
         fault=fault, where=c.step.kind, message=message, action=c.action_text({}), result_type=c.step.traits.result_type
@@ -113,7 +113,7 @@ async def step_alone(c: StepContext) -> AsyncIterator[None]:
         return
     text = f"its process ended {DEATHS - 1} times while {c.step.name} was under way: it is tried alone"
     await c.session.record(ev.Warned(node_id=c.node_id, parent_id=c.parent_id, text=text))
-    async with trials.alone(c.session.state.id, c.node_id):
+    async with trials.isolate(c.session.state.id, c.node_id):
         yield
 
 
@@ -122,7 +122,7 @@ async def run_alone(life: RunSession, trial: AsyncExitStack, stopping: asyncio.E
     trials = life.config.trials
     if trials is None:
         return True
-    entering = asyncio.ensure_future(trial.enter_async_context(trials.alone(life.state.id)))
+    entering = asyncio.ensure_future(trial.enter_async_context(trials.isolate(life.state.id)))
     stop = asyncio.ensure_future((stopping or asyncio.Event()).wait())
     try:
         await asyncio.wait({entering, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -136,6 +136,6 @@ async def run_alone(life: RunSession, trial: AsyncExitStack, stopping: asyncio.E
 async def until_progress(life: RunSession, trial: AsyncExitStack) -> None:
     """Close a trial of a run once something of it is recorded: from there on a step is to blame."""
     while not life.state.moved:  # noqa: ASYNC110 - what a fold finds wakes nobody, and few runs are ever suspects
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
     await life.flush()
     await trial.aclose()

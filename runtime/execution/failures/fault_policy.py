@@ -43,7 +43,7 @@ def classify_failure(c: StepContext, exc: Exception, changes: dict[str, Any]) ->
     facts = classify(
         exc,
         origin=ORIGINS[c.step.kind],
-        provider=c.model(changes).partition(":")[0],
+        provider=c.model_name(changes).partition(":")[0],
         effect=Effect.NONE if c.repeatable else Effect.UNKNOWN,
         node_path=[node.name for node in c.session.state.lineage(c.node_id)],
         rules=config.rules,
@@ -51,7 +51,7 @@ def classify_failure(c: StepContext, exc: Exception, changes: dict[str, Any]) ->
     if not config.use_error_classification:
         return facts
     own = _author_error(exc)
-    return config.reclassified(ask_author(own, _author_context(c, changes), c.step.traits.classify_error, facts), own)
+    return config.reclassify(ask_author(own, _author_context(c, changes), c.step.traits.classify_error, facts), own)
 
 
 def _author_error(exc: Exception) -> Exception:
@@ -107,7 +107,7 @@ def demands_operator(c: StepContext, fault: Classification, decision: RetryDecis
 
 def target_name(c: StepContext, changes: dict[str, Any]) -> str:
     """The model without its provider, or the tool."""
-    model = c.model(changes)
+    model = c.model_name(changes)
     return model.partition(":")[2] or model or c.step.name
 
 

@@ -17,11 +17,11 @@ from runtime.record.state.fault_taxonomy import (
 )
 from runtime.record.state.nodes import Node
 
-_DIED = "had begun when its process ended"
-_MESSAGE = "{} {}: nobody knows whether it took effect"
+_PROCESS_ENDED_TEXT = "had begun when its process ended"
+_MESSAGE_FORMAT = "{} {}: nobody knows whether it took effect"
 
 
-def doubt(c: StepContext) -> IncidentDraft | None:
+def in_doubt_incident(c: StepContext) -> IncidentDraft | None:
     """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
     node = c.node
     if node is None:
@@ -35,7 +35,7 @@ def doubt(c: StepContext) -> IncidentDraft | None:
     what = _what_happened(c, node)
     if not what:
         return None
-    message = _MESSAGE.format(c.step.name, what)
+    message = _MESSAGE_FORMAT.format(c.step.name, what)
     fault = Classification(
         origin=Origin.TOOL,
         cause=Cause.CANCELLED,
@@ -48,7 +48,7 @@ def doubt(c: StepContext) -> IncidentDraft | None:
         fault=fault,
         where="tool",
         message=message,
-        alike=_MESSAGE.format(c.step.name, _DIED),  # the same question, however it came to that
+        alike=_MESSAGE_FORMAT.format(c.step.name, _PROCESS_ENDED_TEXT),  # the same question, however it came to that
         action=c.action_text({}),
         in_doubt=True,
         result_type=c.step.traits.result_type,
@@ -79,4 +79,4 @@ def _cut_off(c: StepContext, epoch: int) -> str:
     if machine == socket.gethostname() and not has_died(owner):
         return f"had begun in another process ({owner}), which this one took the run over from"
     # Our own number is that of an earlier process too, where a container gives it again.
-    return "had begun when its runtime ended" if rest.startswith(f"{os.getpid()}:") else _DIED
+    return "had begun when its runtime ended" if rest.startswith(f"{os.getpid()}:") else _PROCESS_ENDED_TEXT

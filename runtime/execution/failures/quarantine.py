@@ -30,9 +30,9 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-RULE = "run-stranded"
-_ENDS = ('"type":"run.finished"', '"type":"run.rewind_requested"')
-_ASKED = ('"type":"run.abort_requested"', '"type":"incident.answered"')
+RULE_ID = "run-stranded"
+_END_MARKS = ('"type":"run.finished"', '"type":"run.rewind_requested"')
+_DECISION_MARKS = ('"type":"run.abort_requested"', '"type":"incident.answered"')
 
 
 async def quarantine_run(
@@ -56,7 +56,9 @@ async def quarantine_run(
         state = (
             DurableRun(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else DurableRun(lease.run_id)
         )
-    opened = incidents.incident_event(RunSession(journal, lease, state, conditions, clock), "", _trouble(exc))
+    opened = incidents.incident_event(
+        RunSession(journal, lease, state, conditions, clock), "", _quarantine_incident(exc)
+    )
     parked = ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline, incidents=(opened.incident_id,))
     told = [opened, parked]
     if old is None:
@@ -70,7 +72,7 @@ async def quarantine_run(
     return "stranded"
 
 
-def _trouble(exc: Exception) -> IncidentDraft:
+def _quarantine_incident(exc: Exception) -> IncidentDraft:
     why = str(exc) if isinstance(exc, Unrecordable | EndedItsProcess) else f"{type(exc).__name__}: {exc}"
     message = f"the run cannot be carried on: {why}"
     fault = Classification(
@@ -87,14 +89,14 @@ def _trouble(exc: Exception) -> IncidentDraft:
             "Retry goes on from what is recorded; the call that was not recorded is made again.",
             "Rewind to a node before it, with another input or model, if the same comes back; or abort.",
         ),
-        rule_id=RULE,
+        rule_id=RULE_ID,
     )
     return IncidentDraft(fault=fault, where="run", message=message, error=exc, in_place=False)
 
 
 async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
     """The end that somebody asked for, of a run whose events cannot all be read."""
-    for placed in reversed(await journal.latest(run_id, marks=(*_ENDS, *_ASKED))):
+    for placed in reversed(await journal.latest(run_id, marks=(*_END_MARKS, *_DECISION_MARKS))):
         event = placed.event
         if isinstance(event, ev.AbortRequested) or (
             isinstance(event, ev.IncidentAnswered) and event.option == "abort" and event.reach == "run"
@@ -107,7 +109,7 @@ async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
 
 def open_quarantine(state: DurableRun) -> Incident | None:
     """The incident that says that the run is stranded, while nobody has answered it."""
-    return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE), None)
+    return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE_ID), None)
 
 
 async def wait_until_released(life: RunSession, element: Activity) -> None:

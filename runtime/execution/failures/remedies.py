@@ -19,7 +19,7 @@ from runtime.execution.failures.reroute import (
 from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.step_context import StepContext
 from runtime.judgement.recovery.compaction import MAX_ROUNDS, compact_messages
-from runtime.judgement.recovery.fallback import choose_fallback, falls_back
+from runtime.judgement.recovery.fallback import choose_fallback, should_fall_back
 from runtime.judgement.recovery.retry import RetryDecision
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause, Classification, Remedy
@@ -89,7 +89,7 @@ def _may_use_fallback(c: StepContext, fault: Classification, decision: RetryDeci
         if "insufficient_quota_action" in own.model_fields_set:
             return own.insufficient_quota_action == "fallback"
     spent = decision.attempt >= decision.max_attempts
-    return falls_back(fault, exhausted=spent or decision.remedy is Remedy.COMPACT_RETRY)
+    return should_fall_back(fault, exhausted=spent or decision.remedy is Remedy.COMPACT_RETRY)
 
 
 def fallback_chain_of(c: StepContext, model: str) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ async def use_fallback_model(
     c: StepContext, fault: Classification, ended: ev.StepEnded | None, changes: dict[str, Any]
 ) -> bool:
     """Go on with the next model of the chain, if there is one that can be asked."""
-    now = c.model(changes)
+    now = c.model_name(changes)
     chain = fallback_chain_of(c, now)
     if not chain:
         return False
@@ -150,7 +150,7 @@ async def _models_with_closed_breaker(c: StepContext, names: list[str]) -> set[s
     breakers = breakers_of(c.session.journal)
     found: set[str] = set()
     for name in names:
-        if not policy.enabled or (await breakers.refresh(f"model:{name}", policy, now, breaker_caller(c))).allowed:
+        if not policy.enabled or (await breakers.check(f"model:{name}", policy, now, breaker_caller(c))).allowed:
             found.add(name)
     return found
 
@@ -162,7 +162,7 @@ def breaker_key(c: StepContext, changes: dict[str, Any]) -> str:
     off = c.session.state.options.get("breakers") is False
     if c.step.kind == "value" or off or not c.session.config.errors.enable_circuit_breaker:
         return ""
-    return f"model:{c.model(changes)}" if c.step.kind == "llm" else f"tool:{c.step.name}"
+    return f"model:{c.model_name(changes)}" if c.step.kind == "llm" else f"tool:{c.step.name}"
 
 
 def breaker_caller(c: StepContext) -> str:

@@ -14,7 +14,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import Classification, Remedy
 
-LIMITS = {"replan": 2, "reroute": 1}
+MAX_REROUTES = {"replan": 2, "reroute": 1}
 """How often a swarm's planner, or router, gets a failure back (DESIGN section 8); then a person does."""
 
 RerouteKind = Literal["replan", "reroute"]
@@ -34,7 +34,7 @@ def reroute_to_swarm(
     asked often enough.
     """
     for swarm, below, to in _swarms_with_other_agent(state, node_id, wish):
-        if _reroute_count(state, swarm.id, wish) >= LIMITS[wish]:
+        if _reroute_count(state, swarm.id, wish) >= MAX_REROUTES[wish]:
             continue
         who = next((node.name for node in reversed(below) if node.kind == "agent"), "")
         reason = _reroute_message(fault, wish, who)
@@ -52,7 +52,7 @@ def reroute_to_itself(
     if (
         agent is None
         or any(_swarms_with_other_agent(state, node_id, wish))
-        or _reroute_count(state, agent.id, wish) >= LIMITS[wish]
+        or _reroute_count(state, agent.id, wish) >= MAX_REROUTES[wish]
     ):
         return None
     reason = _reroute_message(fault, wish, "")

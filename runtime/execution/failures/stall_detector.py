@@ -12,7 +12,7 @@ from contextlib import suppress
 from orbiter.steps import Aborted, Skipped
 from runtime.execution import incidents
 from runtime.execution.failures import quarantine
-from runtime.execution.incidents import STANDSTILL, IncidentDraft
+from runtime.execution.incidents import STALL_RULE_ID, IncidentDraft
 from runtime.execution.resolution import ending_reason
 from runtime.execution.run_session import Activity, RunSession
 from runtime.judgement.recovery.stall_detection import handoff_cycle, no_progress
@@ -23,8 +23,8 @@ from runtime.record.state.durable_run import DurableRun, Incident
 log = logging.getLogger("runtime.faults")
 
 HANDOFF_CIRCLE = "stall.handoff-cycle"
-_OF_THE_RUN = (STANDSTILL, quarantine.RULE)
-_LOOK_S = 0.25
+_RUN_RULES = (STALL_RULE_ID, quarantine.RULE_ID)
+_POLL_S = 0.25
 
 
 async def check_handoff_circle(life: RunSession, element: Activity, node_id: str) -> None:
@@ -86,7 +86,7 @@ def ended_at_run(state: DurableRun) -> bool:
     if state.rewind is not None:
         return False
     turned = max((each.seq for each in state.rewound), default=0)
-    answers = [each.answer for each in state.incidents.values() if each.opened.fault.rule_id in _OF_THE_RUN]
+    answers = [each.answer for each in state.incidents.values() if each.opened.fault.rule_id in _RUN_RULES]
     return any(each is not None and each.option == "abort" and each.seq > turned for each in answers)
 
 
@@ -97,9 +97,9 @@ async def watch_progress(life: RunSession) -> None:
     after_s = life.config.stall_s
     if after_s is None or not life.config.enable_error_routing:
         return
-    told = next((found for found in life.state.open_incidents if found.opened.fault.rule_id == STANDSTILL), None)
+    told = next((found for found in life.state.open_incidents if found.opened.fault.rule_id == STALL_RULE_ID), None)
     while True:
-        await asyncio.sleep(min(_LOOK_S, after_s / 4))
+        await asyncio.sleep(min(_POLL_S, after_s / 4))
         if told is None:
             told = await _report_stall(life, after_s)
         elif told.answer is not None:

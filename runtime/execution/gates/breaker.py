@@ -79,20 +79,20 @@ class BreakerRegistry:
     async def admit(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> tuple[Breaker, BreakerVerdict]:
         """Whether `caller` may call now; if so, and the breaker is half-open, it holds the probe from now on."""
         breaker = await self._read(key)
-        verdict = breaker.ask(policy, now, caller)
+        verdict = breaker.check(policy, now, caller)
         if not verdict.probe:
             return breaker, verdict
         async with self._turn:
             breaker = await self._read(key)
-            verdict = breaker.ask(policy, now, caller)
+            verdict = breaker.check(policy, now, caller)
             if verdict.probe:
                 await self._write(breaker, breaker.admit(policy, now, caller), "probe")
             return breaker, verdict
 
-    async def refresh(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
+    async def check(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing."""
         async with self._turn:
-            return (await self._read(key)).ask(policy, now, caller)
+            return (await self._read(key)).check(policy, now, caller)
 
     async def record_success(self, key: str, caller: str) -> None:
         """A call succeeded."""
@@ -120,7 +120,7 @@ class BreakerRegistry:
             breaker = await self._read(key)
             await self._write(breaker, breaker.release_probe(caller), "cancelled")
 
-    async def known(self) -> list[Breaker]:
+    async def breakers(self) -> list[Breaker]:
         """All breakers that have ever counted anything."""
         async with self._turn:
             await self._read("")
@@ -149,14 +149,14 @@ class BreakerRegistry:
         self._known[after.key] = after
 
 
-_BY_JOURNAL: WeakKeyDictionary[Journal, BreakerRegistry] = WeakKeyDictionary()
+_REGISTRY_BY_JOURNAL: WeakKeyDictionary[Journal, BreakerRegistry] = WeakKeyDictionary()
 
 
 def breakers_of(journal: Journal) -> BreakerRegistry:
     """The breakers of a journal: the same for all drives on it. Nothing is kept here but a fold of its events."""
-    found = _BY_JOURNAL.get(journal)
+    found = _REGISTRY_BY_JOURNAL.get(journal)
     if found is None:
-        found = _BY_JOURNAL[journal] = BreakerRegistry(journal)
+        found = _REGISTRY_BY_JOURNAL[journal] = BreakerRegistry(journal)
     return found
 
 

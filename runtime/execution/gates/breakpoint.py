@@ -14,7 +14,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-RULE = "breakpoint"
+RULE_ID = "breakpoint"
 
 
 def has_breakpoint(life: RunSession, what: Literal["tool", "agent"], name: str) -> bool:
@@ -26,7 +26,7 @@ def was_released(life: RunSession, node_id: str) -> bool:
     """Whether somebody let this node go on after a breakpoint already."""
     node = life.state.nodes.get(node_id)
     found = (life.state.incidents[incident_id] for incident_id in (node.incidents if node is not None else ()))
-    return any(incident.opened.fault.rule_id == RULE and incident.answer is not None for incident in found)
+    return any(incident.opened.fault.rule_id == RULE_ID and incident.answer is not None for incident in found)
 
 
 def breakpoint_fault(what: Literal["tool", "agent"], name: str) -> Classification:
@@ -37,5 +37,5 @@ def breakpoint_fault(what: Literal["tool", "agent"], name: str) -> Classificatio
         persistence=Persistence.NEEDS_CHANGE,
         effect=Effect.NOT_ATTEMPTED,
         user_message=f"breakpoint before {what} {name}",
-        rule_id=RULE,
+        rule_id=RULE_ID,
     )

@@ -30,7 +30,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import Limit
 
-_COUNTED = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
+_COUNT_LIMITS = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
 
 
 class ScopedBudget(NamedTuple):
@@ -56,7 +56,7 @@ def exhausted_budget(c: StepContext, changes: dict[str, Any]) -> IncidentDraft |
         spent = usage_in_scope(c.session.state, scoped.scope, c.session.clock())
         _warn_near_limit(c.session, scoped, spent)
         found = blocking_limit(scoped.budget, spent, c.step.kind)
-        if found is None or (found.limit in _COUNTED and c.node is not None and c.node.attempts):
+        if found is None or (found.limit in _COUNT_LIMITS and c.node is not None and c.node.attempts):
             continue  # what has begun is counted already: another attempt of it is no new step
         return _budget_incident(c, changes, scoped, found)
     return None
@@ -140,7 +140,7 @@ def extended_budget(state: DurableRun, scope: str, budget: Budget) -> Budget:
         if answer is None or answer.option != "extend" or not isinstance(about, dict) or about.get("scope") != scope:
             continue
         limit = incident.opened.fault.limit
-        allowed = budget.allowed(limit) if limit is not None else None
+        allowed = budget.limit_value(limit) if limit is not None else None
         if limit is None or allowed is None:
             continue
         amount = answer.params.get("amount")
@@ -195,7 +195,7 @@ def cost_of_usage(c: StepContext, changes: dict[str, Any], usage: Usage | None) 
     """What an answer cost in US dollars, and whether that is unknown because nobody knows the model's price."""
     if c.step.kind != "llm" or usage is None:
         return None, False
-    cost = c.session.config.prices.cost(c.model(changes), usage)
+    cost = c.session.config.prices.cost(c.model_name(changes), usage)
     return cost, cost is None
 
 

@@ -14,7 +14,7 @@ from runtime.execution.gates.permission import PermissionNeeded, first_uncovered
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import Activity, RunSession
 from runtime.judgement.permissions.permission import Need
-from runtime.judgement.permissions.policy import INVOKE
+from runtime.judgement.permissions.policy import INVOKE_VERB
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.rewind import place_of
@@ -34,7 +34,7 @@ async def permit_invocation(life: RunSession, element: Activity, node_id: str) -
     invoker = invoker_of(life.state, node_id)
     if not invoker:
         return
-    need = Need(INVOKE, life.state.nodes[node_id].name)
+    need = Need(INVOKE_VERB, life.state.nodes[node_id].name)
     while (stopped := await first_uncovered(life, node_id, invoker, (need,))) is not None:
         if stopped.denied:
             raise InvocationDenied(f"Denied by the configuration: agent '{invoker}' may not invoke '{need.object}'")

@@ -15,7 +15,7 @@ from runtime.judgement.permissions.permission import (
     covers,
     needs_of,
 )
-from runtime.judgement.permissions.shell_commands import Work
+from runtime.judgement.permissions.shell_commands import MatchBudget
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident
 from runtime.record.state.fault_taxonomy import (
@@ -77,7 +77,7 @@ async def first_uncovered(
     policy, attended = life.config.permissions, life.config.enable_error_routing
     grants: list[ev.GrantAdded] | None = None
     uses: list[ev.GrantUsed] = []
-    work = Work()
+    work = MatchBudget()
     for need in needs:
         verdict = policy.verdict(need, agent, work=work)
         if verdict == "deny":
@@ -153,7 +153,7 @@ def _argument_defaults(c: StepContext) -> dict[str, Any]:
 
 
 def _covering_grant(
-    life: RunSession, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: Work
+    life: RunSession, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: MatchBudget
 ) -> ev.GrantAdded | None:
     verbs = life.config.permissions.verbs
     for grant in grants:

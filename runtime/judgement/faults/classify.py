@@ -40,13 +40,13 @@ _MODEL_CAUSES = frozenset(
         Cause.SERVICE_UNAVAILABLE, Cause.EMPTY_COMPLETION, Cause.REFUSED, Cause.AUTH_FAILED,
     }
 )  # fmt: skip
-_WAITABLE = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
+_WAITABLE_CAUSES = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
 _TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
 _UNSENT = frozenset(
     {Cause.CIRCUIT_OPEN, Cause.POLICY_DENIED, Cause.POOL_EXHAUSTED, Cause.CONFIG_INVALID, Cause.LIMIT_REACHED}
 )
-_KNOWN = frozenset(Origin) - {Origin.RUNNER}
-_ABSORBED = frozenset({Origin.TOOL, Origin.TELEMETRY, Origin.STORE})
+_KNOWN_ORIGINS = frozenset(Origin) - {Origin.RUNNER}
+_ABSORBED_ORIGINS = frozenset({Origin.TOOL, Origin.TELEMETRY, Origin.STORE})
 
 
 def classify(
@@ -127,7 +127,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
     rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guess_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
     persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE_TEXT[cause]
-    hint = _hint(found, cause, persistence, now)
+    hint = _retry_hint(found, cause, persistence, now)
     rule_id = rule.id if rule else "unknown"
     suggestions = rule.suggestions if rule else ()
     if cause is Cause.RATE_LIMITED and hint and hint.seconds >= LONG_WAIT_S and persistence is Persistence.TRANSIENT:
@@ -147,9 +147,10 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         cause=cause,
         persistence=persistence,
         effect=_effect_known(
-            asked.effect or found.effect, _effect(rule, place, cause, known=bool(stated) or place in _KNOWN)
+            asked.effect or found.effect,
+            _infer_effect(rule, place, cause, known=bool(stated) or place in _KNOWN_ORIGINS),
         ),
-        impact=(rule.impact if rule else None) or _impact(place, cause),
+        impact=(rule.impact if rule else None) or _infer_impact(place, cause),
         exhausted=found.exhausted,
         retry_after_s=hint.seconds if hint else None,
         hint_source=hint.source if hint else "",
@@ -161,7 +162,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         limit=rule.limit if rule else None,
         proposal=rule.proposal if rule else None,
         user_message=_user_message(found, cause),
-        technical=_technical(found),
+        technical=_technical_message(found),
         suggestions=_suggestions(found, cause, suggestions),
         rule_id=rule_id,
     )
@@ -172,8 +173,8 @@ def mask_secrets(text: str) -> str:
     return _QUOTED_KEY.sub(lambda found: found[1] + MARK, redact(text))
 
 
-def _hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:
-    if persistence is not Persistence.TRANSIENT and cause not in _WAITABLE:
+def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:
+    if persistence is not Persistence.TRANSIENT and cause not in _WAITABLE_CAUSES:
         return None
     resets: retry_after.Resets = "none"
     if cause is Cause.RATE_LIMITED or (cause is Cause.UNKNOWN and found.status is None):
@@ -198,7 +199,7 @@ def _guess_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
     return Origin.RUNNER
 
 
-def _effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> Effect:
+def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> Effect:
     """What the call may have done. A model call changes nothing; a tool may have, before the call in it that failed."""
     if origin in _TOUCHES_WORLD and cause in (Cause.NETWORK, Cause.TIMEOUT, Cause.AUTH_FAILED, Cause.CONFIG_INVALID):
         return rule.effect or Effect.UNKNOWN if rule and origin is Origin.QUEUE else Effect.UNKNOWN
@@ -216,8 +217,8 @@ def _effect_known(stated: Effect | None, found: Effect) -> Effect:
     return stated
 
 
-def _impact(origin: Origin, cause: Cause) -> Impact:
-    if origin in _ABSORBED:
+def _infer_impact(origin: Origin, cause: Cause) -> Impact:
+    if origin in _ABSORBED_ORIGINS:
         return Impact.ABSORBED
     if origin is Origin.CONSOLE and cause is Cause.INTERNAL:
         return Impact.PROCESS
@@ -233,7 +234,7 @@ def _user_message(found: Evidence, cause: Cause) -> str:
     return f"{sentence}: {said[:300]}"
 
 
-def _technical(found: Evidence) -> str:
+def _technical_message(found: Evidence) -> str:
     parts = [
         found.names[0] if found.names else "",
         f"HTTP {found.status}" if found.status else "",

@@ -81,11 +81,11 @@ def plain_code(code: object) -> str:
     return re.sub(r"[\W_]+", "", as_text(code)[:200]).casefold()
 
 
-def assemble(record: Mapping[str, Any]) -> Evidence:
+def build_evidence(record: Mapping[str, Any]) -> Evidence:
     message = as_text(record["message"])[: 4 * MAX_TEXT]
     bare = _MODEL_PREFIX.sub("", message)
-    spelled = _document(bare)
-    body = _parsed(record["body"])
+    spelled = _json_in_text(bare)
+    body = _parse_body(record["body"])
     body = spelled if body is None else body
     words = [bare]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
@@ -136,7 +136,7 @@ def _reported_status(status: int | None, said: Any) -> int | None:
     return inner if inner is not None and inner >= 400 and 200 <= status < 300 else status
 
 
-def _document(message: str) -> Any:
+def _json_in_text(message: str) -> Any:
     """A JSON body, or a Python literal of one (as the OpenAI SDK prints it), inside a message."""
     start = message.find("{")
     if start < 0 or len(message) > _MAX_BODY:
@@ -154,7 +154,7 @@ def _document(message: str) -> Any:
         return None
 
 
-def _parsed(body: Any) -> Any:
+def _parse_body(body: Any) -> Any:
     for _ in range(3):
         if isinstance(body, bytes | bytearray):
             body = bytes(body[:_MAX_BODY]).decode("utf-8", "replace")
@@ -180,7 +180,7 @@ def _walk(value: Any, depth: int = 0, budget: list[int] | None = None) -> Iterat
         yield from pairs
         for key, item in pairs:
             if isinstance(item, str) and key.lower() in ("raw", "message", "error", "body") and "{" in item:
-                yield from _walk(_parsed(item[item.find("{") :]), depth + 1, left)
+                yield from _walk(_parse_body(item[item.find("{") :]), depth + 1, left)
             elif key.lower() not in ("input", "ctx", "headers", "request", "messages"):
                 yield from _walk(item, depth + 1, left)
     elif isinstance(value, list | tuple):
@@ -216,7 +216,7 @@ def status_of(*candidates: Any) -> int | None:
     return None
 
 
-def attribute(thing: Any, name: str) -> Any:
+def safe_getattr(thing: Any, name: str) -> Any:
     """`thing.name`, or None: a property that raises is no evidence."""
     if thing is None:
         return None
@@ -227,7 +227,7 @@ def attribute(thing: Any, name: str) -> Any:
     return None if callable(value) else value
 
 
-def first(*values: Any) -> Any:
+def first_present(*values: Any) -> Any:
     return next((v for v in values if v is not None and not (isinstance(v, str | bytes) and not v)), None)
 
 

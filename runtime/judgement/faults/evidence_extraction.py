@@ -13,11 +13,11 @@ from runtime.judgement.faults.evidence import (
     MAX_TEXT,
     Evidence,
     as_text,
-    assemble,
-    attribute,
-    first,
+    build_evidence,
+    first_present,
     headers_of,
     plain_code,
+    safe_getattr,
     status_of,
 )
 from runtime.record.state.fault_taxonomy import Effect, Origin
@@ -54,8 +54,8 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
         origin = origin or (Origin.TOOL if tool else None)
         if inner is None:
             break
-        provider = provider or as_text(attribute(exc, "provider")) or _vendor(exc)
-        where = where or as_text(attribute(exc, "where"))
+        provider = provider or as_text(safe_getattr(exc, "provider")) or _vendor(exc)
+        where = where or as_text(safe_getattr(exc, "where"))
         if {"ModelError", "APIConnectionError"} & set(_class_names(exc)):
             origin = origin or Origin.MODEL
         exc = inner
@@ -74,7 +74,7 @@ def _unwrap(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     wrapping = _WRAPPING_TEXT.match(message)
     spent = bool(wrapping and wrapping["n"])
     tool = "ToolError" in names or "ToolExecutionError" in names
-    members = attribute(exc, "exceptions")
+    members = safe_getattr(exc, "exceptions")
     if "BaseExceptionGroup" in names and isinstance(members, tuple) and len({type(m) for m in members}) == 1:
         return (members[0] if isinstance(members[0], BaseException) else None), spent, False
     if type(exc).__name__ == "RetryError":  # tenacity
@@ -91,7 +91,7 @@ def _unwrap(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
 
 
 def _facts(exc: BaseException) -> bool:
-    return any(attribute(exc, name) for name in ("status", "status_code", "type", "code"))
+    return any(safe_getattr(exc, name) for name in ("status", "status_code", "type", "code"))
 
 
 def _has_own_evidence(exc: BaseException) -> bool:
@@ -101,38 +101,40 @@ def _has_own_evidence(exc: BaseException) -> bool:
 
 
 def _evidence_of(exc: BaseException, provider: str) -> Evidence:
-    response = attribute(exc, "response")
-    context = attribute(exc, "context")
+    response = safe_getattr(exc, "response")
+    context = safe_getattr(exc, "context")
     context = context if isinstance(context, Mapping) else {}
     message = text_of(exc)
-    body = first(attribute(exc, "body"), attribute(exc, "details"), _body_of(response))
-    headers = headers_of(first(attribute(exc, "headers"), attribute(response, "headers"), _botocore(response)))
-    declared = [attribute(exc, name) for name in ("type", "code", "error_code", "status", "classification")]
+    body = first_present(safe_getattr(exc, "body"), safe_getattr(exc, "details"), _body_of(response))
+    headers = headers_of(
+        first_present(safe_getattr(exc, "headers"), safe_getattr(response, "headers"), _botocore_body(response))
+    )
+    declared = [safe_getattr(exc, name) for name in ("type", "code", "error_code", "status", "classification")]
     if plain_code(declared[2]) == plain_code(type(exc).__name__):
         declared[2] = None  # orbiter's error_code defaults to the class's name
     status = status_of(
-        attribute(exc, "status_code"), attribute(exc, "status"), attribute(exc, "http_status"),
-        context.get("status_code"), attribute(response, "status_code"), attribute(response, "status"),
-        attribute(exc, "code") if attribute(exc, "headers") is not None else None,
+        safe_getattr(exc, "status_code"), safe_getattr(exc, "status"), safe_getattr(exc, "http_status"),
+        context.get("status_code"), safe_getattr(response, "status_code"), safe_getattr(response, "status"),
+        safe_getattr(exc, "code") if safe_getattr(exc, "headers") is not None else None,
     )  # fmt: skip
     record = {
         "message": _message_of(exc, message),
-        "provider": first(attribute(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
+        "provider": first_present(safe_getattr(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
         "status": status,
         "codes": [c for c in declared if isinstance(c, str | int) and not isinstance(c, bool)],
         "names": (*_class_names(exc), *_named_by_type(declared[0])),
-        "where": first(attribute(exc, "where"), context.get("where")),
+        "where": first_present(safe_getattr(exc, "where"), context.get("where")),
         "headers": headers,
         "body": body,
     }
-    hint = first(attribute(exc, "retry_after"), context.get("retry_after"))
-    found = assemble(record)
-    path = first(attribute(exc, "node_path"), context.get("node_path"))
+    hint = first_present(safe_getattr(exc, "retry_after"), context.get("retry_after"))
+    found = build_evidence(record)
+    path = first_present(safe_getattr(exc, "node_path"), context.get("node_path"))
     return replace(
         found,
-        suggestion=as_text(first(attribute(exc, "suggestion"), "")),
+        suggestion=as_text(first_present(safe_getattr(exc, "suggestion"), "")),
         retry_after=float(hint) if isinstance(hint, int | float) and not isinstance(hint, bool) else None,
-        recoverable=attribute(exc, "recoverable") is True,
+        recoverable=safe_getattr(exc, "recoverable") is True,
         node_path=tuple(as_text(p) for p in path) if isinstance(path, list | tuple) else (),
     )
 
@@ -143,7 +145,7 @@ def _named_by_type(kind: Any) -> tuple[str, ...]:
 
 
 def _message_of(exc: BaseException, message: str) -> str:
-    own = attribute(exc, "message")
+    own = safe_getattr(exc, "message")
     if isinstance(own, str) and own and own not in message:
         return f"{own}\n{message}" if message else own
     return message
@@ -184,10 +186,10 @@ def _body_of(response: Any) -> Any:
     if isinstance(response, Mapping):  # botocore's ClientError
         return dict(response)
     # `.text` of an unread stream raises; that is "no body".
-    return first(attribute(response, "text"), None)
+    return first_present(safe_getattr(response, "text"), None)
 
 
-def _botocore(response: Any) -> Any:
+def _botocore_body(response: Any) -> Any:
     meta = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     return meta.get("HTTPHeaders") if isinstance(meta, Mapping) else None
 
@@ -201,7 +203,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     names: list[str] = []
     message = as_text(record.get("message"))
     if isinstance(spoken, str) and spoken:
-        name, said = _named(spoken)
+        name, said = _split_class_name(spoken)
         names += [name] if name else []
         message = f"{message}\n{said}" if message and said else message or said
     wrapped, exhausted, origin = _unwrapped_text(message)
@@ -209,7 +211,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind):
         names.append(kind)
     where = as_text(record.get("where")).strip().lower()
-    found = assemble(
+    found = build_evidence(
         {
             "message": wrapped,
             "provider": as_text(record.get("provider")) or next((_vendor_of(n) for n in names if "." in n), ""),
@@ -218,7 +220,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
             "names": [n for name in names for n in _ancestry(name)],
             "where": where,
             "headers": headers_of(record.get("headers")),
-            "body": first(record.get("body"), record.get("body_text"), record.get("response")),
+            "body": first_present(record.get("body"), record.get("body_text"), record.get("response")),
         }
     )
     stated = as_text(record.get("origin")).lower() or where
@@ -243,7 +245,7 @@ def _vendor_of(name: str) -> str:
 _ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL}
 
 
-def _named(spoken: str) -> tuple[str, str]:
+def _split_class_name(spoken: str) -> tuple[str, str]:
     """``ClassName: text`` (also ``ClassName('text')`` and a bare ``ClassName``) taken apart."""
     if spoken.lstrip().startswith("Traceback (most recent call last)"):
         spoken = spoken.rstrip().rsplit("\n", 1)[-1]

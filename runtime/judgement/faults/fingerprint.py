@@ -24,16 +24,16 @@ _VARIABLE = re.compile(
     """,
     re.VERBOSE,
 )
-_LIMIT = 2_000
+_MAX_TEMPLATE_CHARS = 2_000
 """Characters of a message that are looked at: enough to tell faults apart, bounded for hostile ones."""
 
 
-def template(message: str) -> str:
+def message_template(message: str) -> str:
     """`message` with what varies replaced by its kind: ``took <number> ms for <path>``."""
-    return " ".join(_VARIABLE.sub(lambda m: f"<{m.lastgroup}>", message[:_LIMIT]).split())
+    return " ".join(_VARIABLE.sub(lambda m: f"<{m.lastgroup}>", message[:_MAX_TEMPLATE_CHARS]).split())
 
 
 def fingerprint(fault: Classification, message: str, place: str) -> str:
     """Sixteen hex digits. `place` is where in the swarm it happened (agent and tool or model), without ordinals."""
-    text = "\x1f".join((fault.cause.value, fault.origin.value, template(message), place))
+    text = "\x1f".join((fault.cause.value, fault.origin.value, message_template(message), place))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

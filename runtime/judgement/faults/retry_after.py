@@ -107,10 +107,10 @@ def parse_duration(text: str) -> float | None:
     if not _WHOLE_SPAN.fullmatch(text):
         return None
     total = 0.0
-    for number, unit in _ONE_PART.findall(_spaced(text)):
+    for number, unit in _ONE_PART.findall(_space_units(text)):
         name = unit.lower()
         total += float(number) * (_UNITS["ms"] if name.startswith(("ms", "milli")) else _UNITS[name[0]])
-    return _sane(total)
+    return _plausible_seconds(total)
 
 
 def parse_moment(value: str, now: float) -> float | None:
@@ -121,12 +121,12 @@ def parse_moment(value: str, now: float) -> float | None:
     if found:
         number = float(found[1])
         if number < _EPOCH_S:
-            return _sane(number)
+            return _plausible_seconds(number)
         if number >= _EPOCH_MAX:
             return None
-        return _until(number / 1000 if number >= _EPOCH_MS else number, now)
+        return _seconds_until(number / 1000 if number >= _EPOCH_MS else number, now)
     spoken = parse_duration(value)
-    return spoken if spoken is not None else _until(_timestamp(value), now)
+    return spoken if spoken is not None else _seconds_until(_parse_timestamp(value), now)
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
@@ -160,7 +160,7 @@ def find_retry_hint(
 def _from_headers(headers: Mapping[str, str], at: float) -> RetryHint | None:
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         millis = _NUMBER.fullmatch(headers.get(name, ""))
-        seconds = _sane(float(millis[1]) / 1000) if millis else None
+        seconds = _plausible_seconds(float(millis[1]) / 1000) if millis else None
         if seconds is not None:
             return RetryHint(seconds, f"{name} header")
     for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after", "x-ratelimit-reset-after"):
@@ -195,13 +195,13 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return _sane(value * unit) if unit != 1.0 else parse_moment(str(value), at)
+        return _plausible_seconds(value * unit) if unit != 1.0 else parse_moment(str(value), at)
     if isinstance(value, str):
         return parse_moment(value, at)
     if isinstance(value, dict):  # protobuf's Duration, spelled out
         parts = [value.get("seconds", 0), value.get("nanos", 0)]
         numbers = [float(p) for p in parts if _NUMBER.fullmatch(str(p))]
-        return _sane(numbers[0] + numbers[1] / 1e9) if len(numbers) == 2 else None
+        return _plausible_seconds(numbers[0] + numbers[1] / 1e9) if len(numbers) == 2 else None
     return None
 
 
@@ -213,7 +213,7 @@ def _from_text(text: str, now: float) -> RetryHint | None:
             return RetryHint(seconds, f"{field[1]} in body")
     proto = _TEXT_PROTO.search(text)
     if proto and (proto["s"] or proto["n"]):
-        seconds = _sane(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
+        seconds = _plausible_seconds(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
         if seconds is not None:
             return RetryHint(seconds, "retry_delay in message")
     said = _TEXT_SPAN.search(text)
@@ -225,12 +225,14 @@ def _from_text(text: str, now: float) -> RetryHint | None:
     if dated:
         zone = (dated[3] or "").upper()
         clock = dated[2] or "00:00"
-        seconds = _until(_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now)
+        seconds = _seconds_until(
+            _parse_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now
+        )
         if seconds is not None:
             return RetryHint(seconds, "message")
     bare = _TEXT_BARE.search(text)
     if bare:
-        seconds = _sane(float(bare[1]))
+        seconds = _plausible_seconds(float(bare[1]))
         if seconds is not None:
             return RetryHint(seconds, "message")
     return None
@@ -279,15 +281,15 @@ def _pairs(value: Any, depth: int = 0, budget: list[int] | None = None) -> Itera
 
 def _until_reference(headers: Mapping[str, str], now: float) -> float:
     """The server's own clock where it gives it, so that its dates do not depend on ours (or on when a log is read)."""
-    theirs = _timestamp(headers.get("date", ""))
+    theirs = _parse_timestamp(headers.get("date", ""))
     return now if theirs is None else theirs
 
 
-def _timestamp(value: str) -> float | None:
+def _parse_timestamp(value: str) -> float | None:
     text = value.strip()
     if not text or len(text) > 64:
         return None
-    for parse in (_iso, parsedate_to_datetime):
+    for parse in (_parse_iso, parsedate_to_datetime):
         try:
             when = parse(text)
             return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
@@ -296,23 +298,23 @@ def _timestamp(value: str) -> float | None:
     return None
 
 
-def _iso(text: str) -> datetime:
+def _parse_iso(text: str) -> datetime:
     if not re.match(r"\d{4}-\d{2}-\d{2}", text):
         raise ValueError(f"not an ISO time: {text!r}")
     # Before 3.11's parser: nanoseconds are cut to microseconds.
     return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
 
 
-def _until(timestamp: float | None, now: float) -> float | None:
+def _seconds_until(timestamp: float | None, now: float) -> float | None:
     if timestamp is None or not math.isfinite(timestamp - now):
         return None
     return max(0.0, float(math.ceil(timestamp - now))) if timestamp - now <= MAX_DATE_DISTANCE_S else None
 
 
-def _sane(seconds: float) -> float | None:
+def _plausible_seconds(seconds: float) -> float | None:
     return round(seconds, 9) if math.isfinite(seconds) and 0 <= seconds <= MAX_HINT_S else None
 
 
-def _spaced(text: str) -> str:
+def _space_units(text: str) -> str:
     """A blank between a unit and the next number, so that "1m6s" reads as two parts."""
     return re.sub(r"(?<=[a-z])(?=\d)", " ", text, flags=re.IGNORECASE)

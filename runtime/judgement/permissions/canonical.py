@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from orbiter.errors import OrbiterError
-from runtime.judgement.permissions.patterns import STANDARD, Kind, Verbs
+from runtime.judgement.permissions.patterns import STANDARD_VERBS, Kind, Verbs
 
 PATTERN_CHARS: Final = 4_096
 """The longest pattern that is read."""
@@ -24,7 +24,7 @@ class PermissionSyntaxError(OrbiterError):
     """A tool's permission cannot be read or filled in from its arguments."""
 
 
-def canonical(verb: str, target: str, *, root: str, verbs: Verbs = STANDARD) -> str:
+def canonicalize(verb: str, target: str, *, root: str, verbs: Verbs = STANDARD_VERBS) -> str:
     """The object of a need as it will really be touched. Relative paths are of `root`, the workspace."""
     return canonical_object(verbs.kind(verb), target, root)
 
@@ -36,7 +36,7 @@ def canonical_object(kind: Kind, target: str, root: str) -> str:
     return _host(target)[0] if kind is Kind.URL else target
 
 
-def canonical_pattern(verb: str, pattern: str, *, root: str, verbs: Verbs = STANDARD) -> str:
+def canonical_pattern(verb: str, pattern: str, *, root: str, verbs: Verbs = STANDARD_VERBS) -> str:
     """A pattern as it is compared: for paths, the part before the first star is absolute and real, as objects are.
 
     Raises:

@@ -13,11 +13,11 @@ from runtime.judgement.permissions.patterns import Kind, Verbs
 from runtime.judgement.permissions.policy import PermissionPolicy, PermissionVerdict
 from runtime.record.state.events import GrantAdded, PatternReread
 
-READING: Final = 2
+READING_VERSION: Final = 2
 """How the patterns of grants are read that are given now (`GrantAdded.reading`)."""
 
 
-def rereadings(grants: Iterable[GrantAdded], policy: PermissionPolicy) -> Iterator[PatternReread]:
+def changed_readings(grants: Iterable[GrantAdded], policy: PermissionPolicy) -> Iterator[PatternReread]:
     """The patterns of grants and rules that mean something else than before."""
     for grant in grants:
         if (found := reread_grant(grant, policy.verbs)) is not None:
@@ -30,7 +30,7 @@ def rereadings(grants: Iterable[GrantAdded], policy: PermissionPolicy) -> Iterat
 
 def reread_grant(grant: GrantAdded, verbs: Verbs) -> PatternReread | None:
     """The old and the new reading of a grant; None where they are the same."""
-    if grant.reading >= READING:
+    if grant.reading >= READING_VERSION:
         return None
     return _reread(f"grant {grant.grant_id} {grant.verb}:{grant.pattern}", "allow", grant.verb, grant.pattern, verbs)
 

@@ -14,34 +14,34 @@ from typing import Final, Literal
 from runtime.judgement.permissions.patterns import (
     Glob,
     Kind,
-    narrow,
-    wide,
+    denial_glob,
+    grant_glob,
 )
 from runtime.judgement.permissions.shell_commands import (
     ExceededError,
+    MatchBudget,
     Script,
-    Work,
     base_name,
     script_of,
 )
 from runtime.judgement.permissions.shell_syntax import parse
 from runtime.judgement.permissions.shell_words import UNKNOWN, Word
 
-Answer = Literal["yes", "no", "unclear"]
-_MOST_OPTIONS: Final = 16
+MatchResult = Literal["yes", "no", "unclear"]
+_MAX_OPTIONS: Final = 16
 """Arguments in which options of the program itself are looked for."""
-_EXPANDED: Final = "which command it runs is known only when it is expanded"
-_JOINED: Final = 32
+_EXPANSION_REASON: Final = "which command it runs is known only when it is expanded"
+_MAX_JOINED_WORDS: Final = 32
 """Characters of arguments that are joined to one text in a unit of work."""
 
 
-def covers(pattern: str, text: str, work: Work | None = None) -> bool:
+def covers_command(pattern: str, text: str, work: MatchBudget | None = None) -> bool:
     """Whether a grant covers a command. One without a star covers its own words."""
-    work = work or Work()
+    work = work or MatchBudget()
     if "*" not in pattern:
         return pattern == text and not _begins_unknown(work.script(text))
     try:
-        if not _fits(narrow(pattern, Kind.COMMAND), text, work):
+        if not _covers_text(grant_glob(pattern, Kind.COMMAND), text, work):
             return False
     except ExceededError:
         return False
@@ -49,12 +49,12 @@ def covers(pattern: str, text: str, work: Work | None = None) -> bool:
     return not text or (script.simple and not script.unclear and pattern.index("*") >= script.at)
 
 
-def uncovered(pattern: str, text: str) -> str:
+def why_uncovered(pattern: str, text: str) -> str:
     """Why a grant cannot cover a command that its words fit, as an insertion; empty if they do not fit."""
     script = script_of(text)
     if "*" not in pattern:
-        return "" if pattern != text else f" ({_EXPANDED if script.whole else script.unclear}: say once)"
-    if not narrow(pattern, Kind.COMMAND).fits(text) or (script.simple and not script.unclear):
+        return "" if pattern != text else f" ({_EXPANSION_REASON if script.whole else script.unclear}: say once)"
+    if not grant_glob(pattern, Kind.COMMAND).matches(text) or (script.simple and not script.unclear):
         return ""
     return f" ({script.unclear or 'a pattern with a star covers one simple command'})"
 
@@ -64,50 +64,50 @@ def _begins_unknown(script: Script) -> bool:
     return not script.whole or any(words[0].expands or words[0].globs for words in script.commands)
 
 
-def _fits(glob: Glob, text: str, work: Work) -> bool:
+def _covers_text(glob: Glob, text: str, work: MatchBudget) -> bool:
     """Whether a pattern covers a text. Raises `ExceededError`."""
-    work.take(glob.work(text))
-    return glob.fits(text)
+    work.spend(glob.match_cost(text))
+    return glob.matches(text)
 
 
-def names(pattern: str, text: str, work: Work | None = None) -> Answer:
+def matches_denial(pattern: str, text: str, work: MatchBudget | None = None) -> MatchResult:
     """Whether a denial fits a command: ``yes``, ``no``, or ``unclear`` where only the shell's expansion would tell.
 
     A pattern names a command by the words that it begins with: ``rm`` and ``rm *`` name every ``rm``.
     """
     try:
-        return _names(pattern, text, work or Work())
+        return _matches_denial(pattern, text, work or MatchBudget())
     except ExceededError:
         return "unclear"
 
 
-def _names(pattern: str, text: str, work: Work) -> Answer:
-    if _fits(wide(pattern), text, work):
+def _matches_denial(pattern: str, text: str, work: MatchBudget) -> MatchResult:
+    if _covers_text(denial_glob(pattern), text, work):
         return "yes"
     script, denied = work.script(text), parse(pattern).commands
     if len(denied) > 1:
-        wanted, found = (" ".join(map(_text, each)) for each in (denied, script.commands))
-        return _answer(_fits(wide(f"**{wanted.replace(UNKNOWN, '**')}**"), found, work), script)
+        wanted, found = (" ".join(map(_join_words, each)) for each in (denied, script.commands))
+        return _answer(_covers_text(denial_glob(f"**{wanted.replace(UNKNOWN, '**')}**"), found, work), script)
     answer = _answer(fits=False, script=script)
     for words in script.commands:
-        work.take(4)
-        told = _named(_forms(pattern), words, work)
+        work.spend(4)
+        told = _named(_denial_forms(pattern), words, work)
         if told == "yes":
             return told
         answer = "unclear" if told == "unclear" else answer
     return answer
 
 
-def _answer(fits: bool, script: Script) -> Answer:
+def _answer(fits: bool, script: Script) -> MatchResult:
     return "yes" if fits else "unclear" if script.unclear else "no"
 
 
-def _text(words: Sequence[Word]) -> str:
+def _join_words(words: Sequence[Word]) -> str:
     return " ".join(word.text for word in words)
 
 
 @lru_cache(maxsize=512)
-def _forms(pattern: str) -> tuple[str, ...]:
+def _denial_forms(pattern: str) -> tuple[str, ...]:
     """A pattern as denials are compared: with the whole name and with its last part, alone and with more words."""
     name, *rest = pattern.split() or [""]
     while rest and not rest[-1].strip("*"):
@@ -116,14 +116,14 @@ def _forms(pattern: str) -> tuple[str, ...]:
     return tuple(" ".join((each, *rest)) for each in named)
 
 
-def _named(forms: Sequence[str], words: Sequence[Word], work: Work) -> Answer:
+def _named(forms: Sequence[str], words: Sequence[Word], work: MatchBudget) -> MatchResult:
     name, arguments = words[0], words[1:]
-    answer: Answer = "no"
+    answer: MatchResult = "no"
     for form in forms:
         wanted, _, rest = form.partition(" ")
         if not _may_be(wanted, name.text):
             continue
-        if not rest or any(_begins(rest, _text(arguments[at:]), work) for at in _starts(arguments)):
+        if not rest or any(_begins(rest, _join_words(arguments[at:]), work) for at in _argument_starts(arguments)):
             answer = "unclear" if name.expands and UNKNOWN in base_name(name.text) else "yes"
         elif _may_expand_to(rest.split(), arguments):
             answer = "unclear"
@@ -135,20 +135,22 @@ def _named(forms: Sequence[str], words: Sequence[Word], work: Work) -> Answer:
 def _may_be(wanted: str, name: str) -> bool:
     """Whether a name, also by its last part, is the one that is wanted, or can be expanded to it."""
     if UNKNOWN in name:
-        return "*" in wanted or any(wide(each.replace(UNKNOWN, "**")).fits(wanted) for each in (name, base_name(name)))
-    return wide(wanted).fits(name) or wide(wanted).fits(base_name(name))
+        return "*" in wanted or any(
+            denial_glob(each.replace(UNKNOWN, "**")).matches(wanted) for each in (name, base_name(name))
+        )
+    return denial_glob(wanted).matches(name) or denial_glob(wanted).matches(base_name(name))
 
 
-def _begins(wanted: str, text: str, work: Work) -> bool:
-    work.take(len(text) // _JOINED + 1)
-    return _fits(wide(wanted), text, work) or _fits(wide(f"{wanted} **"), text, work)
+def _begins(wanted: str, text: str, work: MatchBudget) -> bool:
+    work.spend(len(text) // _MAX_JOINED_WORDS + 1)
+    return _covers_text(denial_glob(wanted), text, work) or _covers_text(denial_glob(f"{wanted} **"), text, work)
 
 
-def _starts(arguments: Sequence[Word]) -> Iterator[int]:
+def _argument_starts(arguments: Sequence[Word]) -> Iterator[int]:
     """Where the arguments that count can begin: at the first, or behind options of the program, and their values."""
     yield 0
     before = ""
-    for at, word in enumerate(arguments[:_MOST_OPTIONS]):
+    for at, word in enumerate(arguments[:_MAX_OPTIONS]):
         option = word.text.startswith("-")
         if not option:
             yield at

@@ -18,7 +18,7 @@ MAX_USES: Final = 200
 """Uses of a grant that are remembered one by one, the latest; `GrantEntry.uses` counts all."""
 MAX_RECENT: Final = 500
 """Uses and denials of all grants that are remembered, the latest."""
-MARKS: Final = (
+LEDGER_MARKS: Final = (
     '"type":"grant.',
     '"cause":"policy_denied"',
     '"type":"incident.',
@@ -77,11 +77,11 @@ class GrantLedger:
                 if held is not None and held.revoked is None:
                     held.revoked = event
             case ev.GrantUsed():
-                self._used(event)
+                self._record_use(event)
             case ev.IncidentOpened() if event.action.get("permission"):
                 self._asked[event.incident_id] = str(event.action["permission"])
             case ev.IncidentAnswered():
-                self._answered(event)
+                self._record_answer(event)
             case ev.IncidentClosed():
                 self._asked.pop(event.incident_id, None)
             case ev.StepEnded() if event.fault is not None and event.fault.cause is Cause.POLICY_DENIED:
@@ -93,7 +93,7 @@ class GrantLedger:
         found = sorted(self.held.values(), key=lambda held: held.grant.ts)
         return found if every else [held for held in found if held.state(now) == "in force"]
 
-    def _used(self, event: ev.GrantUsed) -> None:
+    def _record_use(self, event: ev.GrantUsed) -> None:
         use = GrantUse("grant", event.need, event.ts, event.run_id, event.node_id, event.grant_id)
         self.recent.append(use)
         held = self.held.get(event.grant_id)
@@ -102,7 +102,7 @@ class GrantLedger:
             held.last_used = max(held.last_used or event.ts, event.ts)
             held.recent.append(use)
 
-    def _answered(self, event: ev.IncidentAnswered) -> None:
+    def _record_answer(self, event: ev.IncidentAnswered) -> None:
         need = self._asked.pop(event.incident_id, "")
         if not need:
             return

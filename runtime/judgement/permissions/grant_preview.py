@@ -11,7 +11,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from runtime.judgement.permissions.canonical import PermissionSyntaxError
-from runtime.judgement.permissions.patterns import STANDARD, Verbs
+from runtime.judgement.permissions.patterns import STANDARD_VERBS, Verbs
 from runtime.judgement.permissions.permission import Need, covers, needs_of
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import GrantAdded
@@ -43,10 +43,10 @@ class GrantPreview(BaseModel):
         return f"would have matched {past} and {len(self.pending)} pending"
 
 
-def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD) -> Iterator[PermittedAction]:
+def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD_VERBS) -> Iterator[PermittedAction]:
     """The actions of a run that needed permissions, in the order in which they began."""
     for node in state.nodes.values():
-        for agent, need in _needs(state, node, root, verbs):
+        for agent, need in _step_needs(state, node, root, verbs):
             yield PermittedAction(
                 run_id=state.id,
                 node_id=node.id,
@@ -59,7 +59,7 @@ def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD) 
 
 
 def preview_grant(
-    grant: GrantAdded, states: Iterable[DurableRun], *, root: str, verbs: Verbs = STANDARD
+    grant: GrantAdded, states: Iterable[DurableRun], *, root: str, verbs: Verbs = STANDARD_VERBS
 ) -> GrantPreview:
     """The actions in `states` that `grant` covers. Its date does not matter: it says what the words mean."""
     found = [
@@ -75,19 +75,19 @@ def preview_grant(
     )
 
 
-def _needs(state: DurableRun, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
+def _step_needs(state: DurableRun, node: Node, root: str, verbs: Verbs) -> Iterator[tuple[str, Need]]:
     if node.is_step and node.permissions:
         arguments = (node.effective or {}).get("arguments") or node.requested.get("arguments") or {}
         try:
             yield from ((node.agent, need) for need in needs_of(node.permissions, arguments, root=root, verbs=verbs))
         except PermissionSyntaxError:
             # The call left out what the permission names: what was asked about stands in its incident, if one was.
-            yield from _asked(state, node)
+            yield from _asked_needs(state, node)
     elif not node.is_step:
-        yield from _asked(state, node)
+        yield from _asked_needs(state, node)
 
 
-def _asked(state: DurableRun, node: Node) -> Iterator[tuple[str, Need]]:
+def _asked_needs(state: DurableRun, node: Node) -> Iterator[tuple[str, Need]]:
     for incident_id in node.incidents:
         action = state.incidents[incident_id].opened.action
         if action.get("permission"):

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     NAME = "name"
 
 
-BUILT_IN: Final[Mapping[str, Kind]] = MappingProxyType(
+BUILTIN_KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {"fs": Kind.PATH, "net": Kind.URL, "shell": Kind.COMMAND, "agent.invoke": Kind.NAME}
 )
 """Verbs, or the part before their first dot, whose class is fixed."""
@@ -45,11 +45,11 @@ class Verbs:
 
     def kind(self, verb: str) -> Kind:
         """The class of a verb; command, the strictest, where nothing is known of it."""
-        known = {**dict(self.configured), **BUILT_IN}
+        known = {**dict(self.configured), **BUILTIN_KINDS}
         return known.get(verb) or known.get(verb.partition(".")[0]) or Kind.COMMAND
 
 
-STANDARD: Final = Verbs()
+STANDARD_VERBS: Final = Verbs()
 """The classes of verbs where nothing is configured."""
 
 _ENDS: Final = "/\0.:;&|<>$`()\r\n"
@@ -109,7 +109,7 @@ class Glob:
             self._any |= 1 << at
         return at + 1
 
-    def work(self, text: str) -> int:
+    def match_cost(self, text: str) -> int:
         """The steps that `fits` takes for a text, where one that is done for many characters at once counts as one."""
         stepwise = self._tail is None and not self._whole and bool(self._one | self._any)
         return len(text) if stepwise and self._may_fit(text) else len(text) // 32 + 1
@@ -117,7 +117,7 @@ class Glob:
     def _may_fit(self, text: str) -> bool:
         return text.startswith(self._prefix) and text.endswith(self._suffix)
 
-    def fits(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether the pattern covers the whole text."""
         if self._whole:
             return True
@@ -127,15 +127,15 @@ class Glob:
             return False
         if self._tail is not None:
             return not any(text.find(each, len(self._prefix)) >= 0 for each in self._tail)
-        states = self._closed(1 << len(self._prefix))
+        states = self._epsilon_closure(1 << len(self._prefix))
         for char in text[len(self._prefix) :]:
             stay = (0 if char in self._ends else self._one) | (0 if char in self._any_ends else self._any)
-            states = self._closed((states & self._literal.get(char, 0)) << 1 | states & stay)
+            states = self._epsilon_closure((states & self._literal.get(char, 0)) << 1 | states & stay)
             if not states:
                 return False
         return bool(states & self._end)
 
-    def _closed(self, states: int) -> int:
+    def _epsilon_closure(self, states: int) -> int:
         """The states with those that follow where a star covers nothing."""
         stars, deep = self._one | self._any | self._deep, self._deep
         while more := ((states & stars) << 1 | (states & deep) << 3) & ~states:
@@ -144,12 +144,12 @@ class Glob:
 
 
 @lru_cache(maxsize=512)
-def narrow(pattern: str, kind: Kind) -> Glob:
+def grant_glob(pattern: str, kind: Kind) -> Glob:
     """A pattern as a grant is read: no wider than its words."""
     return Glob(pattern, ends="/\0" if kind is Kind.PATH else _ENDS)
 
 
 @lru_cache(maxsize=512)
-def wide(pattern: str) -> Glob:
+def denial_glob(pattern: str) -> Glob:
     """A pattern as a denial of a command or a name is read: every star covers whatever stands there."""
     return Glob(pattern, ends="", any_ends="")

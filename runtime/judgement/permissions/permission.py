@@ -27,15 +27,15 @@ from runtime.judgement.permissions.canonical import (
     canonical_object,
     canonical_path,
 )
-from runtime.judgement.permissions.command_matching import Answer
+from runtime.judgement.permissions.command_matching import MatchResult
 from runtime.judgement.permissions.patterns import (
-    STANDARD,
+    STANDARD_VERBS,
     Kind,
     Verbs,
-    narrow,
-    wide,
+    denial_glob,
+    grant_glob,
 )
-from runtime.judgement.permissions.shell_commands import Work
+from runtime.judgement.permissions.shell_commands import MatchBudget
 from runtime.record.state.events import GrantAdded
 
 
@@ -76,7 +76,7 @@ def needs_of(
     *,
     root: str,
     defaults: Mapping[str, Any] | None = None,
-    verbs: Verbs = STANDARD,
+    verbs: Verbs = STANDARD_VERBS,
 ) -> tuple[Need, ...]:
     """What a call needs: each declared permission with the call's arguments put in, canonical.
 
@@ -89,19 +89,19 @@ def needs_of(
     """
     values = {**(defaults or {}), **arguments}
     found: dict[Need, None] = {}
-    room = _Room()
+    room = _ObjectBudget()
     for declared in permissions:
-        found.update(dict.fromkeys(_needs(declared, values, root, verbs, room)))
+        found.update(dict.fromkeys(_declared_needs(declared, values, root, verbs, room)))
     return tuple(found)
 
 
-class _Room:
+class _ObjectBudget:
     """How many objects, and characters of them, a call may still name."""
 
     def __init__(self) -> None:
         self._objects, self._chars = CALL_OBJECTS, CALL_CHARS
 
-    def take(self, verb: str, target: str, choices: Sequence[Sequence[str]]) -> None:
+    def spend(self, verb: str, target: str, choices: Sequence[Sequence[str]]) -> None:
         """Count the objects that putting `choices` into `target` makes, before any of them is made.
 
         Raises:
@@ -132,7 +132,7 @@ def canonical_arguments(
     *,
     root: str,
     defaults: Mapping[str, Any] | None = None,
-    verbs: Verbs = STANDARD,
+    verbs: Verbs = STANDARD_VERBS,
 ) -> dict[str, Any]:
     """The arguments as the tool gets them: one that stands alone for a path or host (``fs.read:{path}``, ``net:{url}``)
     is the canonical one, so that what was checked is what is used. Raises as `needs_of`.
@@ -140,7 +140,7 @@ def canonical_arguments(
     values = {**(defaults or {}), **arguments}
     changed = dict(arguments)
     for declared in permissions:
-        verb, target = _split(declared)
+        verb, target = _split_declared(declared)
         only = _FIELD.fullmatch(target)
         kind = verbs.kind(verb)
         if only is None or only.group(1) not in values or kind not in (Kind.PATH, Kind.URL):
@@ -148,30 +148,30 @@ def canonical_arguments(
         value = values[only.group(1)]
         texts = [
             canonical_path(text, root) if kind is Kind.PATH else canonical_address(text)
-            for text in _texts(declared, only.group(1), value)
+            for text in _argument_texts(declared, only.group(1), value)
         ]
-        changed[only.group(1)] = texts if isinstance(value, _SEVERAL) else texts[0]
+        changed[only.group(1)] = texts if isinstance(value, _COLLECTION_TYPES) else texts[0]
     return changed
 
 
-_SEVERAL = (list, tuple, set, frozenset)
+_COLLECTION_TYPES = (list, tuple, set, frozenset)
 
 
-def _texts(declared: str, name: str, value: Any) -> list[str]:
+def _argument_texts(declared: str, name: str, value: Any) -> list[str]:
     """The texts that an argument puts into a permission.
 
     Raises:
         PermissionSyntaxError: it is, or holds, what is no text: nothing, an object, a list in a list.
     """
-    found = list(value) if isinstance(value, _SEVERAL) else [value]
+    found = list(value) if isinstance(value, _COLLECTION_TYPES) else [value]
     for each in found:
-        if each is None or isinstance(each, (Mapping, *_SEVERAL)):
+        if each is None or isinstance(each, (Mapping, *_COLLECTION_TYPES)):
             kind = "nothing" if each is None else "an object" if isinstance(each, Mapping) else "a list in a list"
             raise PermissionSyntaxError(f"permission {declared!r}: the argument {name!r} is {kind}, not a text")
     return [str(each) for each in found]
 
 
-def _split(declared: str) -> tuple[str, str]:
+def _split_declared(declared: str) -> tuple[str, str]:
     verb, _, target = declared.partition(":")
     if not VERB.fullmatch(verb):
         raise PermissionSyntaxError(
@@ -183,8 +183,10 @@ def _split(declared: str) -> tuple[str, str]:
     return verb, target
 
 
-def _needs(declared: str, values: Mapping[str, Any], root: str, verbs: Verbs, room: _Room) -> Iterable[Need]:
-    verb, target = _split(declared)
+def _declared_needs(
+    declared: str, values: Mapping[str, Any], root: str, verbs: Verbs, room: _ObjectBudget
+) -> Iterable[Need]:
+    verb, target = _split_declared(declared)
     if not target:
         return (Need(verb),)
     choices: list[list[str]] = []
@@ -193,24 +195,24 @@ def _needs(declared: str, values: Mapping[str, Any], root: str, verbs: Verbs, ro
             raise PermissionSyntaxError(
                 f"permission {declared!r} names {name!r}, an argument that the call does not have"
             )
-        choices.append(_texts(declared, name, values[name]))
+        choices.append(_argument_texts(declared, name, values[name]))
     if not all(choices):
         # An empty list names nothing, and may mean everything to the tool: what it needs is the verb, with no object.
         return (Need(verb),)
-    room.take(verb, target, choices)
+    room.spend(verb, target, choices)
     kind = verbs.kind(verb)
-    return [Need(verb, canonical_object(kind, _filled(kind, target, put), root)) for put in product(*choices)]
+    return [Need(verb, canonical_object(kind, _fill(kind, target, put), root)) for put in product(*choices)]
 
 
-def _filled(kind: Kind, target: str, put: Iterable[str]) -> str:
+def _fill(kind: Kind, target: str, put: Iterable[str]) -> str:
     values = iter(put)
     if kind is Kind.PATH and _FIELD.fullmatch(target) is None:
-        values = iter([_part(target, value) for value in values])
+        values = iter([_path_part(target, value) for value in values])
     # By a function: what is put in must not be read as a template.
     return _FIELD.sub(lambda _: next(values), target)
 
 
-def _part(target: str, value: str) -> str:
+def _path_part(target: str, value: str) -> str:
     """A value that is one part of a path. The tool gets it as it stands, so no reader may take it for a whole path.
 
     Raises:
@@ -229,8 +231,8 @@ def covers(
     agent: str,
     run_id: str,
     ref: str,
-    verbs: Verbs = STANDARD,
-    work: Work | None = None,
+    verbs: Verbs = STANDARD_VERBS,
+    work: MatchBudget | None = None,
 ) -> bool:
     """Whether `grant` lets `agent` of this run do what it needs. `work`: what the whole question may take."""
     if grant.verb != need.verb or grant.subject not in ("*", agent):
@@ -239,23 +241,25 @@ def covers(
         return False
     if grant.lifetime == "swarm" and grant.scope != ref:
         return False
-    return matches(grant.pattern, need.object, verbs.kind(need.verb), work)
+    return grant_matches(grant.pattern, need.object, verbs.kind(need.verb), work)
 
 
-def matches(pattern: str, target: str, kind: Kind, work: Work | None = None) -> bool:
+def grant_matches(pattern: str, target: str, kind: Kind, work: MatchBudget | None = None) -> bool:
     """Whether a pattern covers a canonical object, read as a grant; the empty pattern covers only the empty object."""
     if kind in (Kind.PATH, Kind.URL):
-        return narrow(pattern, kind).fits(target)
+        return grant_glob(pattern, kind).matches(target)
     if ".." in target.replace("\\", "/").split("/") and pattern not in (target, "**"):
         return False  # where it leads is not what its words begin with
     return (
-        command_matching.covers(pattern, target, work) if kind is Kind.COMMAND else narrow(pattern, kind).fits(target)
+        command_matching.covers_command(pattern, target, work)
+        if kind is Kind.COMMAND
+        else grant_glob(pattern, kind).matches(target)
     )
 
 
-def denies(pattern: str, target: str, kind: Kind, work: Work | None = None) -> Answer:
+def denial_matches(pattern: str, target: str, kind: Kind, work: MatchBudget | None = None) -> MatchResult:
     """Whether a pattern fits a canonical object, read as a denial: ``unclear`` where only a shell could tell."""
     if kind is Kind.COMMAND:
-        return command_matching.names(pattern, target, work)
-    fits = narrow(pattern, kind).fits(target) or (kind is Kind.NAME and wide(pattern).fits(target))
+        return command_matching.matches_denial(pattern, target, work)
+    fits = grant_glob(pattern, kind).matches(target) or (kind is Kind.NAME and denial_glob(pattern).matches(target))
     return "yes" if fits else "no"

@@ -23,24 +23,24 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern
-from runtime.judgement.permissions.command_matching import Answer
+from runtime.judgement.permissions.command_matching import MatchResult
 from runtime.judgement.permissions.patterns import (
-    BUILT_IN,
-    STANDARD,
+    BUILTIN_KINDS,
+    STANDARD_VERBS,
     Kind,
     Verbs,
 )
 from runtime.judgement.permissions.permission import (
     VERB,
     Need,
-    denies,
-    matches,
+    denial_matches,
+    grant_matches,
 )
-from runtime.judgement.permissions.shell_commands import Work
+from runtime.judgement.permissions.shell_commands import MatchBudget
 
 PermissionVerdict = Literal["allow", "ask", "deny"]
-_STRICTEST: tuple[PermissionVerdict, ...] = ("deny", "ask", "allow")
-INVOKE = "agent.invoke"
+_VERDICTS_STRICTEST_FIRST: tuple[PermissionVerdict, ...] = ("deny", "ask", "allow")
+INVOKE_VERB = "agent.invoke"
 """The verb of invoking another agent; its object is that agent's name."""
 
 
@@ -53,7 +53,7 @@ class PermissionRule:
     pattern: str | None = None
     subject: str = "*"
 
-    def fits(self, need: Need, agent: str, verbs: Verbs, work: Work) -> Answer:
+    def match(self, need: Need, agent: str, verbs: Verbs, work: MatchBudget) -> MatchResult:
         """Whether the rule is about what `agent` needs; ``unclear`` where only running it would tell."""
         if self.verb != need.verb or self.subject not in ("*", agent):
             return "no"
@@ -61,9 +61,9 @@ class PermissionRule:
             return "yes"
         kind = verbs.kind(need.verb)
         if self.verdict != "allow":
-            answer = denies(self.pattern, need.object, kind, work)
+            answer = denial_matches(self.pattern, need.object, kind, work)
             return "yes" if answer == "no" and self._any_port(need, kind) else answer
-        if matches(self.pattern, need.object, kind, work):
+        if grant_matches(self.pattern, need.object, kind, work):
             return "yes"
         return "unclear" if kind is Kind.COMMAND and work.script(need.object).unclear else "no"
 
@@ -73,7 +73,7 @@ class PermissionRule:
         """
         if self.pattern is None or kind is not Kind.URL:
             return False
-        return matches(self.pattern, re.sub(r":[^:\]]*$", "", need.object), kind)
+        return grant_matches(self.pattern, re.sub(r":[^:\]]*$", "", need.object), kind)
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,7 +82,7 @@ class PermissionPolicy:
 
     rules: tuple[PermissionRule, ...] = ()
     default: PermissionVerdict = "ask"
-    verbs: Verbs = STANDARD
+    verbs: Verbs = STANDARD_VERBS
     """The class of each verb's objects."""
 
     @classmethod
@@ -92,41 +92,45 @@ class PermissionPolicy:
         Raises:
             ValueError: a key is not known, or a line is no rule; the text names it.
         """
-        unknown = sorted(set(value) - {"default", "verbs", *_STRICTEST})
+        unknown = sorted(set(value) - {"default", "verbs", *_VERDICTS_STRICTEST_FIRST})
         if unknown:
             raise ValueError(f"permissions has no {unknown[0]!r}: it takes default, allow, ask, deny, verbs")
-        verbs = _verbs(value.get("verbs", {}))
+        verbs = _parse_verbs(value.get("verbs", {}))
         default = value.get("default", "ask")
         if default not in get_args(PermissionVerdict):
             raise ValueError(f"permissions.default is {default!r}: give allow, ask or deny")
         rules: list[PermissionRule] = []
-        for verdict in _STRICTEST:
+        for verdict in _VERDICTS_STRICTEST_FIRST:
             lines = value.get(verdict, ())
             if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
                 raise ValueError(f'permissions.{verdict} is a list of texts, such as ["fs.read:./**"]')
-            rules.extend(_rule(verdict, line, root, verbs) for line in lines)
+            rules.extend(_parse_rule(verdict, line, root, verbs) for line in lines)
         return cls(tuple(rules), default, verbs)
 
-    def verdict(self, need: Need, agent: str, *, attended: bool = True, work: Work | None = None) -> PermissionVerdict:
+    def verdict(
+        self, need: Need, agent: str, *, attended: bool = True, work: MatchBudget | None = None
+    ) -> PermissionVerdict:
         """What holds for `agent` and this need. `attended` False: no person can be asked, so what would be is denied.
         `work`: what the whole question may take, of which this need is a part.
         """
-        work = work or Work()
-        answers = {(rule.verdict, rule.fits(need, agent, self.verbs, work)) for rule in self.rules}
-        usual: PermissionVerdict = "allow" if need.verb == INVOKE else self.default
-        found = next((each for each in _STRICTEST if (each, "yes") in answers), None)
+        work = work or MatchBudget()
+        answers = {(rule.verdict, rule.match(need, agent, self.verbs, work)) for rule in self.rules}
+        usual: PermissionVerdict = "allow" if need.verb == INVOKE_VERB else self.default
+        found = next((each for each in _VERDICTS_STRICTEST_FIRST if (each, "yes") in answers), None)
         # Which command it is cannot be told: where a rule depends on that, it is asked about.
-        unclear = any((each, "unclear") in answers for each in (_STRICTEST if found is None else ("deny", "ask")))
+        unclear = any(
+            (each, "unclear") in answers for each in (_VERDICTS_STRICTEST_FIRST if found is None else ("deny", "ask"))
+        )
         found = found or usual
         if unclear and found == "allow":
             found = "ask"
         return "deny" if found == "ask" and not attended else found
 
 
-_LINE = re.compile(r"(?:(?P<subject>[^:]*\S)\s+)?(?P<verb>[a-z][a-z0-9_.-]*)(?::(?P<pattern>.*))?")
+_RULE_LINE = re.compile(r"(?:(?P<subject>[^:]*\S)\s+)?(?P<verb>[a-z][a-z0-9_.-]*)(?::(?P<pattern>.*))?")
 
 
-def _verbs(value: Any) -> Verbs:
+def _parse_verbs(value: Any) -> Verbs:
     if not isinstance(value, Mapping):
         raise ValueError(  # noqa: TRY004 - a mistake in a file, as the others
             'permissions.verbs is a table of verbs and classes, such as deploy = "name"'
@@ -135,15 +139,15 @@ def _verbs(value: Any) -> Verbs:
     for verb, kind in value.items():
         if not VERB.fullmatch(str(verb)):
             raise ValueError(f"permissions.verbs: {verb!r} is not a verb: write it in lower case, such as deploy")
-        if verb in BUILT_IN or verb.partition(".")[0] in BUILT_IN:
-            raise ValueError(f"permissions.verbs: the class of {verb!r} is fixed: it is {STANDARD.kind(verb)}")
+        if verb in BUILTIN_KINDS or verb.partition(".")[0] in BUILTIN_KINDS:
+            raise ValueError(f"permissions.verbs: the class of {verb!r} is fixed: it is {STANDARD_VERBS.kind(verb)}")
         if kind not in tuple(Kind):
             raise ValueError(f"permissions.verbs.{verb} is {kind!r}: give one of {classes}")
     return Verbs(tuple((str(verb), Kind(kind)) for verb, kind in value.items()))
 
 
-def _rule(verdict: PermissionVerdict, line: str, root: str, verbs: Verbs) -> PermissionRule:
-    read = _LINE.fullmatch(line.strip())
+def _parse_rule(verdict: PermissionVerdict, line: str, root: str, verbs: Verbs) -> PermissionRule:
+    read = _RULE_LINE.fullmatch(line.strip())
     if read is None:
         raise ValueError(
             f"permissions.{verdict}: {line!r} is no rule: write 'verb', 'verb:pattern' or 'AGENT verb:pattern'"

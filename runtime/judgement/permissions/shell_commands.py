@@ -36,10 +36,10 @@ _VALUED_OPTION: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
 _ENV_SPLIT: Final = re.compile(r"(?:-[A-Za-z0]*?S|--split-string=)(.+)", re.DOTALL)
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _STDIN: Final = re.compile(r"-|/dev/(stdin|fd/.*|tty)|/proc/.*")
-_DEEPEST: Final = 12
+_MAX_DEPTH: Final = 12
 _WORK: Final = 16
 """How often each character of a text is looked at, before the text counts as unclear."""
-QUESTION: Final = 30_000
+MAX_WORK: Final = 30_000
 """Units of work of one question: the longest command, each character and each word looked at once, and its patterns."""
 
 
@@ -61,16 +61,16 @@ class ExceededError(Exception):
     """A question took all the work that it may take."""
 
 
-class Work:
+class MatchBudget:
     """The work that one question may take, over all its texts and patterns: about one unit for each character that is
     looked at. What is left undone is unclear, and asked about.
     """
 
-    def __init__(self, units: int = QUESTION) -> None:
+    def __init__(self, units: int = MAX_WORK) -> None:
         self.left = units
         self._scripts: dict[str, Script] = {}
 
-    def take(self, units: int) -> None:
+    def spend(self, units: int) -> None:
         """Count work that is about to be done.
 
         Raises:
@@ -96,7 +96,7 @@ class Work:
 @lru_cache(maxsize=64)
 def script_of(text: str) -> Script:
     """The commands of a text, as one question about it alone finds them."""
-    return Work().script(text)
+    return MatchBudget().script(text)
 
 
 class _Commands:
@@ -107,25 +107,25 @@ class _Commands:
         self._reads_input = False
         self._bodies: list[str] = []
 
-    def _doubt(self, why: str) -> None:
+    def _note_unclear(self, why: str) -> None:
         self.found.unclear = self.found.unclear or why
 
-    def _spent(self, work: int, depth: int) -> bool:
+    def _is_exhausted(self, work: int, depth: int) -> bool:
         self.left -= work
-        if self.left < 0 or depth > _DEEPEST:
-            self._doubt("it is too long, or nested too deeply")
+        if self.left < 0 or depth > _MAX_DEPTH:
+            self._note_unclear("it is too long, or nested too deeply")
             self.found.whole = False
             return True
         return False
 
     def script(self, text: str, depth: int) -> None:
         """Add the commands of a text."""
-        if self._spent(len(text), depth):
+        if self._is_exhausted(len(text), depth):
             return
         syntax = parse(text)
         self.found.simple = self.found.simple and syntax.simple
         if syntax.unclear:
-            self._doubt(syntax.unclear)
+            self._note_unclear(syntax.unclear)
         if not depth and syntax.commands:
             self.found.at = syntax.commands[0][0].at
         self._bodies += syntax.bodies
@@ -141,12 +141,12 @@ class _Commands:
 
     def _command(self, words: Sequence[Word], depth: int) -> None:
         """Add a command and those that it runs."""
-        if self.left < 0 or self._spent(4 + 2 * len(words) + sum(len(word.text) for word in words) // 32, depth):
+        if self.left < 0 or self._is_exhausted(4 + 2 * len(words) + sum(len(word.text) for word in words) // 32, depth):
             return
         self.found.commands.append(tuple(words))
         name = words[0]
         if name.expands or name.globs or name.text == "{}":
-            self._doubt("which command it runs is known only when it is expanded")
+            self._note_unclear("which command it runs is known only when it is expanded")
         base = base_name(name.text)
         if base in _SHELLS:
             self._shell(words, depth)
@@ -155,19 +155,19 @@ class _Commands:
         elif base in (".", "source"):
             self._sourced(words[1:])
         elif base == "find":
-            self._found(words, depth)
+            self._find_exec(words, depth)
         elif base in _RUNNERS:
             self._run_by(base, words, depth)
 
     def _evaluated(self, word: Word, depth: int) -> None:
         """A word that a shell reads as a script."""
         if word.expands:
-            self._doubt("it evaluates what is known only when it is expanded")
+            self._note_unclear("it evaluates what is known only when it is expanded")
         self.script(word.text, depth + 1)
 
     def _evaluates(self, base: str, words: Sequence[Word], depth: int) -> None:
         if base == "alias":
-            self._doubt("it defines an alias, which changes what follows")
+            self._note_unclear("it defines an alias, which changes what follows")
         if base == "eval":
             expands = any(word.expands for word in words)
             self._evaluated(Word(" ".join(word.text for word in words), expands=expands), depth)
@@ -176,7 +176,7 @@ class _Commands:
 
     def _sourced(self, words: Sequence[Word]) -> None:
         if not words or words[0].expands or _STDIN.fullmatch(words[0].text):
-            self._doubt("it reads commands from somewhere else")
+            self._note_unclear("it reads commands from somewhere else")
             self._reads_input = True
 
     def _shell(self, words: Sequence[Word], depth: int) -> None:
@@ -198,10 +198,10 @@ class _Commands:
                 plain += not valued
                 valued = False
         if not script and (not plain or any(word.text == "-s" for word in words)):
-            self._doubt("it is a shell that reads commands from its input")
+            self._note_unclear("it is a shell that reads commands from its input")
             self._reads_input = True
 
-    def _found(self, words: Sequence[Word], depth: int) -> None:
+    def _find_exec(self, words: Sequence[Word], depth: int) -> None:
         """The commands of ``find -exec COMMAND ;``."""
         start: int | None = None
         for at, word in enumerate((*words, Word(";"))):

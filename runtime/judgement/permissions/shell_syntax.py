@@ -39,7 +39,7 @@ def parse(text: str) -> Syntax:
     try:
         reader.substitution(closing="")
     except TooDeepError:
-        reader.doubt("it is nested too deeply")
+        reader.note_unclear("it is nested too deeply")
     found = reader.found
     expands = any(word.expands for words in found.commands for word in words)
     found.simple = found.simple and len(found.commands) == 1 and not expands and not found.unclear
@@ -75,7 +75,7 @@ class _Reader(WordReader):
             self.text, self.at = text, 0
         self._commands(closing)
         if self._documents:
-            self.doubt("a here-document has no body")
+            self.note_unclear("a here-document has no body")
         self._documents = documents
         if text is not None:
             self.text, self.at = outer, after
@@ -107,14 +107,14 @@ class _Reader(WordReader):
                 self._word_of(state)
         else:
             if closing:
-                self.doubt("a parenthesis is not closed")
+                self.note_unclear("a parenthesis is not closed")
         self._end(state)
         self._leave()
 
     def _end(self, state: _List) -> None:
         self._finish(state)
         if state.open or (state.joined and not state.filled):
-            self.doubt("a command in it is not complete")
+            self.note_unclear("a command in it is not complete")
 
     def _finish(self, state: _List) -> None:
         if state.words:
@@ -124,7 +124,7 @@ class _Reader(WordReader):
     def _comment(self) -> None:
         self._compound()
         if self._arithmetic:
-            self.doubt("it has a # in arithmetic")
+            self.note_unclear("it has a # in arithmetic")
         end = self.text.find("\n", self.at)
         self.at = len(self.text) if end < 0 else end
 
@@ -141,7 +141,7 @@ class _Reader(WordReader):
         elif sign.startswith(";") and len(sign) > 1 and state.cases:
             state.pattern = True
         elif not state.filled or sign not in (";", "&", "&&", "|", "||", "|&"):
-            self.doubt(f"nothing stands before {sign!r}")
+            self.note_unclear(f"nothing stands before {sign!r}")
         state.joined = state.joined and not state.filled if not sign else sign not in (";", "&")
         state.filled = False
 
@@ -159,7 +159,7 @@ class _Reader(WordReader):
 
     def _pattern_end(self, state: _List) -> None:
         if not state.cases:
-            self.doubt("a parenthesis closes nothing")
+            self.note_unclear("a parenthesis closes nothing")
         if state.pattern:
             state.words.clear()
         self._finish(state)
@@ -203,7 +203,7 @@ class _Reader(WordReader):
         if _ASSIGNMENT.match(raw):
             return
         if _ELEMENT.match(raw):
-            self.doubt("it assigns to an element of an array")
+            self.note_unclear("it assigns to an element of an array")
         if raw in _COMPOUND:
             self._compound()
         if raw == "case":
@@ -219,7 +219,7 @@ class _Reader(WordReader):
             state.open.append(_OPENS[raw])
         elif raw in _CLOSES:
             if not state.open or state.open.pop() != raw:
-                self.doubt(f"{raw!r} closes nothing")
+                self.note_unclear(f"{raw!r} closes nothing")
             if raw == "esac":
                 state.cases = max(0, state.cases - 1)
 
@@ -234,24 +234,24 @@ class _Reader(WordReader):
         self._compound()
         self.at = sign.end()
         if sign[0].startswith("<<") and self._arithmetic:
-            self.doubt("it has a << in arithmetic")
+            self.note_unclear("it has a << in arithmetic")
             return True
         while self._next() in (" ", "\t") or self._next(2) == "\\\n":
             self.at += 1 if self._next() in BLANK else 2
         start = self.at
         target = self._word()
         if self.at == start:
-            self.doubt("a redirection has no target")
+            self.note_unclear("a redirection has no target")
         elif sign[0].startswith("&"):
             # To a shell that does not know it, `&` ends the command and a redirection begins the next one.
             self._finish(state)
             if _MORE_WORDS.match(self.text, self.at):
-                self.doubt("it has words after &>")
+                self.note_unclear("it has words after &>")
         elif sign[0] == "<<<":
             self.found.bodies.append(target.text)
         elif sign[0].startswith("<<"):
             if target.expands:
-                self.doubt("a here-document ends at an expansion")
+                self.note_unclear("a here-document ends at an expansion")
             raw = self._raw(start)
             self._documents.append((target.text if not target.bare else raw, target.bare, sign[0] == "<<-"))
         return True
@@ -266,10 +266,10 @@ class _Reader(WordReader):
                 if (line.lstrip("\t") if tabs else line) == end:
                     break
                 if expands and line.endswith("\\"):
-                    self.doubt("a here-document has a line that goes on")
+                    self.note_unclear("a here-document has a line that goes on")
                 body.append(line)
             else:
-                self.doubt("a here-document has no end")
+                self.note_unclear("a here-document has no end")
             self.found.bodies.append("\n".join(body))
             if expands:
                 self._body(self.found.bodies[-1])

@@ -10,7 +10,7 @@ from typing import Final
 UNKNOWN: Final = "\0"
 """In `Word.text`: a part that is known only when the shell expands it."""
 BLANK: Final = " \t"
-_DEEPEST: Final = 40
+_MAX_DEPTH: Final = 40
 _META: Final = " \t\n;&|()<>"
 _PARAMETER: Final = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
 _ANSI: Final = re.compile(
@@ -74,17 +74,17 @@ class WordText:
     def add(self, text: str) -> None:
         self.parts.append(text)
 
-    def unknown(self) -> None:
+    def add_unknown(self) -> None:
         self.expands = True
         self.parts.append(UNKNOWN)
 
-    def glob(self, *, rest: bool) -> None:
+    def add_glob(self, *, rest: bool) -> None:
         self.globs = True
         if rest and self.cut is None:
             self.cut = len(self.parts)
         self.parts.append(UNKNOWN)
 
-    def joined(self, raw: str | None = None) -> str:
+    def join(self, raw: str | None = None) -> str:
         if self.globs and raw is not None:
             return raw
         return "".join(self.parts) if self.cut is None else "".join(self.parts[: self.cut]) + UNKNOWN
@@ -101,7 +101,7 @@ class WordReader(ABC):
     def substitution(self, *, closing: str, text: str | None = None) -> None:
         """Read a list of commands that has here-documents of its own: up to `closing`, or all of another `text`."""
 
-    def doubt(self, why: str) -> None:
+    def note_unclear(self, why: str) -> None:
         """Note why it cannot be told what the text runs."""
         self.found.unclear = self.found.unclear or why
 
@@ -113,7 +113,7 @@ class WordReader(ABC):
 
     def _enter(self) -> None:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise TooDeepError
 
     def _leave(self) -> None:
@@ -136,7 +136,7 @@ class WordReader(ABC):
                 self._piece(char, text, first=self.at == start)
         raw = self._raw(start)
         globs = text.globs and raw not in ("[", "[[", "{}", "{")
-        return Word(text.joined() if globs else text.joined(raw), start, text.bare, text.expands, globs)
+        return Word(text.join() if globs else text.join(raw), start, text.bare, text.expands, globs)
 
     def _piece(self, char: str, text: WordText, *, first: bool) -> None:
         self.at += 1
@@ -145,7 +145,7 @@ class WordReader(ABC):
             self.at += 1
             text.bare = text.bare and escaped == "\n"
             if self.at >= len(self.text) and escaped in ("", "\n"):
-                self.doubt("its last line goes on")
+                self.note_unclear("its last line goes on")
             text.add("" if escaped == "\n" else escaped or "\\")
         elif char == "'":
             text.bare = False
@@ -157,19 +157,19 @@ class WordReader(ABC):
         elif char == "`":
             self._backquoted(text)
         elif char in "*?[{":
-            text.glob(rest=char in "[{")
+            text.add_glob(rest=char in "[{")
         elif char == "~" and first:
-            text.unknown()
+            text.add_unknown()
         elif char == UNKNOWN:
-            self.doubt("a part of it is not known")
-            text.unknown()
+            self.note_unclear("a part of it is not known")
+            text.add_unknown()
         else:
             text.add(char)
 
     def _until(self, quote: str) -> str:
         end = self.text.find(quote, self.at)
         if end < 0:
-            self.doubt("a quote is not closed")
+            self.note_unclear("a quote is not closed")
             end = len(self.text)
         found = self.text[self.at : end]
         self.at = end + 1
@@ -183,7 +183,7 @@ class WordReader(ABC):
             if char == '"':
                 return
             self._quoted_piece(char, text)
-        self.doubt("a quote is not closed")
+        self.note_unclear("a quote is not closed")
 
     def _quoted_piece(self, char: str, text: WordText) -> None:
         """A character between double quotes, or in the body of a here-document; `at` is past it."""
@@ -224,14 +224,14 @@ class WordReader(ABC):
             self.at = name.end()
             self._substituted(text)
         elif char in ("[", "\\"):
-            self.doubt("it has an expansion that is not understood")
+            self.note_unclear("it has an expansion that is not understood")
             self._substituted(text)
         else:
             text.add("$")
 
     def _substituted(self, text: WordText) -> None:
         self._compound()
-        text.unknown()
+        text.add_unknown()
 
     def _process_substitution(self, text: WordText) -> None:
         self.at += 2
@@ -244,7 +244,7 @@ class WordReader(ABC):
         while self.at < len(self.text) and self.text[self.at] != "`":
             self.at += 2 if self.text[self.at] == "\\" else 1
         if self.at >= len(self.text):
-            self.doubt("a backquote is not closed")
+            self.note_unclear("a backquote is not closed")
         inner = re.sub(r"\\([$`\\])", r"\1", self.text[start : self.at])
         self.at += 1
         self.substitution(closing="", text=inner)
@@ -259,13 +259,13 @@ class WordReader(ABC):
                 self.at += 1
                 break
             if (quoted and char in "'\"") or (char in " \t\n|" and self.text[self.at - 1] == "{"):
-                self.doubt("it has an expansion that is not understood")
+                self.note_unclear("it has an expansion that is not understood")
             if char in "<>" and self._next(2)[1:] == "(":
                 self._process_substitution(scrap)
             else:
                 self._piece(char, scrap, first=False)
         else:
-            self.doubt("a brace is not closed")
+            self.note_unclear("a brace is not closed")
         self._leave()
 
     def _ansi_quoted(self) -> str:
@@ -273,7 +273,7 @@ class WordReader(ABC):
         while self.at < len(self.text) and self.text[self.at] != "'":
             self.at += 2 if self.text[self.at] == "\\" else 1
         if self.at >= len(self.text):
-            self.doubt("a quote is not closed")
+            self.note_unclear("a quote is not closed")
         inner = self.text[start : self.at]
         self.at += 1
         return _ANSI.sub(_ansi_char, inner).partition("\0")[0]

@@ -21,7 +21,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-_OUTAGE = frozenset({Cause.SERVICE_UNAVAILABLE, Cause.NETWORK, Cause.TIMEOUT})
+_OUTAGE_CAUSES = frozenset({Cause.SERVICE_UNAVAILABLE, Cause.NETWORK, Cause.TIMEOUT})
 
 
 class BreakerState(StrEnum):
@@ -70,18 +70,18 @@ class Breaker(BaseModel):
         if self.opened_at is None or not policy.enabled:
             return BreakerState.CLOSED
         # Half-open also while a probe is out, whatever the clock was set back to.
-        if self._probing(policy, now) or now >= self.opened_at + policy.cooldown_s:
+        if self._is_probing(policy, now) or now >= self.opened_at + policy.cooldown_s:
             return BreakerState.HALF_OPEN
         return BreakerState.OPEN
 
-    def ask(self, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
+    def check(self, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing: `admit` does, once the caller goes."""
         state = self.state(policy, now)
         if state is BreakerState.CLOSED:
             return BreakerVerdict(allowed=True)
         if state is BreakerState.OPEN and self.opened_at is not None:
             return BreakerVerdict(allowed=False, wait_s=max(0.0, self.opened_at + policy.cooldown_s - now))
-        if self._probing(policy, now) and self.prober != caller:
+        if self._is_probing(policy, now) and self.prober != caller:
             return BreakerVerdict(allowed=False)
         return BreakerVerdict(allowed=True, probe=True)
 
@@ -91,7 +91,7 @@ class Breaker(BaseModel):
         Raises:
             ValueError: `ask` does not allow it.
         """
-        verdict = self.ask(policy, now, caller)
+        verdict = self.check(policy, now, caller)
         if not verdict.allowed:
             raise ValueError(f"breaker '{self.key}' is {self.state(policy, now).value}; ask() before a call goes out")
         if not verdict.probe:
@@ -132,7 +132,7 @@ class Breaker(BaseModel):
         """Closed, with nothing counted: a probe succeeded, or an operator said so."""
         return self.model_copy(update={"failures": 0, "opened_at": None, "prober": "", "probed_at": 0.0})
 
-    def _probing(self, policy: BreakerPolicy, now: float) -> bool:
+    def _is_probing(self, policy: BreakerPolicy, now: float) -> bool:
         return bool(self.prober) and now - self.probed_at < policy.probe_s
 
 
@@ -141,7 +141,7 @@ def counts_as_outage(fault: Classification) -> bool:
 
     A rate limit, a refused key, a bad request or bad arguments come from a service that is alive.
     """
-    return fault.cause in _OUTAGE and fault.persistence is Persistence.TRANSIENT
+    return fault.cause in _OUTAGE_CAUSES and fault.persistence is Persistence.TRANSIENT
 
 
 def breaker_open_fault(breaker: Breaker, wait_s: float | None) -> Classification:

@@ -23,7 +23,7 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 EndState = Literal["failed", "degraded", "interrupted"]
-Level = Literal["warning", "hit"]
+LimitLevel = Literal["warning", "hit"]
 
 _FIELDS: dict[Limit, str] = {
     Limit.STEPS: "max_steps",
@@ -69,7 +69,7 @@ class Budget(BaseModel):
         """Whether there is any limit at all."""
         return any(getattr(self, name) is not None for name in _FIELDS.values())
 
-    def allowed(self, limit: Limit) -> float | None:
+    def limit_value(self, limit: Limit) -> float | None:
         """The limit's value; None where there is none."""
         name = _FIELDS.get(limit)
         return None if name is None else getattr(self, name)
@@ -80,7 +80,7 @@ class Budget(BaseModel):
         Raises:
             ValueError: The limit is not set, is no budget's, or `amount` is not above 0.
         """
-        allowed = self.allowed(limit)
+        allowed = self.limit_value(limit)
         if allowed is None:
             raise ValueError(f"the budget has no limit for {limit.value}; nothing to extend")
         if not 0 < amount < float("inf"):
@@ -103,7 +103,7 @@ class BudgetUsage(BaseModel):
     tokens: int = 0
     wall_time_s: float = 0.0
 
-    def of(self, limit: Limit) -> float:
+    def used(self, limit: Limit) -> float:
         """How much of one limit is used."""
         return {
             Limit.STEPS: self.steps,
@@ -119,7 +119,7 @@ class LimitFinding(NamedTuple):
     """A limit that is hit, or nearly so."""
 
     limit: Limit
-    level: Level
+    level: LimitLevel
     used: float
     allowed: float
 
@@ -133,10 +133,10 @@ def check_limits(budget: Budget, spent: BudgetUsage) -> tuple[LimitFinding, ...]
     """Limits that are hit (no new step may begin) or past the share that warns; hit ones first."""
     found: list[LimitFinding] = []
     for limit in _FIELDS:
-        allowed = budget.allowed(limit)
+        allowed = budget.limit_value(limit)
         if allowed is None:
             continue
-        used = spent.of(limit)
+        used = spent.used(limit)
         if used >= allowed:
             found.append(LimitFinding(limit, "hit", used, allowed))
         elif used >= allowed * budget.warn_at:
@@ -180,7 +180,7 @@ def end_state(limit: Limit, policy: Literal["fail", "degrade", "continue"] = "fa
 
 def limit_fault(finding: LimitFinding) -> Classification:
     """The fault of a step that a hit limit kept back."""
-    used, allowed = _amount(finding.limit, finding.used), _amount(finding.limit, finding.allowed)
+    used, allowed = _amount_text(finding.limit, finding.used), _amount_text(finding.limit, finding.allowed)
     said = f"{finding.name} is reached: {used} of {allowed}"
     return Classification(
         origin=Origin.RUNNER,
@@ -196,7 +196,7 @@ def limit_fault(finding: LimitFinding) -> Classification:
     )
 
 
-def _amount(limit: Limit, value: float) -> str:
+def _amount_text(limit: Limit, value: float) -> str:
     if limit is Limit.COST:
         return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
     return f"{value:.0f} s" if limit is Limit.WALL_TIME else f"{value:.0f}"

@@ -22,7 +22,7 @@ from orbiter.types import (
 )
 
 MAX_ROUNDS = 2
-_IMAGES = {1: 5, 2: 1}
+_KEPT_IMAGES = {1: 5, 2: 1}
 _RESULT_CHARS = {1: 4_000, 2: 1_000}
 _KEPT_ROUNDS = {1: 4, 2: 1}
 _LONG_TEXT_CHARS = 20_000
@@ -59,11 +59,11 @@ def compact_messages(messages: Sequence[Message], round_: int) -> CompactedMessa
     Raises:
         ValueError: `round_` is neither.
     """
-    if round_ not in _IMAGES:
+    if round_ not in _KEPT_IMAGES:
         raise ValueError(f"compaction round {round_}; there are {MAX_ROUNDS}")
     before = size_in_bytes(messages)
     cuts: list[Cut] = []
-    found = _without_old_media(list(messages), _IMAGES[round_], cuts)
+    found = _without_old_media(list(messages), _KEPT_IMAGES[round_], cuts)
     found = _shortened_results(found, round_, cuts)
     # In round 1 the middle goes only where thinning out was not worth it.
     if round_ == MAX_ROUNDS or size_in_bytes(found) > before * 0.7:
@@ -103,7 +103,7 @@ def _shortened_results(messages: list[Message], round_: int, cuts: list[Cut]) ->
     """Long tool results lose their middle, in round 1 not those of the last round of calls; in round 2 texts."""
     spared = _last_round(messages) if round_ == 1 else len(messages)
     found = [
-        _shortened(message, _limit(message, round_)) if number < spared or round_ == MAX_ROUNDS else message
+        _shorten(message, _char_limit(message, round_)) if number < spared or round_ == MAX_ROUNDS else message
         for number, message in enumerate(messages)
     ]
     gone = sum(1 for old, new in zip(messages, found, strict=True) if old is not new)
@@ -112,21 +112,21 @@ def _shortened_results(messages: list[Message], round_: int, cuts: list[Cut]) ->
     return found
 
 
-def _limit(message: Message, round_: int) -> int | None:
+def _char_limit(message: Message, round_: int) -> int | None:
     """Characters that a message's text may have; None where it is left alone."""
     if isinstance(message, ToolResult):
         return _RESULT_CHARS[round_]
     return None if isinstance(message, SystemMessage) or round_ == 1 else _LONG_TEXT_CHARS
 
 
-def _shortened(message: Message, limit: int | None) -> Message:
+def _shorten(message: Message, limit: int | None) -> Message:
     if limit is None:
         return message
     shorter: dict[str, Any] = {}
     if isinstance(message.content, str) and len(message.content) > limit:
-        shorter["content"] = _clipped(message.content, limit)
+        shorter["content"] = _clip(message.content, limit)
     if isinstance(message, ToolResult) and message.error and len(message.error) > limit:
-        shorter["error"] = _clipped(message.error, limit)
+        shorter["error"] = _clip(message.error, limit)
     return message.model_copy(update=shorter) if shorter else message
 
 
@@ -147,10 +147,10 @@ def _without_middle(messages: list[Message], rounds: int, cuts: list[Cut]) -> li
     cuts.append(Cut("earlier messages", gone))
     found = [messages[n] for n in staying]
     note = f"[{gone} earlier messages were removed to make the request smaller]"
-    return _noted(found, staying.index(max(kept)), note) if kept else found
+    return _with_note(found, staying.index(max(kept)), note) if kept else found
 
 
-def _noted(messages: list[Message], at: int, note: str) -> list[Message]:
+def _with_note(messages: list[Message], at: int, note: str) -> list[Message]:
     """`messages` with a note at the end of the user's message at `at`: no provider minds that."""
     message = messages[at] if 0 <= at < len(messages) else None
     if not isinstance(message, UserMessage):
@@ -168,7 +168,7 @@ def _last_round(messages: Sequence[Message]) -> int:
     return max((n for n, m in enumerate(messages) if isinstance(m, AssistantMessage)), default=len(messages))
 
 
-def _clipped(text: str, limit: int) -> str:
+def _clip(text: str, limit: int) -> str:
     head = limit * 2 // 3
     tail = limit - head
     return f"{text[:head]}\n[… {len(text) - limit} characters removed …]\n{text[-tail:]}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin
 
-_SAME_ELSEWHERE = frozenset({Cause.CANCELLED, Cause.POLICY_DENIED, Cause.LIMIT_REACHED, Cause.LOOP_DETECTED})
+_MODEL_INDEPENDENT_CAUSES = frozenset({Cause.CANCELLED, Cause.POLICY_DENIED, Cause.LIMIT_REACHED, Cause.LOOP_DETECTED})
 # What another model would meet too: nobody asked this one, or it is the run that must stop.
 
 
@@ -25,12 +25,12 @@ class FallbackChoice(NamedTuple):
     skipped: tuple[SkippedMember, ...] = ()
 
 
-def falls_back(fault: Classification, *, exhausted: bool) -> bool:
+def should_fall_back(fault: Classification, *, exhausted: bool) -> bool:
     """Whether another model can help: the call failed at the model, for good or after all its attempts.
 
     Seed 004: an open breaker, a refused key and an unknown model go to the fallback at once, the rest after retries.
     """
-    if fault.origin is not Origin.MODEL or fault.cause in _SAME_ELSEWHERE:
+    if fault.origin is not Origin.MODEL or fault.cause in _MODEL_INDEPENDENT_CAUSES:
         return False
     return exhausted or fault.exhausted or fault.cause is Cause.CIRCUIT_OPEN or not fault.repeatable
 

@@ -25,7 +25,7 @@ MAX_WAIT_S = 366 * 86_400
 MAX_AMOUNT = 1e15
 """Above it a limit that is counted in whole numbers could not be told from the next."""
 
-_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+_BOOLEAN_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
 def is_secret(schema: Any) -> bool:
@@ -76,19 +76,19 @@ def _read(schema: Mapping[str, Any], text: str) -> Any:
             return read
     kinds = schema.get("type", ())
     kinds = {kinds} if isinstance(kinds, str) else set(kinds)
-    if "boolean" in kinds and text.strip().lower() in _WORDS:
-        return _WORDS[text.strip().lower()]
+    if "boolean" in kinds and text.strip().lower() in _BOOLEAN_WORDS:
+        return _BOOLEAN_WORDS[text.strip().lower()]
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = text
     if "array" in kinds and not isinstance(found, list):
-        return _several(schema, text)
+        return _parse_list(schema, text)
     # The text itself is what is told to be wrong where it is no better as JSON.
     return text if kinds == {"string"} else found
 
 
-def _several(schema: Mapping[str, Any], text: str) -> list[Any]:
+def _parse_list(schema: Mapping[str, Any], text: str) -> list[Any]:
     """Several answers, typed with commas between them."""
     items = schema.get("items")
     parts: Iterable[str] = (part.strip() for part in text.split(",")) if text.strip() else ()

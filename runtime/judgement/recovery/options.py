@@ -19,9 +19,9 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-Where = Literal["llm", "tool", "value", "agent", "group", "swarm", "run"]
+FaultSite = Literal["llm", "tool", "value", "agent", "group", "swarm", "run"]
 
-LABELS: dict[str, str] = {
+OPTION_LABELS: dict[str, str] = {
     "retry": "Retry operation",
     "wait_retry": "Wait and retry",
     "switch_model": "Retry with another model",
@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {
 }
 """Option ids (DESIGN section 6) and their labels (seeds 002 and 003 where they have one)."""
 
-_NEEDS: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]] = {
+_INPUT_BY_OPTION: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]] = {
     "switch_model": "model",
     "edit": "arguments",
     "input": "text",
@@ -50,15 +50,17 @@ _NEEDS: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]
 OPTIONAL_TEXT = frozenset({"deny", "skip", "abort"})
 """Options that take a text but do not need one: a word to the agent, a stand-in value, a reason."""
 
-_DESTROYS = frozenset({"skip", "accept", "acknowledge", "abort"})
+_DESTRUCTIVE_OPTIONS = frozenset({"skip", "accept", "acknowledge", "abort"})
 
-STEPS: frozenset[str] = frozenset({"llm", "tool", "value"})
+STEP_KINDS: frozenset[str] = frozenset({"llm", "tool", "value"})
 """Places that touch the world; the others are scopes, whose body is done again from the start."""
 
-_CANNOT_HEAL = frozenset({Cause.MODEL_UNKNOWN, Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE, Cause.CONFIG_INVALID})
+_UNRETRIABLE_CAUSES = frozenset(
+    {Cause.MODEL_UNKNOWN, Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE, Cause.CONFIG_INVALID}
+)
 """Causes that the same call meets again however often it is made."""
 
-_AT_MODEL: dict[Cause, tuple[str, ...]] = {
+_OPTIONS_AT_MODEL: dict[Cause, tuple[str, ...]] = {
     Cause.RATE_LIMITED: ("wait_retry", "retry", "switch_model"),
     Cause.QUOTA_EXHAUSTED: ("retry", "switch_model"),
     Cause.AUTH_FAILED: ("retry", "switch_model"),
@@ -76,14 +78,14 @@ def make_option(option_id: str, *, hint: str = "", label: str = "") -> Option:
     """The option as it is shown. Raises `KeyError` for an id that is none of ours."""
     return Option(
         id=option_id,
-        label=label or LABELS[option_id],
-        needs=_NEEDS.get(option_id, ""),
+        label=label or OPTION_LABELS[option_id],
+        needs=_INPUT_BY_OPTION.get(option_id, ""),
         hint=hint,
         standing=option_id == "grant",
     )
 
 
-def retry_can_work(fault: Classification, where: Where = "llm") -> bool:
+def retry_can_work(fault: Classification, where: FaultSite = "llm") -> bool:
     """Whether doing the same again may succeed, perhaps after somebody mended something outside.
 
     A run reads its swarm anew when it is done again, so a mended file heals even a configuration there.
@@ -92,12 +94,12 @@ def retry_can_work(fault: Classification, where: Where = "llm") -> bool:
         return True
     if where == "tool" and fault.cause is Cause.ARGS_INVALID:
         return False
-    return fault.cause not in _CANNOT_HEAL and fault.persistence is not Persistence.PERMANENT
+    return fault.cause not in _UNRETRIABLE_CAUSES and fault.persistence is not Persistence.PERMANENT
 
 
 def options_for(
     fault: Classification,
-    where: Where = "llm",
+    where: FaultSite = "llm",
     *,
     in_doubt: bool = False,
     need: str = "",
@@ -113,16 +115,16 @@ def options_for(
     cause usually leaves it.
     """
     if need:
-        return (make_option("grant", hint=need), make_option("deny"), _skip(where), make_option("abort")), "deny"
+        return (make_option("grant", hint=need), make_option("deny"), _skip_option(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
         more = [make_option("edit"), make_option("result")] if where == "tool" else []
-        return (make_option("retry", label="Go on"), *more, _skip(where), make_option("abort")), "abort"
+        return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
     if question or fault.cause is Cause.MISSING_INPUT:
-        return (make_option("input"), _skip(where, question=True), make_option("abort")), "abort"
+        return (make_option("input"), _skip_option(where, question=True), make_option("abort")), "abort"
     if in_doubt:
-        return (make_option("result"), _verified(), _skip(where), make_option("abort")), "abort"
+        return (make_option("result"), _verified_option(), _skip_option(where), make_option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
@@ -148,20 +150,20 @@ def needs_look(opened: IncidentOpened, option_id: str) -> bool:
     no answer to another can say it.
     """
     unknown = "tool" in opened.action and opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED)
-    return option_id in _REPEATS and (opened.in_doubt or unknown)
+    return option_id in _REPEATING_OPTIONS and (opened.in_doubt or unknown)
 
 
-_REPEATS = frozenset({"retry", "wait_retry", "edit"})
+_REPEATING_OPTIONS = frozenset({"retry", "wait_retry", "edit"})
 
 
-def destroys(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
+def is_destructive(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
     """Whether the option ends or drops something, or may repeat an effect: an operator confirms it with a second key.
 
     `runs`: how many runs wait for the same breaker. A grant that lasts is confirmed, too; its lifetime decides that.
     """
     if option_id == "retry":
         return opened.in_doubt
-    return option_id in _DESTROYS or (option_id == "reset" and runs > 1)
+    return option_id in _DESTRUCTIVE_OPTIONS or (option_id == "reset" and runs > 1)
 
 
 _CONSEQUENCES: dict[str, str] = {
@@ -175,29 +177,29 @@ _CONSEQUENCES: dict[str, str] = {
 """What a second key confirms, by option."""
 
 
-def consequence(option: str, rewind: str = "R") -> str:
+def consequence_text(option: str, rewind: str = "R") -> str:
     """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
     return _CONSEQUENCES.get(option, "").format(rewind=rewind)
 
 
-def _by_cause(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[Option]:
+def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
-    ids = _ids(fault, where, in_place=in_place, partial=partial)
+    ids = _option_ids(fault, where, in_place=in_place, partial=partial)
     found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
-        found = [_verified() if each.id == "retry" else each for each in found]
+        found = [_verified_option() if each.id == "retry" else each for each in found]
         found.sort(key=lambda each: each.id != "result")
     if where not in ("swarm", "run"):
-        found.append(_skip(where))
+        found.append(_skip_option(where))
     if fault.impact is Impact.PROCESS:
         found = [make_option("acknowledge")]
     return [*found, make_option("abort")]
 
 
-def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool | None) -> list[str]:
-    if where in STEPS:
-        return _at_step(fault, where)
+def _option_ids(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[str]:
+    if where in STEP_KINDS:
+        return _options_at_step(fault, where)
     ids: list[str] = []
     if in_place and fault.cause in (Cause.LOOP_DETECTED, Cause.OUTPUT_INVALID, Cause.ARGS_INVALID):
         ids.append("input")
@@ -205,18 +207,18 @@ def _ids(fault: Classification, where: Where, *, in_place: bool, partial: bool |
         ids.append("retry")
     if where == "agent" and in_place and fault.cause is Cause.OUTPUT_INVALID:
         ids.append("result")
-    if where in ("group", "swarm") and (fault.cause in _LEAVES_PARTS if partial is None else partial):
+    if where in ("group", "swarm") and (fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial):
         ids.append("accept")
     return ids
 
 
-_LEAVES_PARTS = frozenset({Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED})
+_PARTIAL_RESULT_CAUSES = frozenset({Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED})
 """Causes that usually leave finished members behind."""
 
 
-def _at_step(fault: Classification, where: Where) -> list[str]:
+def _options_at_step(fault: Classification, where: FaultSite) -> list[str]:
     if where == "llm" or (where != "tool" and fault.origin is Origin.MODEL):
-        ids = [*_AT_MODEL.get(fault.cause, ("retry", "switch_model")), "result"]
+        ids = [*_OPTIONS_AT_MODEL.get(fault.cause, ("retry", "switch_model")), "result"]
     elif fault.cause is Cause.LIMIT_REACHED:
         ids = ["extend", "result", "deny"]
     elif fault.cause is Cause.CIRCUIT_OPEN:
@@ -232,11 +234,11 @@ def _at_step(fault: Classification, where: Where) -> list[str]:
     return [each for each in ids if each not in ("retry", "wait_retry")]
 
 
-def _verified() -> Option:
+def _verified_option() -> Option:
     return make_option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
 
 
-def _skip(where: Where, *, question: bool = False) -> Option:
+def _skip_option(where: FaultSite, *, question: bool = False) -> Option:
     if question:
         hint = "whoever asked is told that nobody answered, unless you give a value"
         return make_option("skip", label="Do not answer", hint=hint)

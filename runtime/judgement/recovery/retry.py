@@ -118,8 +118,8 @@ class RetryDecision:
     reason: str = ""
 
 
-_SHRINKS = frozenset({Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE})
-_SAFE = frozenset({Effect.NONE, Effect.NOT_ATTEMPTED})
+_COMPACTABLE_CAUSES = frozenset({Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE})
+_SAFE_EFFECTS = frozenset({Effect.NONE, Effect.NOT_ATTEMPTED})
 
 
 def decide_retry(
@@ -139,20 +139,20 @@ def decide_retry(
         rng: Where jitter comes from.
         idempotent: Whether the author declared that repeating does no harm, whatever the effect was.
     """
-    wait = _waiting(fault, attempt, policy, rng, idempotent=idempotent)
+    wait = _decide_wait(fault, attempt, policy, rng, idempotent=idempotent)
     if wait is not None:
         return wait
-    remedy, reason = _otherwise(fault, attempt, policy)
+    remedy, reason = _remedy_without_retry(fault, attempt, policy)
     return RetryDecision(remedy, attempt, policy.max_attempts, reason=reason)
 
 
-def _waiting(
+def _decide_wait(
     fault: Classification, attempt: int, policy: RetryPolicy, rng: random.Random, *, idempotent: bool
 ) -> RetryDecision | None:
     """The decision to try again, now or later; None where trying again is not ours to decide."""
     if fault.persistence is not Persistence.TRANSIENT or fault.exhausted or fault.impact is Impact.PROCESS:
         return None
-    if not (fault.effect in _SAFE or idempotent) or attempt >= policy.max_attempts:
+    if not (fault.effect in _SAFE_EFFECTS or idempotent) or attempt >= policy.max_attempts:
         return None
     if fault.proposal not in (None, Remedy.RETRY, Remedy.WAIT_RETRY):
         return None
@@ -169,7 +169,7 @@ def _waiting(
     return RetryDecision(Remedy.RETRY, attempt, policy.max_attempts, delay, source, "transient, and safe to repeat")
 
 
-def _otherwise(fault: Classification, attempt: int, policy: RetryPolicy) -> tuple[Remedy, str]:
+def _remedy_without_retry(fault: Classification, attempt: int, policy: RetryPolicy) -> tuple[Remedy, str]:
     """The remedy, and why it is not another attempt."""
     if fault.impact is Impact.PROCESS:
         return Remedy.STOP, "the program itself cannot go on"
@@ -177,13 +177,13 @@ def _otherwise(fault: Classification, attempt: int, policy: RetryPolicy) -> tupl
         return Remedy.STOP, "it was cancelled"
     if fault.proposal not in (None, Remedy.RETRY, Remedy.WAIT_RETRY):
         return fault.proposal or Remedy.ASK_HUMAN, "its author asks for it"
-    if fault.cause in _SHRINKS and not fault.exhausted:
+    if fault.cause in _COMPACTABLE_CAUSES and not fault.exhausted:
         return Remedy.COMPACT_RETRY, "a smaller request can succeed"
     if fault.origin in (Origin.TELEMETRY, Origin.STORE) and fault.impact is Impact.ABSORBED:
         return Remedy.IGNORE, "the run does not depend on it"
     reason = _why_not(fault, attempt, policy)
     if fault.origin in (Origin.TOOL, Origin.HOOK) and fault.impact is Impact.ABSORBED:
-        asked = fault.proposal is Remedy.RETRY and fault.effect not in _SAFE
+        asked = fault.proposal is Remedy.RETRY and fault.effect not in _SAFE_EFFECTS
         return (Remedy.ASK_HUMAN if asked else Remedy.FEED_BACK), reason
     if fault.origin is Origin.PARSER and fault.cause in (Cause.ARGS_INVALID, Cause.OUTPUT_INVALID):
         return (Remedy.ASK_HUMAN if attempt >= policy.max_attempts else Remedy.FEED_BACK), reason

@@ -49,7 +49,7 @@ class KeyPair:
     public: str
 
     @classmethod
-    def new(cls) -> KeyPair:
+    def generate(cls) -> KeyPair:
         private = secrets.randbits(_EXPONENT_BITS) | (1 << (_EXPONENT_BITS - 1))
         return cls(private, f"{pow(_GENERATOR, private, PRIME):0{2 * _BYTES}x}")
 
@@ -65,8 +65,8 @@ def seal(public: str, text: str) -> dict[str, Any]:
     Raises:
         CannotOpen: `public` is no key.
     """
-    ours = KeyPair.new()
-    encrypt, sign = _keys(_number(public), ours.private, public, ours.public)
+    ours = KeyPair.generate()
+    encrypt, sign = _derive_keys(_number(public), ours.private, public, ours.public)
     body = _xor_keystream(encrypt, text.encode("utf-8", "surrogatepass"))
     tag = hmac.new(sign, body, hashlib.sha256).hexdigest()
     return {"sealed": {"for": public[:16], "key": ours.public, "body": base64.b64encode(body).decode(), "tag": tag}}
@@ -83,7 +83,7 @@ def unseal(pair: KeyPair, value: Mapping[str, Any]) -> str:
         theirs, body, tag = str(parts["key"]), base64.b64decode(str(parts["body"]), validate=True), str(parts["tag"])
     except (KeyError, TypeError, binascii.Error) as exc:
         raise SealError("this is no sealed answer") from exc
-    encrypt, sign = _keys(_number(theirs), pair.private, pair.public, theirs)
+    encrypt, sign = _derive_keys(_number(theirs), pair.private, pair.public, theirs)
     if not hmac.compare_digest(hmac.new(sign, body, hashlib.sha256).hexdigest().encode(), tag.encode()):
         raise SealError("the answer was sealed for another process, or changed since")
     return _xor_keystream(encrypt, body).decode("utf-8", "surrogatepass")
@@ -99,7 +99,7 @@ def _number(public: str) -> int:
     return found
 
 
-def _keys(public: int, private: int, receiver: str, sender: str) -> tuple[bytes, bytes]:
+def _derive_keys(public: int, private: int, receiver: str, sender: str) -> tuple[bytes, bytes]:
     shared = pow(public, private, PRIME).to_bytes(_BYTES, "big")
     extracted = hmac.new(b"orbiter-console sealed answer", shared, hashlib.sha256).digest()
     info = f"{receiver}|{sender}".encode()

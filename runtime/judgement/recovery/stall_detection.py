@@ -16,7 +16,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-_LONGEST_CYCLE = 4
+_MAX_CYCLE_LENGTH = 4
 
 
 def repeated_call(signatures: Sequence[str], threshold: int = 3) -> Classification | None:
@@ -31,7 +31,7 @@ def repeated_call(signatures: Sequence[str], threshold: int = 3) -> Classificati
     last = list(signatures[-threshold:])
     if len(set(last)) != 1:
         return None
-    return _fault("stall.repeated-call", f"The same call was made {threshold} times in a row: {last[0][:200]}")
+    return _stall_fault("stall.repeated-call", f"The same call was made {threshold} times in a row: {last[0][:200]}")
 
 
 def handoff_cycle(agents: Sequence[str], rounds: int = 3) -> Classification | None:
@@ -43,7 +43,7 @@ def handoff_cycle(agents: Sequence[str], rounds: int = 3) -> Classification | No
     """
     if rounds < 1:
         return None
-    for length in range(2, _LONGEST_CYCLE + 1):
+    for length in range(2, _MAX_CYCLE_LENGTH + 1):
         wanted = length * rounds
         if len(agents) < wanted:
             return None
@@ -51,7 +51,7 @@ def handoff_cycle(agents: Sequence[str], rounds: int = 3) -> Classification | No
         circle = last[:length]
         if len(set(circle)) > 1 and last == circle * rounds:
             way = " → ".join([*circle, circle[0]])
-            return _fault("stall.handoff-cycle", f"Handed on in a circle {rounds} times: {way}", Origin.SWARM)
+            return _stall_fault("stall.handoff-cycle", f"Handed on in a circle {rounds} times: {way}", Origin.SWARM)
     return None
 
 
@@ -65,12 +65,12 @@ def no_progress(last_progress: float, now: float, after_s: float | None) -> Clas
     """
     if after_s is None or now - last_progress < after_s:
         return None
-    return _fault(
+    return _stall_fault(
         "stall.no-progress", f"Nothing happened for {now - last_progress:.0f} s", Origin.RUNNER, Cause.TIMEOUT
     )
 
 
-def _fault(
+def _stall_fault(
     rule_id: str, said: str, origin: Origin = Origin.AGENT, cause: Cause = Cause.LOOP_DETECTED
 ) -> Classification:
     return Classification(

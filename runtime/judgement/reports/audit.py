@@ -33,7 +33,7 @@ class AuditEntry(BaseModel):
     """What was asked about: the question, or the message of the fault."""
 
 
-_WHAT: dict[type[ev.JournalEvent], str] = {
+_ACTION_WORDS: dict[type[ev.JournalEvent], str] = {
     ev.AbortRequested: "aborted",
     ev.RunFrozen: "froze",
     ev.RunThawed: "thawed",
@@ -45,8 +45,8 @@ _WHAT: dict[type[ev.JournalEvent], str] = {
     ev.GrantRevoked: "revoked",
     ev.RunCreated: "started",
 }
-_COUNTED: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_WHAT)
-MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _COUNTED)
+_AUDITED_EVENTS: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_ACTION_WORDS)
+AUDIT_MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _AUDITED_EVENTS)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.JournalEvent], tuple[str, ...]] = {
     ev.RewindRequested: ("changes",),
@@ -68,7 +68,7 @@ def audit_entries(events: Iterable[ev.JournalEvent]) -> list[AuditEntry]:
             opened[event.incident_id] = event
         elif isinstance(event, ev.IncidentAnswered):
             found.append(_answer_entry(event, opened.get(event.incident_id)))
-        elif type(event) in _WHAT:
+        elif type(event) in _ACTION_WORDS:
             found.append(_command_entry(event))
     return found
 
@@ -98,7 +98,7 @@ def _command_entry(event: ev.JournalEvent) -> AuditEntry:
         ts=event.ts,
         person=by.name,
         channel=by.channel,
-        what=_WHAT[type(event)],
+        what=_ACTION_WORDS[type(event)],
         params={name: body[name] for name in _DETAILS.get(type(event), ()) if body.get(name) not in (None, "", {})},
         reason=getattr(event, "reason", ""),
         run_id="" if event.run_id == ev.WORKSPACE else event.run_id,

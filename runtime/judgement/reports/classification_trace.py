@@ -9,11 +9,11 @@ from typing import Any
 
 from runtime.judgement.faults.classify import classify_record
 from runtime.judgement.faults.rules.rule import Rule
-from runtime.judgement.recovery.options import Where, options_for
+from runtime.judgement.recovery.options import FaultSite, options_for
 from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import Classification, Origin
 
-_WHERE: dict[Origin, Where] = {
+_SITE_BY_ORIGIN: dict[Origin, FaultSite] = {
     Origin.MODEL: "llm",
     Origin.PARSER: "agent",
     Origin.TOOL: "tool",
@@ -78,6 +78,6 @@ def trace_classification(
     }
 
 
-def place_of_fault(facts: Classification) -> Where:
+def place_of_fault(facts: Classification) -> FaultSite:
     """The kind of place whose options fit a fault of which only the classification is known."""
-    return _WHERE.get(facts.origin, "agent")
+    return _SITE_BY_ORIGIN.get(facts.origin, "agent")

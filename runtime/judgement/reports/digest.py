@@ -46,23 +46,23 @@ class Digest(BaseModel):
         frozen = "everything was frozen: look, then thaw"
         lines = [f"the journal has lost its newest events ({each}), and {frozen}" for each in self.lost]
         lines += [f"a pattern became stricter: {each}" for each in self.reread]
-        lines += [f"{self.started} run{_s(self.started)} started"] if self.started else []
-        lines += [f"{count} run{_s(count)} {state}" for state, count in self.ended.items()]
+        lines += [f"{self.started} run{_plural_s(self.started)} started"] if self.started else []
+        lines += [f"{count} run{_plural_s(count)} {state}" for state, count in self.ended.items()]
         if self.opened:
-            lines.append(f"{self.opened} incident{_s(self.opened)} opened, {self.open_now} open now")
+            lines.append(f"{self.opened} incident{_plural_s(self.opened)} opened, {self.open_now} open now")
         lines += [f"{who} answered {count}" for who, count in self.answered_by.items()]
         if self.by_rule:
             lines.append(f"{self.by_rule} answered by rule (a deadline, or nobody to ask)")
         if self.closed:
             lines.append(f"{self.closed} closed by themselves")
         if self.grants or self.revoked:
-            lines.append(f"{self.grants} grant{_s(self.grants)} given, {self.revoked} taken back")
+            lines.append(f"{self.grants} grant{_plural_s(self.grants)} given, {self.revoked} taken back")
         if self.cost_usd is not None:
             lines.append(f"${self.cost_usd:.4f} spent")
         return lines
 
 
-def _s(count: int) -> str:
+def _plural_s(count: int) -> str:
     return "" if count == 1 else "s"
 
 

@@ -69,7 +69,7 @@ def export_lines(
     yield json.dumps(header.model_dump(mode="json"), ensure_ascii=True)
     for event in [*chosen, *grants_used_by(chosen, workspace)]:
         body = json.loads(ev.dump_event(event))
-        yield json.dumps(_masked(body, redactor), ensure_ascii=True)
+        yield json.dumps(_mask_body(body, redactor), ensure_ascii=True)
 
 
 def _events_about(events: list[ev.JournalEvent], incident_id: str) -> list[ev.JournalEvent]:
@@ -108,7 +108,7 @@ def grants_used_by(events: Iterable[ev.JournalEvent], workspace: Iterable[ev.Jou
     return found
 
 
-def _masked(body: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+def _mask_body(body: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     return {name: each if name in _KEPT else redactor.value(_without_sealed(each)) for name, each in body.items()}
 
 

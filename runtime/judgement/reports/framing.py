@@ -25,22 +25,22 @@ _ACTIVE = re.compile(
 """What Markdown acts on inside a paragraph."""
 
 
-def held(text: str) -> str:
+def hanging_indent(text: str) -> str:
     """The text with four spaces before every line after the first."""
     return "\n    ".join(line.rstrip() for line in text.splitlines())
 
 
-def inert(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text with each active mark of Markdown escaped."""
     return _ACTIVE.sub(lambda found: found[0] if found["code"] else "".join(f"\\{each}" for each in found[0]), text)
 
 
-def literal(text: str) -> str:
+def markdown_text(text: str) -> str:
     """The text for a paragraph of Markdown."""
-    return inert(held(text))
+    return escape_markdown(hanging_indent(text))
 
 
-def fenced(text: str, kind: str = "") -> str:
+def fenced_block(text: str, kind: str = "") -> str:
     """The text as a fenced block of code that nothing in it can end."""
     fence = "```"
     while fence in text:
@@ -48,6 +48,6 @@ def fenced(text: str, kind: str = "") -> str:
     return "\n".join([f"{fence}{kind}", *text.splitlines(), fence])
 
 
-def listed(lines: Iterable[str]) -> str:
+def bullet_list(lines: Iterable[str]) -> str:
     """Several texts as a list below the name of its section."""
-    return "".join(f"\n- {held(line)}" for line in lines)
+    return "".join(f"\n- {hanging_indent(line)}" for line in lines)

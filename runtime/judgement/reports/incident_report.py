@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict
 
 from runtime.judgement.recovery.options import why_no_retry
 from runtime.judgement.reports.framing import (
-    fenced,
-    held,
-    inert,
-    listed,
-    literal,
+    bullet_list,
+    escape_markdown,
+    fenced_block,
+    hanging_indent,
+    markdown_text,
 )
 from runtime.judgement.reports.tracebacks import fold_traceback
 from runtime.judgement.reports.waiting_nodes import WaitingNode, nodes_waiting_on
@@ -101,37 +101,45 @@ class IncidentReport(BaseModel):
             f"⚠️ **ERROR REPORT** - {self.timestamp.strftime('%Y-%m-%d %H:%M:%S')}",
             f"**Error Type:** {self.error_type.upper()}",
             f"**Severity:** {self.severity.upper()}",
-            f"**Task:** {literal(self.task)}",
-            f"**Failed Operation:** {literal(self.failed_operation)}",
-            f"**Error Message:** {literal(self.error_message)}",
+            f"**Task:** {markdown_text(self.task)}",
+            f"**Failed Operation:** {markdown_text(self.failed_operation)}",
+            f"**Error Message:** {markdown_text(self.error_message)}",
         ]
         if self.capability:
-            parts.append(f"**Capability:** {literal(self.capability)}")
+            parts.append(f"**Capability:** {markdown_text(self.capability)}")
         if self.metadata:
             shown = json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str)
-            parts.append(f"**Error Metadata:**\n{fenced(shown, 'json')}")
+            parts.append(f"**Error Metadata:**\n{fenced_block(shown, 'json')}")
         if stats := self.stats():
             parts.append(f"**Execution Stats:** {stats}")
         if self.summary:
-            parts.append("**Execution Summary:**\n" + "\n".join(map(inert, self.summary_lines())))
+            parts.append("**Execution Summary:**\n" + "\n".join(map(escape_markdown, self.summary_lines())))
         for name, text in self.sections():
-            parts.append(f"**{name}:**\n{fenced(text)}" if name == "Traceback" else f"**{name}:** {inert(text)}")
-        return "\n".join(parts) + f"\n\n**Analysis:** {literal(self.analysis or NO_ANALYSIS)}"
+            parts.append(
+                f"**{name}:**\n{fenced_block(text)}" if name == "Traceback" else f"**{name}:** {escape_markdown(text)}"
+            )
+        return "\n".join(parts) + f"\n\n**Analysis:** {markdown_text(self.analysis or NO_ANALYSIS)}"
 
     def sections(self) -> list[tuple[str, str]]:
         """What we add to the seed's report, each with its name; nothing that is empty."""
         found = [
-            ("Where", held(" > ".join(self.lineage))),
-            ("To Be Done", held(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else ""),
-            ("Question", held(self.question)),
-            ("Attempts", listed(line.sentence() for line in self.attempts)),
-            ("Caused By", listed(self.causes[1:])),
+            ("Where", hanging_indent(" > ".join(self.lineage))),
+            (
+                "To Be Done",
+                hanging_indent(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else "",
+            ),
+            ("Question", hanging_indent(self.question)),
+            ("Attempts", bullet_list(line.sentence() for line in self.attempts)),
+            ("Caused By", bullet_list(self.causes[1:])),
             ("Traceback", self.traceback.rstrip()),
-            ("Waits For This", listed(waiter.sentence() for waiter in self.waits_for)),
+            ("Waits For This", bullet_list(waiter.sentence() for waiter in self.waits_for)),
             ("Retry", self.why_no_retry),
             ("Recovery Options", ", ".join(f"{each.label} ({each.id})" for each in self.options)),
             ("At The Deadline", self.at_deadline),
-            ("Analysed By", f"{held(self.analysis_by)}, a model: check what it says" if self.analysis_by else ""),
+            (
+                "Analysed By",
+                f"{hanging_indent(self.analysis_by)}, a model: check what it says" if self.analysis_by else "",
+            ),
         ]
         return [(name, text) for name, text in found if text]
 
@@ -141,15 +149,15 @@ class IncidentReport(BaseModel):
             ("Error Report", self.timestamp.strftime("%Y-%m-%d %H:%M:%S")),
             ("Error Type", self.error_type.upper()),
             ("Severity", self.severity.upper()),
-            ("Task", held(self.task)),
-            ("Failed Operation", held(self.failed_operation)),
-            ("Error Message", held(self.error_message)),
-            ("Capability", held(self.capability)),
-            ("Error Metadata", held(json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str))),
+            ("Task", hanging_indent(self.task)),
+            ("Failed Operation", hanging_indent(self.failed_operation)),
+            ("Error Message", hanging_indent(self.error_message)),
+            ("Capability", hanging_indent(self.capability)),
+            ("Error Metadata", hanging_indent(json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str))),
             ("Execution Stats", self.stats()),
             ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
-            *((name, held(text) if name == "Traceback" else text) for name, text in self.sections()),
-            ("Analysis", held(self.analysis or NO_ANALYSIS)),
+            *((name, hanging_indent(text) if name == "Traceback" else text) for name, text in self.sections()),
+            ("Analysis", hanging_indent(self.analysis or NO_ANALYSIS)),
         ]
         return "\n".join(f"{name}: {text}" for name, text in rows if text)
 
@@ -165,7 +173,8 @@ class IncidentReport(BaseModel):
 
     def summary_lines(self) -> list[str]:
         return [
-            f"{'✅' if line.ok else '❌'} Step {line.number}: {held(line.objective)}{'' if line.ok else ' - Failed'}"
+            f"{'✅' if line.ok else '❌'} Step {line.number}: "
+            f"{hanging_indent(line.objective)}{'' if line.ok else ' - Failed'}"
             for line in self.summary
         ]
 

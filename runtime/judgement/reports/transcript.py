@@ -37,14 +37,14 @@ def build_transcript(state: DurableRun, node_id: str) -> Transcript:
     node = state.nodes.get(node_id)
     if node is None or node.kind != "llm":
         return Transcript()
-    if (whole := _whole(node)) is not None:
-        return Transcript(tuple(map(_said, whole)), len(whole))
+    if (whole := _recorded_messages(node)) is not None:
+        return Transcript(tuple(map(_parse_message, whole)), len(whole))
     messages = tuple(_put_together(state, node))
     count = node.requested.get("count")
     return Transcript(messages, count if isinstance(count, int) else len(messages))
 
 
-def _whole(node: Node) -> list[Any] | None:
+def _recorded_messages(node: Node) -> list[Any] | None:
     """The messages in full, where they are recorded so: the latest version of them."""
     for source in (node.effective, node.edits or {}, node.requested):
         if isinstance(found := source.get("messages"), list):
@@ -58,11 +58,11 @@ def _put_together(state: DurableRun, node: Node) -> Iterator[TranscriptMessage]:
         return
     here = place_of(node.id)[0]
     earlier = [state.nodes[child] for child in agent.children if place_of(child)[0] < here]
-    asked = [each for each in earlier if each.kind == "llm" and _whole(each) is not None]
+    asked = [each for each in earlier if each.kind == "llm" and _recorded_messages(each) is not None]
     if not asked:
         return
     first = asked[-1]
-    yield from map(_said, _whole(first) or ())
+    yield from map(_parse_message, _recorded_messages(first) or ())
     by_turn: dict[int, list[Node]] = {}
     for each in earlier:
         by_turn.setdefault(place_of(each.id)[0], []).append(each)
@@ -74,7 +74,7 @@ def _put_together(state: DurableRun, node: Node) -> Iterator[TranscriptMessage]:
         yield from (TranscriptMessage("user", text) for text in agent.delivered.get(turn + 1, ()))
 
 
-def _said(message: Any) -> TranscriptMessage:
+def _parse_message(message: Any) -> TranscriptMessage:
     if not isinstance(message, dict):
         return TranscriptMessage("", _text(message))
     calls = message.get("tool_calls")
@@ -90,12 +90,12 @@ def _said(message: Any) -> TranscriptMessage:
 def _reply(node: Node) -> TranscriptMessage:
     if not isinstance(node.result, dict):
         return TranscriptMessage("assistant", _text(node.result))
-    return _said({**node.result, "role": "assistant", "content": node.result.get("text", "")})
+    return _parse_message({**node.result, "role": "assistant", "content": node.result.get("text", "")})
 
 
 def _result(node: Node) -> TranscriptMessage:
     if isinstance(node.result, dict):
-        return _said({"tool_name": node.name, **node.result, "role": "tool"})
+        return _parse_message({"tool_name": node.name, **node.result, "role": "tool"})
     return TranscriptMessage("tool", _text(node.error or node.output or node.result), node.name)
 
 

@@ -123,7 +123,7 @@ def _end(state: DurableRun, node: Node, chain: list[WaitLink], also: list[str]) 
         incident_id=incident_id,
         until=until,
         since=since,
-        frees=_frees(state, node),
+        frees=_count_freed(state, node),
         also=tuple(also),
     )
 
@@ -140,7 +140,7 @@ def _reason(state: DurableRun, node: Node) -> tuple[WaitKind, str, datetime | No
     if node.in_flight is not None and node.phase == "running":
         return "work", "its call is under way", None, ""
     if state.phase == "frozen":
-        return "frozen", _frost(state), None, ""
+        return "frozen", _freeze_reason(state), None, ""
     if node.phase == "retrying" and node.retry is not None:
         again = f"attempt {node.retry.attempt} of {node.retry.max_attempts}"
         return "time", f"a pause before {again} ({node.retry.source or 'backoff'})", node.retry.until, ""
@@ -151,7 +151,7 @@ def _reason(state: DurableRun, node: Node) -> tuple[WaitKind, str, datetime | No
     return ("order", "its turn", None, "") if node.phase == "pending" else ("work", "it works between steps", None, "")
 
 
-def _frost(state: DurableRun) -> str:
+def _freeze_reason(state: DurableRun) -> str:
     why = f" ({state.frozen.reason})" if state.frozen is not None and state.frozen.reason else ""
     return f"the run is frozen{why}: no new step begins until it is thawed"
 
@@ -175,7 +175,7 @@ def _decision(opened: IncidentOpened) -> tuple[WaitKind, str]:
 def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:
     found = {
         "queued": ("runtime", "a runtime that takes the run up"),
-        "frozen": ("frozen", _frost(state)),
+        "frozen": ("frozen", _freeze_reason(state)),
         "running": ("work", "it works between steps"),
         "waiting": ("time", "a time that was set") if state.wake_at else ("person", "somebody's decision"),
     }.get(state.phase, ("nothing", f"nothing: the run is {state.phase}"))
@@ -193,7 +193,7 @@ def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:
     )
 
 
-def _frees(state: DurableRun, node: Node) -> int:
+def _count_freed(state: DurableRun, node: Node) -> int:
     """Itself, those above it that nothing else holds up, and what was declared to come after each of them."""
     freed, below = 1, node
     for waiter in nodes_waiting_on(state, node.id):

@@ -40,20 +40,20 @@ def nodes_waiting_on(state: DurableRun, node_id: str) -> list[WaitingNode]:
                 node_id=above.id,
                 kind=above.kind,
                 name=above.name,
-                then=_then(above, begun),
-                done=tuple(each.name for each in begun if each.terminal and _beside(each, below)),
+                then=_later_members(above, begun),
+                done=tuple(each.name for each in begun if each.terminal and _is_parallel(each, below)),
             )
         )
     return found
 
 
-def _beside(one: Node, other: Node) -> bool:
+def _is_parallel(one: Node, other: Node) -> bool:
     seq, par = place_of(one.id)
     other_seq, other_par = place_of(other.id)
     return seq == other_seq and par is not None and other_par is not None
 
 
-def _then(above: Node, begun: list[Node]) -> tuple[str, ...]:
+def _later_members(above: Node, begun: list[Node]) -> tuple[str, ...]:
     """Declared members that have not begun. In the other modes nobody knows who will be called."""
     if above.info.get("mode", "workflow") != "workflow":
         return ()

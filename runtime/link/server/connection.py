@@ -133,7 +133,7 @@ class Connection:
         for.
         """
         views = self._server.views
-        return await asyncio.to_thread(views.line, line) if views.masked else line
+        return await asyncio.to_thread(views.mask_line, line) if views.masked else line
 
     async def _hang_up(self, writing: asyncio.Task[None]) -> None:
         """End the connection, once the console has taken what it is owed; one that reads no more is not waited for."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from runtime.daemon.sockets import BACKLOG, peer_uid
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.command_handler import CommandHandler
 from runtime.link.server.connection import READ_BYTES, UNREAD_BYTES, Connection
 from runtime.link.server.projection import WorkspaceProjection
@@ -54,7 +54,7 @@ class LinkServer:
         streams: ReplyStreams | None = None,
         held_up: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
-        views: Views | None = None,
+        views: ViewRedactor | None = None,
         window: int = ACK_WINDOW,
         capacity: int = QUEUE_CAPACITY,
     ) -> None:
@@ -62,7 +62,7 @@ class LinkServer:
         self.capacity = capacity
         self.picture = WorkspaceProjection()
         self.verbs = dict(verbs)
-        self.views = views or Views()
+        self.views = views or ViewRedactor()
         """What consoles are shown in place of secrets."""
         self.closing = False
         """Whether nothing more is read from consoles."""

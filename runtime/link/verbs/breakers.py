@@ -42,11 +42,11 @@ def breaker_verbs(journal: Journal, policy: BreakerPolicy) -> dict[str, Verb]:
     breakers = BreakerRegistry(journal)
 
     async def tell(args: BreakersArgs, _asked: CommandOrigin) -> list[dict[str, Any]]:
-        known = await breakers.known()
+        known = await breakers.breakers()
         return breaker_rows(known, policy, utc_now().timestamp(), breakers.lately, every=args.every)
 
     async def reset(args: ResetArgs, asked: CommandOrigin) -> dict[str, Any]:
-        known = [each.key for each in await breakers.known()]
+        known = [each.key for each in await breakers.breakers()]
         if args.key not in known:
             there = ", ".join(sorted(known)) or "none"
             raise CommandError("unknown_breaker", f"there is no breaker {args.key!r}: there are {there}")

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from runtime.daemon.log_file import log_path
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports.audit import shown_params
 from runtime.link.verbs.registry import CommandOrigin, Verb, VerbArgs
 from runtime.record.journal import Journal
@@ -65,7 +65,7 @@ def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -
     async def logfile(args: LogfileArgs, _asked: CommandOrigin) -> dict[str, Any]:
         path = log_path(state_dir)
         text, began, end = await asyncio.to_thread(read_whole_lines, path, args.after)
-        return {"path": str(path), "text": redactor(redact).text(text), "began": began, "end": end}
+        return {"path": str(path), "text": make_redactor(redact).text(text), "began": began, "end": end}
 
     return {"log": Verb(LogArgs, log), "logfile": Verb(LogfileArgs, logfile)}
 

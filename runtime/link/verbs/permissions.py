@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runtime.config.loader import Configuration, InvalidConfiguration, load_configuration
 from runtime.judgement.permissions.grant_ledger import GrantEntry, GrantUse
-from runtime.judgement.permissions.policy import INVOKE, PermissionPolicy, PermissionRule
+from runtime.judgement.permissions.policy import INVOKE_VERB, PermissionPolicy, PermissionRule
 from runtime.link.verbs.registry import (
     CommandError,
     CommandOrigin,
@@ -90,7 +90,7 @@ def rule_rows(policy: PermissionPolicy, configured: Callable[[], Configuration])
     default = PermissionRule(policy.default, "*")
     same = now is not None and now.permissions.default == policy.default
     found.append(_rule_row(default, _source(now, "default") if same else "in no file by now", in_force=True))
-    found.append(_rule_row(PermissionRule("allow", INVOKE), "default, where nothing is said", in_force=True))
+    found.append(_rule_row(PermissionRule("allow", INVOKE_VERB), "default, where nothing is said", in_force=True))
     return found
 
 

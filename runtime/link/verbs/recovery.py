@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
 from runtime.judgement.reports import incident_report as reports
 from runtime.judgement.reports.audit import shown_params
@@ -190,7 +190,7 @@ def recovery_verbs(
         )
         return {
             "text": "\n".join(
-                export_file.export_lines(events, header, redactor(redact), await journal.read(ev.WORKSPACE))
+                export_file.export_lines(events, header, make_redactor(redact), await journal.read(ev.WORKSPACE))
             )
             + "\n"
         }

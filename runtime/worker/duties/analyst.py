@@ -20,7 +20,7 @@ from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.types import SystemMessage, UserMessage
 from runtime.execution.execution_config import DeltaSink
 from runtime.execution.gates.breaker import breakers_of
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.recovery.breaker import BreakerPolicy
 from runtime.judgement.reports import incident_report as reports
@@ -191,7 +191,7 @@ class Analyst:
         models = [
             model
             for model in analysis_models(self._model, opened.fault.provider)
-            if (await breakers_of(self._journal).refresh(*self._breaker_at(model), opened.incident_id)).allowed
+            if (await breakers_of(self._journal).check(*self._breaker_at(model), opened.incident_id)).allowed
         ]
         return [(model, 1.0 if model is models[-1] else FIRST_MODEL_SHARE) for model in models]
 
@@ -240,7 +240,7 @@ class Analyst:
             SystemMessage(content=INSTRUCTIONS),
             UserMessage(
                 content=analysis_prompt(
-                    state, report, redactor(self._patterns), analysis_evidence(events, found.opened)
+                    state, report, make_redactor(self._patterns), analysis_evidence(events, found.opened)
                 )
             ),
         ]

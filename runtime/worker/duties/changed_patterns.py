@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.judgement.permissions.changed_patterns import rereadings
+from runtime.judgement.permissions.changed_patterns import changed_readings
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
@@ -14,5 +14,5 @@ async def note_rereadings(journal: Journal, policy: PermissionPolicy) -> None:
     """Write an event for each pattern that is read in another way, unless that was done, or the workspace is new."""
     if not await journal.runs(1) or await journal.latest(ev.WORKSPACE, limit=1, marks=(_MARK,)):
         return
-    for found in rereadings(await journal.grants(), policy):
+    for found in changed_readings(await journal.grants(), policy):
         await journal.post(ev.WORKSPACE, found)

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from orbiter.redaction import Redactor
-from runtime.execution.secret_vault import redactor as redactor_of
+from runtime.execution.secret_vault import make_redactor as redactor_of
 from runtime.judgement.reports.notices import Notice, NoticeRules, Outbox
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev

@@ -13,7 +13,7 @@ from runtime.judgement.recovery.input_validation import (
     parse_input,
     parse_quantity,
 )
-from runtime.judgement.recovery.options import consequence
+from runtime.judgement.recovery.options import consequence_text
 from runtime.record.state.events import IncidentOpened
 from screens.render.confusables import is_marked, mark
 from screens.render.formatting import elapsed, whole_seconds
@@ -210,7 +210,7 @@ def mark_invisible(text: str) -> Spans:
 
 def destroying_lines(choice: PromptChoice, looks: RenderContext) -> list[Spans]:
     """What an option will do that takes a second key."""
-    words = consequence(choice.option, looks.key("run.rewind", "R") or "rewind")
+    words = consequence_text(choice.option, looks.key("run.rewind", "R") or "rewind")
     hint = f"{choice.hint[:1].upper()}{choice.hint[1:]}." if choice.hint else ""
     return [
         (Span(f"{choice.label}? ", "severity-warning", bold=True), Span(words)),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.execution.failures.reroute import LIMITS
+from runtime.execution.failures.reroute import MAX_REROUTES
 from runtime.record.state.durable_run import fold_events
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import Place
@@ -36,7 +36,7 @@ async def test_a_remedy_outlives_its_process(  # noqa: PLR0917 - a row of a tabl
             died, doubts = await found.to_the_end([run], always={"max_attempts": 2}, die_after=n)
             state = fold_events(await found.journal.read(run))
         assert state.anomalies == 0
-        for wish, limit in LIMITS.items():
+        for wish, limit in MAX_REROUTES.items():
             assert sum(each.remedy == wish for each in state.returned) <= limit
         if not doubts:
             assert (state.phase, not state.incidents) == (phase, True), n

@@ -44,9 +44,9 @@ def failed(times: int, breaker: Breaker | None = None, at: float = 0.0) -> Break
 def test_it_opens_at_the_threshold_and_tries_again_after_the_cooldown() -> None:
     breaker = failed(5)
     assert breaker.state(POLICY, 0.0) is BreakerState.OPEN
-    assert breaker.ask(POLICY, 59.0, "a").wait_s == 1.0
+    assert breaker.check(POLICY, 59.0, "a").wait_s == 1.0
     assert breaker.state(POLICY, 60.0) is BreakerState.HALF_OPEN
-    assert breaker.ask(POLICY, 60.0, "a").probe
+    assert breaker.check(POLICY, 60.0, "a").probe
 
 
 def test_four_failures_are_not_five_and_a_success_between_starts_anew() -> None:
@@ -56,8 +56,8 @@ def test_four_failures_are_not_five_and_a_success_between_starts_anew() -> None:
 
 def test_one_probe_at_a_time() -> None:
     breaker = failed(5).admit(POLICY, 60.0, "a")
-    assert breaker.ask(POLICY, 61.0, "a").allowed
-    verdict = breaker.ask(POLICY, 61.0, "b")
+    assert breaker.check(POLICY, 61.0, "a").allowed
+    verdict = breaker.check(POLICY, 61.0, "b")
     assert (verdict.allowed, verdict.wait_s) == (False, None)
 
 
@@ -74,16 +74,16 @@ def test_a_probe_that_fails_opens_it_for_another_cooldown() -> None:
 
 def test_a_probe_that_is_cancelled_frees_its_slot() -> None:
     probing = failed(5).admit(POLICY, 60.0, "a")
-    assert probing.release_probe("a").ask(POLICY, 60.0, "b").allowed
+    assert probing.release_probe("a").check(POLICY, 60.0, "b").allowed
     cancelled = fault(Cause.CANCELLED, persistence=Persistence.PERMANENT)
-    assert probing.record_failure(cancelled, POLICY, 60.0, "a").ask(POLICY, 60.0, "b").probe
+    assert probing.record_failure(cancelled, POLICY, 60.0, "a").check(POLICY, 60.0, "b").probe
     assert probing.release_probe("b") == probing
 
 
 def test_a_probe_that_is_never_heard_of_again_is_given_up() -> None:
     probing = failed(5).admit(POLICY, 60.0, "a")
-    assert not probing.ask(POLICY, 659.0, "b").allowed
-    assert probing.ask(POLICY, 660.0, "b").probe
+    assert not probing.check(POLICY, 659.0, "b").allowed
+    assert probing.check(POLICY, 660.0, "b").probe
 
 
 def test_a_probe_answered_with_a_refused_key_found_the_service_alive() -> None:
@@ -124,7 +124,7 @@ def test_what_counts(cause: Cause, persistence: Persistence, expected: bool) -> 
 def test_switched_off_it_is_always_closed() -> None:
     off = BreakerPolicy(enabled=False, threshold=1)
     breaker = Breaker(key="k").record_failure(fault(), off, 0.0, "a")
-    assert breaker.ask(off, 0.0, "b").allowed
+    assert breaker.check(off, 0.0, "b").allowed
 
 
 def test_going_without_asking_is_a_mistake() -> None:
@@ -133,7 +133,7 @@ def test_going_without_asking_is_a_mistake() -> None:
 
 
 def test_an_operator_resets_it() -> None:
-    assert failed(5).reset().ask(POLICY, 0.0, "a").allowed
+    assert failed(5).reset().check(POLICY, 0.0, "a").allowed
 
 
 def test_it_survives_being_written_down() -> None:
@@ -170,7 +170,7 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(caller=_callers)
     def goes(self, caller: str) -> None:
-        verdict = self.breaker.ask(self.policy, self.now, caller)
+        verdict = self.breaker.check(self.policy, self.now, caller)
         if verdict.allowed and caller not in self.out:
             self.breaker = self.breaker.admit(self.policy, self.now, caller)
             self.out[caller] = verdict.probe
@@ -210,7 +210,7 @@ class BreakerMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_is_kept_out_for_ever(self) -> None:
         later = self.now + self.policy.cooldown_s + self.policy.probe_s
-        assert self.breaker.ask(self.policy, later, "somebody else").allowed
+        assert self.breaker.check(self.policy, later, "somebody else").allowed
 
 
 TestBreakerMachine = BreakerMachine.TestCase

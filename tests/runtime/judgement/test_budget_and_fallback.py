@@ -18,7 +18,7 @@ from runtime.judgement.recovery.budget import (
     end_state,
     limit_fault,
 )
-from runtime.judgement.recovery.fallback import choose_fallback, falls_back
+from runtime.judgement.recovery.fallback import choose_fallback, should_fall_back
 from runtime.judgement.reports.prices import PriceTable, builtin_prices
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -178,4 +178,4 @@ def test_a_model_behind_an_open_breaker_is_passed_over_and_named() -> None:
     ],
 )
 def test_when_another_model_can_help(fault: Classification, exhausted: bool, expected: bool) -> None:
-    assert falls_back(fault, exhausted=exhausted) is expected
+    assert should_fall_back(fault, exhausted=exhausted) is expected

@@ -109,7 +109,7 @@ def test_the_breaker_is_configured() -> None:
 def test_critical_classes_end_the_run() -> None:
     config = ErrorHandlingConfig(classify_as_critical=("ConfigurationError", "ValueError"))
     for exc in (errors.AgentConfigurationError("x"), UnicodeError("x")):
-        found = config.reclassified(classify(exc), exc)
+        found = config.reclassify(classify(exc), exc)
         assert (found.impact, found.rule_id) == (Impact.RUN, "config.critical")
     assert found.persistence is Persistence.PERMANENT
 
@@ -117,9 +117,9 @@ def test_critical_classes_end_the_run() -> None:
 def test_recoverable_classes_are_repeated_where_that_is_safe() -> None:
     config = ErrorHandlingConfig(classify_as_recoverable=("ValueError",))
     exc = ValueError("odd")
-    safe = config.reclassified(classify(exc, origin=Origin.MODEL), exc)
+    safe = config.reclassify(classify(exc, origin=Origin.MODEL), exc)
     assert (safe.persistence, safe.rule_id) == (Persistence.TRANSIENT, "config.recoverable")
-    unsafe = config.reclassified(classify(exc, origin=Origin.TOOL), exc)
+    unsafe = config.reclassify(classify(exc, origin=Origin.TOOL), exc)
     assert unsafe.persistence is Persistence.NEEDS_CHANGE
 
 
@@ -127,7 +127,7 @@ def test_the_lists_are_not_asked_where_classification_is_off() -> None:
     config = ErrorHandlingConfig(use_error_classification=False, classify_as_critical=("ValueError",))
     exc = ValueError("x")
     facts = classify(exc)
-    assert config.reclassified(facts, exc) is facts
+    assert config.reclassify(facts, exc) is facts
 
 
 def test_rules_of_ones_own_are_part_of_it() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.judgement.faults.fingerprint import fingerprint, template
+from runtime.judgement.faults.fingerprint import fingerprint, message_template
 from runtime.judgement.recovery.options import (
-    LABELS,
-    Where,
+    OPTION_LABELS,
+    FaultSite,
     options_for,
     why_no_retry,
 )
@@ -36,7 +36,7 @@ def fault(
     ],
 )
 def test_messages_that_differ_only_in_values_are_the_same(one: str, other: str) -> None:
-    assert template(one) == template(other)
+    assert message_template(one) == message_template(other)
     assert fingerprint(fault(Cause.TIMEOUT), one, "p") == fingerprint(fault(Cause.TIMEOUT), other, "p")
 
 
@@ -47,20 +47,20 @@ def test_cause_place_and_words_keep_faults_apart() -> None:
     assert base != fingerprint(fault(Cause.TIMEOUT), "it broke after 5 s", "writer/save")
 
 
-def ids(found: Classification, where: Where = "llm", **more: object) -> list[str]:
+def ids(found: Classification, where: FaultSite = "llm", **more: object) -> list[str]:
     return [option.id for option in options_for(found, where, **more)[0]]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cause", list(Cause))
 @pytest.mark.parametrize("where", ["llm", "tool", "value", "agent", "group", "swarm", "run"])
-def test_every_incident_can_be_aborted_and_its_default_is_harmless(cause: Cause, where: Where) -> None:
+def test_every_incident_can_be_aborted_and_its_default_is_harmless(cause: Cause, where: FaultSite) -> None:
     offered, safe = options_for(fault(cause), where)
     found = [option.id for option in offered]
     assert "abort" in found
     assert safe in found
     assert safe in ("abort", "deny")
     assert len(found) == len(set(found))
-    assert set(found) <= LABELS.keys()
+    assert set(found) <= OPTION_LABELS.keys()
 
 
 def test_retry_is_not_offered_where_it_cannot_work_and_the_report_says_why() -> None:
@@ -72,7 +72,7 @@ def test_retry_is_not_offered_where_it_cannot_work_and_the_report_says_why() -> 
 
 
 def test_labels_are_those_of_the_seeds() -> None:
-    assert [LABELS[found] for found in ("retry", "wait_retry", "input", "grant", "abort")] == [
+    assert [OPTION_LABELS[found] for found in ("retry", "wait_retry", "input", "grant", "abort")] == [
         "Retry operation",
         "Wait and retry",
         "Provide corrected input",

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.judgement.reports.framing import (
-    fenced,
-    held,
-    inert,
-    literal,
+    escape_markdown,
+    fenced_block,
+    hanging_indent,
+    markdown_text,
 )
 from runtime.judgement.reports.incident_report import AttemptLine, IncidentReport, SummaryLine
 from runtime.judgement.reports.waiting_nodes import WaitingNode
@@ -124,8 +124,8 @@ _PIECES = st.sampled_from(
 def test_any_text_stays_in_its_frame(said: str) -> None:
     report = report_of(said)
     assert loose(report.markdown()) == []
-    assert all(line.startswith("    ") for line in held(said).split("\n")[1:])
-    opened, *rows, closed = fenced(said).split("\n")
+    assert all(line.startswith("    ") for line in hanging_indent(said).split("\n")[1:])
+    opened, *rows, closed = fenced_block(said).split("\n")
     assert opened == closed
     assert opened not in rows
 
@@ -144,8 +144,8 @@ def test_any_text_stays_in_its_frame(said: str) -> None:
     ],
 )
 def test_marks_of_markdown_are_escaped_and_ordinary_text_stays(said: str, shown: str) -> None:
-    assert inert(said) == shown
+    assert escape_markdown(said) == shown
 
 
 def test_a_forced_line_break_is_not_kept() -> None:
-    assert literal("one  \ntwo\\\nthree") == "one\n    two\\\\\n    three"
+    assert markdown_text("one  \ntwo\\\nthree") == "one\n    two\\\\\n    three"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.judgement.recovery.options import (
-    LABELS,
-    STEPS,
-    Where,
+    OPTION_LABELS,
+    STEP_KINDS,
+    FaultSite,
     make_option,
     options_for,
     why_no_retry,
@@ -24,18 +24,18 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 T, N, P, U = Persistence.TRANSIENT, Persistence.NEEDS_CHANGE, Persistence.PERMANENT, Persistence.UNKNOWN
-WHERES: tuple[Where, ...] = ("llm", "tool", "value", "agent", "group", "swarm", "run")
+WHERES: tuple[FaultSite, ...] = ("llm", "tool", "value", "agent", "group", "swarm", "run")
 
 
 def fault(cause: Cause, persistence: Persistence, effect: Effect = Effect.NONE, **more: object) -> Classification:
     return Classification(origin=Origin.RUNNER, cause=cause, persistence=persistence, effect=effect, **more)  # type: ignore[arg-type]
 
 
-def ids(found: Classification, where: Where, **more: object) -> str:
+def ids(found: Classification, where: FaultSite, **more: object) -> str:
     return " ".join(each.id for each in options_for(found, where, **more)[0])  # type: ignore[arg-type]
 
 
-TABLE: list[tuple[Where, Cause, Persistence, str]] = [
+TABLE: list[tuple[FaultSite, Cause, Persistence, str]] = [
     # a model's call
     ("llm", Cause.RATE_LIMITED, T, "wait_retry retry switch_model result skip abort"),
     ("llm", Cause.QUOTA_EXHAUSTED, N, "retry switch_model result skip abort"),
@@ -85,13 +85,13 @@ TABLE: list[tuple[Where, Cause, Persistence, str]] = [
 
 @pytest.mark.parametrize(("where", "cause", "persistence", "expected"), TABLE)
 def test_each_class_offers_exactly_what_can_work(
-    where: Where, cause: Cause, persistence: Persistence, expected: str
+    where: FaultSite, cause: Cause, persistence: Persistence, expected: str
 ) -> None:
     assert ids(fault(cause, persistence), where) == expected
 
 
 def test_every_cause_stands_in_the_table_where_it_has_options_of_its_own() -> None:
-    usual: dict[Where, str] = {
+    usual: dict[FaultSite, str] = {
         "llm": "retry switch_model result skip abort",
         "tool": "retry edit result deny skip abort",
     }
@@ -104,7 +104,7 @@ def test_every_cause_stands_in_the_table_where_it_has_options_of_its_own() -> No
 
 
 def test_a_hint_of_the_server_is_offered_first_wherever_a_step_may_wait() -> None:
-    wheres: tuple[Where, ...] = ("llm", "tool")
+    wheres: tuple[FaultSite, ...] = ("llm", "tool")
     for where in wheres:
         assert ids(fault(Cause.SERVICE_UNAVAILABLE, T, retry_after_s=30), where).startswith("wait_retry retry")
     assert "wait_retry" not in ids(fault(Cause.INTERNAL, T, retry_after_s=30), "agent")
@@ -138,7 +138,7 @@ def test_an_input_is_offered_only_where_it_changes_what_comes() -> None:
 
 
 def test_accept_is_offered_exactly_where_something_is_there() -> None:
-    wheres: tuple[Where, ...] = ("group", "swarm")
+    wheres: tuple[FaultSite, ...] = ("group", "swarm")
     for where in wheres:
         assert "accept" in ids(fault(Cause.TOOL_FAILED, N), where, partial=True)
         assert "accept" not in ids(fault(Cause.DEPENDENCY_FAILED, N), where, partial=False)
@@ -158,7 +158,7 @@ faults = st.builds(
 
 @given(faults, st.sampled_from(WHERES), st.booleans(), st.booleans(), st.sampled_from(["", "shell"]), st.booleans())
 def test_whatever_fails_can_be_aborted_and_its_default_is_harmless(  # noqa: PLR0917 - one drawn value each
-    found: Classification, where: Where, in_doubt: bool, question: bool, need: str, in_place: bool
+    found: Classification, where: FaultSite, in_doubt: bool, question: bool, need: str, in_place: bool
 ) -> None:
     offered, safe = options_for(found, where, in_doubt=in_doubt, question=question, need=need, in_place=in_place)
     names = [each.id for each in offered]
@@ -166,14 +166,14 @@ def test_whatever_fails_can_be_aborted_and_its_default_is_harmless(  # noqa: PLR
     assert safe in names
     assert safe in ("abort", "deny")
     assert len(names) == len(set(names))
-    assert set(names) <= LABELS.keys()
+    assert set(names) <= OPTION_LABELS.keys()
     assert {each.id for each in offered if each.standing} <= {"grant"}
-    if where not in STEPS and not need:
+    if where not in STEP_KINDS and not need:
         assert not {"edit", "switch_model", "wait_retry", "extend", "reset", "deny"} & set(names)
 
 
 @given(faults, st.sampled_from(WHERES))
-def test_where_retry_is_not_offered_somebody_says_why(found: Classification, where: Where) -> None:
+def test_where_retry_is_not_offered_somebody_says_why(found: Classification, where: FaultSite) -> None:
     names = ids(found, where).split()
     if "retry" not in names and "acknowledge" not in names and found.cause is not Cause.MISSING_INPUT:
         assert why_no_retry(found), (found.cause, where)

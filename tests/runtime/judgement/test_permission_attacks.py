@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern, canonicalize
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.permissions.permission import (
     Need,
     canonical_arguments,
     covers,
-    matches,
+    grant_matches,
     needs_of,
 )
 from runtime.judgement.permissions.policy import PermissionPolicy
@@ -106,8 +106,8 @@ def test_a_brace_that_names_no_argument_is_no_object_of_its_own(declared: str) -
 )
 def test_a_star_does_not_follow_a_path_upwards_for_a_verb_that_nobody_canonicalises(target: str) -> None:
     for pattern in ("data/**", "data/*", "/data/**", "data/*/**", "data\\**"):
-        assert not matches(pattern, target, Kind.COMMAND)
-    assert matches(target, target, Kind.COMMAND)
+        assert not grant_matches(pattern, target, Kind.COMMAND)
+    assert grant_matches(target, target, Kind.COMMAND)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_star_does_not_follow_a_path_upwards_for_a_verb_that_nobody_canonicali
     ["git status; rm -r x", "git log | sh", "git x && y", "git $(id)", "git `id`", "git a\nrm b", "git > x", "git (x)"],
 )
 def test_a_star_in_a_command_ends_where_another_one_begins(command: str) -> None:
-    assert not matches("git *", command, Kind.COMMAND)
-    assert matches("git *", "git status -s", Kind.COMMAND)
+    assert not grant_matches("git *", command, Kind.COMMAND)
+    assert grant_matches("git *", "git status -s", Kind.COMMAND)
 
 
 def test_stars_between_slashes_stand_for_any_number_of_folders() -> None:
@@ -128,7 +128,7 @@ def test_stars_between_slashes_stand_for_any_number_of_folders() -> None:
         "/srvx/.env": False,
         "/.env": False,
     }.items():
-        assert matches("/srv/**/.env", path, Kind.PATH) is expected, path
+        assert grant_matches("/srv/**/.env", path, Kind.PATH) is expected, path
 
 
 # -- addresses ------------------------------------------------------------
@@ -152,9 +152,9 @@ def test_stars_between_slashes_stand_for_any_number_of_folders() -> None:
     ],
 )
 def test_an_address_is_of_the_host_that_is_called(url: str, expected: str) -> None:
-    assert canonical("net", url, root="/") == expected
+    assert canonicalize("net", url, root="/") == expected
     used = canonical_arguments(["net:{u}"], {"u": url}, root="/")["u"]
-    assert canonical("net", used, root="/") == expected
+    assert canonicalize("net", used, root="/") == expected
     assert used.isascii()
 
 
@@ -170,17 +170,17 @@ def test_an_address_is_of_the_host_that_is_called(url: str, expected: str) -> No
 )
 def test_an_address_without_a_host_that_can_be_read_is_refused(url: str) -> None:
     with pytest.raises(PermissionSyntaxError):
-        canonical("net", url, root="/")
+        canonicalize("net", url, root="/")
 
 
 @given(st.text(alphabet=string.ascii_letters + string.digits + "-._~%:@/?#[]!$&'()*+,;=\\ \t。é", max_size=25))
 def test_no_prefix_before_a_foreign_host_makes_it_the_granted_one(prefix: str) -> None:
     url = f"https://{prefix}evil.example/{quote(prefix)}"
     try:
-        found = canonical("net", url, root="/")
+        found = canonicalize("net", url, root="/")
     except PermissionSyntaxError:
         return
-    if matches("good.example:443", found, Kind.URL):
+    if grant_matches("good.example:443", found, Kind.URL):
         assert urlsplit(url).hostname == "good.example"
     used = canonical_arguments(["net:{u}"], {"u": url}, root="/")["u"]
     assert (urlsplit(used).hostname or "").strip("[]") == found.rpartition(":")[0].strip("[]")
@@ -244,5 +244,5 @@ def test_a_granted_folder_is_all_that_is_granted(pattern: list[str], path: list[
         (need,) = needs_of(["fs.write:{p}"], {"p": "/".join(path)}, root="/srv")
     except PermissionSyntaxError:
         return
-    if matches(canonical_words, need.object, Kind.PATH):
+    if grant_matches(canonical_words, need.object, Kind.PATH):
         assert f"{need.object}/".startswith("/srv/data/")

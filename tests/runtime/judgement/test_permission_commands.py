@@ -26,11 +26,11 @@ from runtime.judgement.permissions.permission import (
     Need,
     ObjectTooLargeError,
     canonical_arguments,
-    matches,
+    grant_matches,
     needs_of,
 )
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.judgement.permissions.shell_commands import Work, script_of
+from runtime.judgement.permissions.shell_commands import MatchBudget, script_of
 from tests.data.shell_lines import STUBS, Stubs, line
 
 PARSER = Parser(Language(tree_sitter_bash.language()))
@@ -231,7 +231,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=8), st.sampled_from(["git **", "git *", "**", "/x/git **", "git -* **", "sh -c **"]))
 def test_a_grant_never_covers_what_a_shell_splits_into_more_than_one(pieces: list[str], pattern: str) -> None:
     text = f"{pattern.partition('*')[0]}{' '.join(pieces)}"
-    if matches(pattern, text, Kind.COMMAND) and text.strip():
+    if grant_matches(pattern, text, Kind.COMMAND) and text.strip():
         assert commands_of(text) == 1, text
 
 
@@ -252,7 +252,9 @@ def test_whatever_a_real_shell_runs_is_denied_and_no_grant_covers_more_than_one(
                 why = script_of(text).unclear
                 assert told == "deny" or (told == "ask" and ("evaluates" in why or "alias" in why)), (text, name)
             if len(names) > 1:
-                assert not any(matches(each, text, Kind.COMMAND) for each in ("**", "* *", "rm **", "ls **")), text
+                assert not any(grant_matches(each, text, Kind.COMMAND) for each in ("**", "* *", "rm **", "ls **")), (
+                    text
+                )
     assert ran > len(STUBS) * 5
 
 
@@ -307,7 +309,7 @@ def test_twice_the_text_is_at_most_twice_the_work(pattern: str, piece: str) -> N
         text = ("/srv/" if pattern.startswith("/") else "git ") + piece * times + "\n"
         kind = Kind.PATH if pattern.startswith("/") else Kind.COMMAND
         rules = PermissionPolicy.from_mapping({"deny": [f"shell:{pattern}"], "allow": [f"shell:{pattern}"]}, root="/")
-        return lambda: (matches(pattern, text, kind), rules.verdict(Need("shell", text), "a"))
+        return lambda: (grant_matches(pattern, text, kind), rules.verdict(Need("shell", text), "a"))
 
     lines_run(work(1))
     once, twice = lines_run(work(400)), lines_run(work(800))
@@ -335,7 +337,7 @@ def question(piece: str, length: int, total: int = CALL_CHARS) -> Callable[[], s
     """One question about as many commands as a call may name, each another one."""
 
     def ask() -> set[str]:
-        work = Work()
+        work = MatchBudget()
         numbers = range(min(total // length, CALL_OBJECTS))
         commands = [f"{(piece * length)[: length - 6]}{number:06}" for number in numbers]
         return {RULES.verdict(Need("shell", command), "a", work=work) for command in commands}
@@ -349,14 +351,14 @@ def test_the_work_of_a_question_is_bounded_however_many_commands_it_is_about(pie
 
 
 def test_what_is_left_undone_is_asked_about_and_never_allowed() -> None:
-    work = Work(2_000)
+    work = MatchBudget(2_000)
     assert RULES.verdict(Need("shell", "git log"), "a", work=work) == "allow"
     assert RULES.verdict(Need("shell", f"git log {'-x ' * 2_000}"), "a", work=work) == "ask"
     assert RULES.verdict(Need("shell", "git log"), "a", work=work) == "ask"
     for command in ("git log -1", "a b", "true", "rm -x"):
-        assert RULES.verdict(Need("shell", command), "a", work=Work(0)) == "ask", command
-        assert RULES.verdict(Need("shell", command), "a", work=Work(0), attended=False) == "deny", command
-        assert not matches(command, command, Kind.COMMAND, Work(0)), command
+        assert RULES.verdict(Need("shell", command), "a", work=MatchBudget(0)) == "ask", command
+        assert RULES.verdict(Need("shell", command), "a", work=MatchBudget(0), attended=False) == "deny", command
+        assert not grant_matches(command, command, Kind.COMMAND, MatchBudget(0)), command
     assert RULES.verdict(Need("shell", "rm -rf /"), "a") == "deny"
 
 
@@ -440,4 +442,4 @@ def test_a_glob_is_what_it_says(pattern: str, text: str) -> None:
         for at, each in enumerate(text, 1):
             new.append(row[at] or new[-1] if char == "*" else row[at - 1] and char == each)
         row = new
-    assert Glob(pattern, ends="").fits(text) == row[-1]
+    assert Glob(pattern, ends="").matches(text) == row[-1]

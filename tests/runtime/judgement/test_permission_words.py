@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical, canonical_pattern
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern, canonicalize
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.permissions.permission import (
     Need,
     canonical_arguments,
-    matches,
+    grant_matches,
     needs_of,
 )
 from runtime.judgement.permissions.policy import PermissionPolicy
@@ -44,7 +44,7 @@ def test_no_path_leads_out_of_a_granted_folder(tree: Path, path: str) -> None:
     (need,) = needs_of(["fs.write:{path}"], {"path": f"in/{path}"}, root=str(tree))
     real = os.path.realpath(tree / "in" / path)
     assert need.object == real
-    assert matches(f"{tree}/in/**", need.object, Kind.PATH) == real.startswith(f"{tree}/in/")
+    assert grant_matches(f"{tree}/in/**", need.object, Kind.PATH) == real.startswith(f"{tree}/in/")
     used = canonical_arguments(["fs.write:{path}"], {"path": f"in/{path}", "n": 1}, root=str(tree))
     assert used == {"path": real, "n": 1}
     # Canonical is as canonical does: checked again, it is the same.
@@ -59,7 +59,7 @@ def test_a_pattern_that_goes_through_a_link_is_no_wider_than_where_it_leads(
     assume("*" not in pattern)
     literal = canonical_pattern("fs.write", f"in/{pattern}", root=str(tree))
     real = os.path.realpath(tree / "in" / path)
-    assert matches(literal, real, Kind.PATH) == (real == os.path.realpath(tree / "in" / pattern))
+    assert grant_matches(literal, real, Kind.PATH) == (real == os.path.realpath(tree / "in" / pattern))
 
 
 def test_a_pattern_may_not_climb_out_after_a_star(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_pattern_may_not_climb_out_after_a_star(tmp_path: Path) -> None:
 def test_letters_that_look_alike_are_not_alike(name: str) -> None:
     for other in (unicodedata.normalize("NFKC", name), name.swapcase(), f"{name}\u200b"):
         if other != name and "*" not in name:
-            assert not matches(f"/data/{name}", f"/data/{other}", Kind.PATH)
+            assert not grant_matches(f"/data/{name}", f"/data/{other}", Kind.PATH)
 
 
 hosts = st.from_regex(r"[a-z][a-z0-9-]{0,8}(\.[a-z][a-z0-9]{0,5}){0,3}", fullmatch=True)
@@ -89,7 +89,7 @@ def test_a_host_is_matched_with_its_port_and_nothing_else(
     (need,) = needs_of(["net:{url}"], {"url": url}, root=os.sep)
     known = port or {"https": 443, "http": 80}[scheme]
     assert need.object == f"{asked}:{known}"
-    assert matches(f"{granted}:443", need.object, Kind.URL) == (granted == asked and known == 443)
+    assert grant_matches(f"{granted}:443", need.object, Kind.URL) == (granted == asked and known == 443)
     used = canonical_arguments(["net:{url}"], {"url": url}, root=os.sep)
     assert needs_of(["net:{url}"], used, root=os.sep) == (need,)
 
@@ -97,13 +97,13 @@ def test_a_host_is_matched_with_its_port_and_nothing_else(
 @given(st.text(alphabet=string.printable + "é。．ß\u202e", max_size=30))
 def test_any_text_is_an_address_in_one_form_or_none(text: str) -> None:
     try:
-        found = canonical("net", text, root=os.sep)
+        found = canonicalize("net", text, root=os.sep)
     except PermissionSyntaxError:
         return
     assert found.isascii()
     assert not set(found) & set("/\\@ ?#")
     used = canonical_arguments(["net:{u}"], {"u": text}, root=os.sep)
-    assert canonical("net", used["u"], root=os.sep) == found
+    assert canonicalize("net", used["u"], root=os.sep) == found
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_any_text_is_an_address_in_one_form_or_none(text: str) -> None:
     ],
 )
 def test_an_address_has_one_form(url: str, expected: str) -> None:
-    assert canonical("net", url, root=os.sep) == expected
+    assert canonicalize("net", url, root=os.sep) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_an_address_has_one_form(url: str, expected: str) -> None:
 )
 def test_an_address_that_readers_read_differently_is_refused(url: str) -> None:
     with pytest.raises(PermissionSyntaxError):
-        canonical("net", url, root=os.sep)
+        canonicalize("net", url, root=os.sep)
 
 
 def test_a_list_is_as_many_needs_and_a_default_counts() -> None:

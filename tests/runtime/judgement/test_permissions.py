@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical
+from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonicalize
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.permissions.permission import (
     Need,
     covers,
-    matches,
+    grant_matches,
     needs_of,
 )
 from runtime.record.state.events import GrantAdded
@@ -52,19 +52,19 @@ def covered(given_: GrantAdded, need: Need, agent: str = "writer") -> bool:
     ],
 )
 def test_patterns_are_literal_but_for_stars(pattern: str, target: str, expected: bool) -> None:
-    assert matches(pattern, target, Kind.URL if "example" in pattern else Kind.PATH) is expected
+    assert grant_matches(pattern, target, Kind.URL if "example" in pattern else Kind.PATH) is expected
 
 
 @given(st.text(alphabet="ab/.*-é\u202e\n", max_size=12), st.text(alphabet="ab/.é\u202e\n", max_size=12))
 def test_a_pattern_without_stars_matches_only_itself(pattern: str, target: str) -> None:
     if "*" not in pattern:
-        assert matches(pattern, target, Kind.PATH) == (pattern == target)
+        assert grant_matches(pattern, target, Kind.PATH) == (pattern == target)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_a_folder_pattern_never_reaches_outside_its_folder(inside: str, other: str) -> None:
-    assert not matches("/data/**", f"/{other}", Kind.PATH) or f"/{other}".startswith("/data/")
-    assert matches("/data/**", f"/data/{inside}", Kind.PATH) == ("\0" not in inside)
+    assert not grant_matches("/data/**", f"/{other}", Kind.PATH) or f"/{other}".startswith("/data/")
+    assert grant_matches("/data/**", f"/data/{inside}", Kind.PATH) == ("\0" not in inside)
 
 
 def test_what_is_matched_is_where_the_path_really_leads(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_hosts_are_compared_as_parsed() -> None:
 )
 def test_a_url_without_a_host_is_refused_not_guessed(url: str) -> None:
     with pytest.raises(PermissionSyntaxError):
-        canonical("net", url, root=os.sep)
+        canonicalize("net", url, root=os.sep)
 
 
 def test_subject_verb_and_lifetime_bind() -> None:

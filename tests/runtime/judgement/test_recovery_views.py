@@ -118,7 +118,7 @@ def test_the_look_back_lists_what_a_grant_would_have_matched_and_nothing_else(tm
 
 
 def test_the_audit_has_person_channel_option_time_and_reason_and_no_secret() -> None:
-    sealed = seal(KeyPair.new().public, '"hunter2"')
+    sealed = seal(KeyPair.generate().public, '"hunter2"')
     events: list[ev.JournalEvent] = [
         opened("i1", 0),
         answered("i1", "retry", 12.5, reason="host is back"),
@@ -283,7 +283,7 @@ def export(events: list[ev.JournalEvent], incident_id: str = "") -> str:
 
 
 def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
-    sealed = seal(KeyPair.new().public, '"hunter2"')
+    sealed = seal(KeyPair.generate().public, '"hunter2"')
     key = KEYS[0]
     events: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r1", ref="x:y", input=f"use {key}", seq=1, ts=at(0)),
@@ -324,12 +324,12 @@ def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
 # -- sealed ------------------------------------------------------------------------------------------------------------
 
 
-OTHERS = KeyPair.new()
+OTHERS = KeyPair.generate()
 
 
 @given(st.text(max_size=200))
 def test_what_is_sealed_opens_for_its_key_alone(text: str) -> None:
-    mine = KeyPair.new()
+    mine = KeyPair.generate()
     # The tilde is in no hexadecimal, base64 or name of a part: what begins with it cannot be in a box by chance.
     secret = f"~hunter2{text}"
     box = seal(mine.public, secret)
@@ -341,10 +341,10 @@ def test_what_is_sealed_opens_for_its_key_alone(text: str) -> None:
 
 
 def test_another_key_and_a_changed_box_open_nothing() -> None:
-    mine = KeyPair.new()
+    mine = KeyPair.generate()
     box = seal(mine.public, "hunter2")
     with pytest.raises(SealError):
-        unseal(KeyPair.new(), box)
+        unseal(KeyPair.generate(), box)
     for name, value in (("tag", "0" * 64), ("body", "AAAA"), ("key", "1"), ("key", "zz")):
         with pytest.raises(SealError):
             unseal(mine, {"sealed": {**box["sealed"], name: value}})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orbiter.redaction import MARK
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.client.client import LinkClient
 from runtime.link.wire.link_status import CommandRefused
 from runtime.record.state import events as ev
@@ -23,7 +23,7 @@ ARGUMENTS: dict[str, Any] = {
     "headers": [{"name": "X-Api-Key", "value": "plain-words-here-1"}, {"name": "Accept", "value": "text/html"}],
     "7": {"state": KEY, "id": KEY},
 }
-MASKED = Views(masked=True)
+MASKED = ViewRedactor(masked=True)
 
 
 async def _asked(bench: Bench) -> Driver:
@@ -59,7 +59,7 @@ def _arguments(console: LinkClient) -> dict[str, Any]:
 @pytest.mark.parametrize("masked", [True, False])
 async def test_no_line_to_a_console_holds_a_secret(bench: Bench, *, masked: bool) -> None:
     driver = await _asked(bench)
-    await bench.serve(views=Views(masked=masked))
+    await bench.serve(views=ViewRedactor(masked=masked))
     raw = await Raw.dial(bench)
     raw.say(b'{"t":"attach"}\n{"t":"watch","run_id":"run-1"}\n')
     raw.say(b'{"t":"command","id":"c","verb":"report","args":{"incident_id":"i-1"}}\n')
@@ -117,7 +117,7 @@ async def test_an_edit_in_which_a_mask_is_left_is_refused(bench: Bench, edit: di
     await _asked(bench)
     await bench.serve(views=MASKED)
     console = await bench.console()
-    params = {"arguments": {**MASKED.value(ARGUMENTS), **edit}}
+    params = {"arguments": {**MASKED.mask_value(ARGUMENTS), **edit}}
     with pytest.raises(CommandRefused, match="masked"):
         await console.command("answer", incident_id="i-1", option="edit", params=params, revision=1)
     found = await (await bench.open()).incident("i-1")
@@ -127,7 +127,7 @@ async def test_an_edit_in_which_a_mask_is_left_is_refused(bench: Bench, edit: di
 
 async def test_where_nothing_is_masked_a_mark_is_a_text(bench: Bench) -> None:
     await _asked(bench)
-    await bench.serve(views=Views())
+    await bench.serve(views=ViewRedactor())
     edited = {**ARGUMENTS, "note": f"use {MARK}"}
     assert await _answered(bench, edited) == edited
 
@@ -141,7 +141,7 @@ async def test_a_change_in_which_a_mask_is_left_is_refused(bench: Bench) -> None
     console = await bench.console()
     with pytest.raises(CommandRefused, match="masked"):
         await console.command("fork", run_id="run-1", node_id="t", changes={"arguments": {"note": f"{MARK}."}})
-    changes = {"arguments": {**MASKED.value(ARGUMENTS), "url": "https://example.net"}}
+    changes = {"arguments": {**MASKED.mask_value(ARGUMENTS), "url": "https://example.net"}}
     forked = (await console.command("fork", run_id="run-1", node_id="t", changes=changes))["run_id"]
     created = (await (await bench.open()).read(forked))[0]
     assert isinstance(created, ev.RunCreated)
@@ -159,7 +159,7 @@ async def test_pieces_of_a_streamed_reply_are_not_sent(bench: Bench) -> None:
 
 async def test_a_view_that_cannot_be_made_ends_the_connection(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is shown unmasked instead, and no console waits for ever."""
-    await bench.serve(views=Views(("(",), masked=True))
+    await bench.serve(views=ViewRedactor(("(",), masked=True))
     raw = await Raw.dial(bench)
     raw.say(b'{"t":"attach"}\n')
     assert (await raw.hear()).t == "hello"

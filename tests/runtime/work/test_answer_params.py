@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.judgement.recovery.input_validation import is_secret
-from runtime.judgement.recovery.options import LABELS, make_option
+from runtime.judgement.recovery.options import OPTION_LABELS, make_option
 from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
@@ -24,7 +24,7 @@ FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Pers
 
 
 def opened(**more: Any) -> ev.IncidentOpened:
-    options = tuple(make_option(each) for each in LABELS)
+    options = tuple(make_option(each) for each in OPTION_LABELS)
     return ev.IncidentOpened(incident_id="i-1", fault=FAULT, options=options, **more)
 
 

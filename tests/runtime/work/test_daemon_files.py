@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.config.environment import InvalidEnvironment, interpreter, read_env_file
+from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
 from runtime.daemon.log_file import (
     RotatingLogHandler,
@@ -32,20 +32,20 @@ def _python(path: Path) -> Path:
 
 
 def test_the_interpreter_is_the_settings_the_active_ones_the_workspaces_or_ours(tmp_path: Path) -> None:
-    assert interpreter(tmp_path, environ={}) == Path(sys.executable)
+    assert find_interpreter(tmp_path, environ={}) == Path(sys.executable)
     local = _python(tmp_path / ".venv" / "bin" / "python")
-    assert interpreter(tmp_path, environ={}) == local
+    assert find_interpreter(tmp_path, environ={}) == local
     active = _python(tmp_path / "active" / "bin" / "python")
-    assert interpreter(tmp_path, environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == active
+    assert find_interpreter(tmp_path, environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == active
     own = _python(tmp_path / "own" / "python3")
-    assert interpreter(tmp_path, "own/python3", environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == own
-    assert interpreter(tmp_path, str(own), environ={}) == own
+    assert find_interpreter(tmp_path, "own/python3", environ={"VIRTUAL_ENV": str(tmp_path / "active")}) == own
+    assert find_interpreter(tmp_path, str(own), environ={}) == own
 
 
 @pytest.mark.parametrize(("setting", "environ"), [("nowhere/python", {}), ("", {"VIRTUAL_ENV": "/nowhere"})])
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path, setting: str, environ: dict[str, str]) -> None:
     with pytest.raises(InvalidEnvironment, match="nowhere"):
-        interpreter(tmp_path, setting, environ=environ)
+        find_interpreter(tmp_path, setting, environ=environ)
 
 
 def test_env_files_as_people_write_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.budget import Budget
-from runtime.judgement.recovery.options import LABELS
+from runtime.judgement.recovery.options import OPTION_LABELS
 from runtime.record.journal import AnswerAccepted
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -48,7 +48,7 @@ CASES: list[Case] = [
 
 
 def test_no_option_is_left_out() -> None:
-    assert {option for _, option, *_ in CASES} == set(LABELS)
+    assert {option for _, option, *_ in CASES} == set(OPTION_LABELS)
 
 
 def conditions(option: str) -> dict[str, Any]:

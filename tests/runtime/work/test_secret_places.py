@@ -12,7 +12,7 @@ import pytest
 from console import logs
 from orbiter.redaction import MARK
 from runtime.daemon.log_file import RotatingLogHandler
-from runtime.execution.secret_vault import redactor
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file, incident_report
 from runtime.judgement.reports.analysis_prompt import analysis_prompt
 from runtime.judgement.reports.notices import Notice, escape_sequences
@@ -73,10 +73,10 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
     record = logging.LogRecord("x", logging.WARNING, "", 0, "failed: %s", (said,), None)
     handler = RotatingLogHandler(tmp_path / "runtime.log", descriptors=())
     texts = {
-        "analysis": analysis_prompt(state, incident_report.build_report(state, incident), redactor(), [said]),
-        "export": "\n".join(export_file.export_lines([created, incident], header, redactor())),
-        "webhook": json.dumps(redactor().value(webhook_body(Notice("webhook", (incident,))))),
-        "terminal": escape_sequences(Notice("terminal", (incident,)), redactor().text),
+        "analysis": analysis_prompt(state, incident_report.build_report(state, incident), make_redactor(), [said]),
+        "export": "\n".join(export_file.export_lines([created, incident], header, make_redactor())),
+        "webhook": json.dumps(make_redactor().value(webhook_body(Notice("webhook", (incident,))))),
+        "terminal": escape_sequences(Notice("terminal", (incident,)), make_redactor().text),
         "log of the runtime": handler.format(record),
         "log of the console": logs.log_text(record),
     }
@@ -88,4 +88,4 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
 
 
 def test_a_word_that_is_no_secret_blanks_nothing_out() -> None:
-    assert redactor().text("it is true that nothing was said") == "it is true that nothing was said"
+    assert make_redactor().text("it is true that nothing was said") == "it is true that nothing was said"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.failures.quarantine import RULE
+from runtime.execution.failures.quarantine import RULE_ID
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal, JournalError, Lease, Unrecordable
 from runtime.record.places import open_journal
@@ -118,7 +118,7 @@ async def test_a_reply_that_cannot_be_written_parks_the_run_and_is_asked_for_onc
         run = await _stranded(bench, deep=1)
         (incident,) = await bench.journal.incidents(run)
         opened = incident.opened
-        assert (opened.fault.rule_id, [option.id for option in opened.options]) == (RULE, ["retry", "abort"])
+        assert (opened.fault.rule_id, [option.id for option in opened.options]) == (RULE_ID, ["retry", "abort"])
         assert "step.ended of node 'looker~0/llm~1' cannot be written" in opened.message
         summary = await bench.journal.summary(run)
         assert summary is not None

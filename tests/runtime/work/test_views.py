@@ -13,11 +13,11 @@ from pydantic import BaseModel
 
 from orbiter.redaction import MARK
 from runtime.execution import view_redaction
-from runtime.execution.view_redaction import MaskLeft, Views
+from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor
 from runtime.record.state import durable_run, events
 
 KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
-MASKED = Views(masked=True)
+MASKED = ViewRedactor(masked=True)
 OURS = {"options", "nodes", "incidents", "granted", "injected", "let_go", "owners", "delivered"}
 """Objects of events and states with members of ours."""
 JSON = st.recursive(
@@ -48,24 +48,24 @@ def _is_object(annotation: str) -> bool:
 
 
 def test_every_field_that_holds_foreign_objects_is_known_to_be_foreign() -> None:
-    assert _objects() - OURS <= view_redaction.FOREIGN
+    assert _objects() - OURS <= view_redaction.FOREIGN_FIELDS
 
 
 @given(JSON)
 def test_what_comes_back_as_it_was_shown_is_the_original(value: Any) -> None:
-    shown = json.loads(json.dumps(MASKED.value(value)))
+    shown = json.loads(json.dumps(MASKED.mask_value(value)))
     assert KEY not in json.dumps(shown)
-    assert MASKED.restored(shown, value) == value
+    assert MASKED.restore(shown, value) == value
 
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4), st.text(max_size=20), st.text(max_size=20))
 def test_a_mask_is_never_sent_on(value: dict[str, Any], before: str, after: str) -> None:
     """A mark among other words is none of the values that were shown: it is refused wherever it stands."""
-    edited = {**MASKED.value(value), "edited": f"{before}{MARK}{after}."}
+    edited = {**MASKED.mask_value(value), "edited": f"{before}{MARK}{after}."}
     try:
-        assert MASKED.restored(edited, value) == {**value, "edited": value["edited"]}
-    except MaskLeft:
-        assert "edited" not in value or MASKED.value(value)["edited"] != edited["edited"]
+        assert MASKED.restore(edited, value) == {**value, "edited": value["edited"]}
+    except MaskNotReplaced:
+        assert "edited" not in value or MASKED.mask_value(value)["edited"] != edited["edited"]
     except KeyError:
         raise AssertionError("a mask was taken as a value") from None
 
@@ -74,9 +74,9 @@ def test_a_mask_is_never_sent_on(value: dict[str, Any], before: str, after: str)
 def test_numbers_states_and_names_of_ours_stay(tokens: int, name: str) -> None:
     nodes = {"secrets": {"state": name, "started": "2026-01-01T10:00:00Z", "attempt": tokens}}
     message = {"t": "run", "position": tokens, "head": {"id": "run-1", "input_tokens": tokens}, "nodes": nodes}
-    assert MASKED.message(message) == message
+    assert MASKED.mask_message(message) == message
 
 
 def test_what_is_foreign_is_masked_whatever_its_members_are_called() -> None:
-    for name in view_redaction.FOREIGN:
-        assert KEY not in json.dumps(MASKED.message({name: {"id": KEY, "state": [KEY], KEY: 1}})), name
+    for name in view_redaction.FOREIGN_FIELDS:
+        assert KEY not in json.dumps(MASKED.mask_message({name: {"id": KEY, "state": [KEY], KEY: 1}})), name

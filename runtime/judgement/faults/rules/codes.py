@@ -1,6 +1,6 @@
 """Rules by the provider's own code, type or reason, and by HTTP status.
 
-`CODES` are words that mean one thing. `GENERIC_CODES` are those that providers use for several (Anthropic answers
+`CODES` are words that mean one thing. `GENERIC_CODE_RULES` are those that providers use for several (Anthropic answers
 ``invalid_request_error`` for an empty account), so the words of the message are asked before them.
 """
 
@@ -23,7 +23,7 @@ PER_DAY = (
 )
 _SAYS_WHEN = r"\b(?:try again|retry|wait)\b[^.\n]{0,20}?\d"
 
-CODES: tuple[Rule, ...] = (
+CODE_RULES: tuple[Rule, ...] = (
     Rule(
         id="rate.one-request-too-large",
         source="OpenAI and Groq: one request over the limit per minute; no waiting heals it (gh:Aider-AI/aider#1880)",
@@ -329,7 +329,7 @@ CODES: tuple[Rule, ...] = (
 
 _MODEL_WORDS = r"\bmodels?\b|\bdeployment\b"
 
-GENERIC_CODES: tuple[Rule, ...] = (
+GENERIC_CODE_RULES: tuple[Rule, ...] = (
     Rule(
         id="code.rate",
         source=_MANY,
@@ -413,7 +413,7 @@ GENERIC_CODES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 
-STATUSES: tuple[Rule, ...] = (
+STATUS_RULES: tuple[Rule, ...] = (
     Rule(id="status.401", source="RFC 9110", status=(401,), cause=Cause.AUTH_FAILED),
     Rule(id="status.403", source="RFC 9110", status=(403,), cause=Cause.PERMISSION_DENIED),
     Rule(

@@ -15,7 +15,7 @@ _HTTP = "httpx, httpx2: exceptions documentation"
 _PY = "Python library reference, built-in exceptions"
 _S4 = "seed 004"
 
-EXCEPTIONS: tuple[Rule, ...] = (
+EXCEPTION_RULES: tuple[Rule, ...] = (
     # -- what HTTP libraries and SDKs raise before or instead of an answer
     Rule(
         id="net.certificate",
@@ -268,7 +268,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
 """Tried first: a type is the one thing in a failure that nobody can misspell."""
 
 
-OPERATING_SYSTEM: tuple[Rule, ...] = (
+OS_ERROR_RULES: tuple[Rule, ...] = (
     *(
         Rule(id=f"sdk.{name.lower()}", source="anthropic, openai: exception classes", exception=(name,), cause=cause)
         for name, cause in (

@@ -19,7 +19,7 @@ _S2 = "seed 002"
 _S3 = "seed 003"
 _S4 = "seed 004"
 
-FRAMEWORK: tuple[Rule, ...] = (
+FRAMEWORK_RULES: tuple[Rule, ...] = (
     # -- stopping is no failure
     Rule(
         id="exc.cancelled",

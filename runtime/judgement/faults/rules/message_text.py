@@ -16,7 +16,7 @@ _RATE = (
 )
 _NOT_CONTEXT = _RATE + r"|\bplease wait\b|\bper (?:day|month)\b"
 
-WORDS: tuple[Rule, ...] = (
+TEXT_RULES: tuple[Rule, ...] = (
     Rule(
         id="words.payment-required",
         source="RFC 9110: 402 never means anything else; OpenRouter words it as a token limit",

@@ -71,7 +71,7 @@ class Rule(BaseModel):
     @classmethod
     def _compiles(cls, pattern: str) -> str:
         try:
-            _compiled(pattern)
+            _compile(pattern)
         except re.error as exc:
             raise ValueError(f"not a regular expression: {exc}") from exc
         return pattern
@@ -103,8 +103,8 @@ class Rule(BaseModel):
             and (not self.where or evidence.where in self.where)
             and (not self.exception or not set(self.exception).isdisjoint(evidence.names))
             and (not self.code or not _plain_all(self.code).isdisjoint(evidence.codes))
-            and (not self.text or _compiled(self.text).search(evidence.text) is not None)
-            and (not self.unless or _compiled(self.unless).search(evidence.text) is None)
+            and (not self.text or _compile(self.text).search(evidence.text) is not None)
+            and (not self.unless or _compile(self.unless).search(evidence.text) is None)
         )
 
 
@@ -139,21 +139,29 @@ def first_match(rules: Sequence[Rule], evidence: Evidence, origin: Origin | None
 
 def builtin_rules() -> tuple[Rule, ...]:
     """The table that comes with the program, in order of trust."""
-    return _builtin()
+    return _load_builtin_rules()
 
 
 @lru_cache(maxsize=1)
-def _builtin() -> tuple[Rule, ...]:
-    from runtime.judgement.faults.rules.codes import CODES, GENERIC_CODES, STATUSES
-    from runtime.judgement.faults.rules.exception_types import EXCEPTIONS, OPERATING_SYSTEM
-    from runtime.judgement.faults.rules.framework import FRAMEWORK
-    from runtime.judgement.faults.rules.message_text import WORDS
+def _load_builtin_rules() -> tuple[Rule, ...]:
+    from runtime.judgement.faults.rules.codes import CODE_RULES, GENERIC_CODE_RULES, STATUS_RULES
+    from runtime.judgement.faults.rules.exception_types import EXCEPTION_RULES, OS_ERROR_RULES
+    from runtime.judgement.faults.rules.framework import FRAMEWORK_RULES
+    from runtime.judgement.faults.rules.message_text import TEXT_RULES
 
-    return (*FRAMEWORK, *EXCEPTIONS, *CODES, *WORDS, *GENERIC_CODES, *STATUSES, *OPERATING_SYSTEM)
+    return (
+        *FRAMEWORK_RULES,
+        *EXCEPTION_RULES,
+        *CODE_RULES,
+        *TEXT_RULES,
+        *GENERIC_CODE_RULES,
+        *STATUS_RULES,
+        *OS_ERROR_RULES,
+    )
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
