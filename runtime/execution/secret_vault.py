@@ -107,7 +107,7 @@ def _mask_value(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, Mapping):
         # A short one that is the name of a field would take the field away.
         in_keys = tuple(each for each in secrets if len(each) >= MIN_LENGTH_ANYWHERE)
-        return {_masked(key, in_keys): _masked(each, secrets) for key, each in value.items()}
+        return {_mask_value(key, in_keys): _mask_value(each, secrets) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_mask_value(each, secrets) for each in value)
     if isinstance(value, int | float) and not isinstance(value, bool):
