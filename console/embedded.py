@@ -40,7 +40,7 @@ class EmbeddedDriver:
     `grace_s` is how long a run in which everything waits stays in memory before it is parked.
 
     Raises:
-        BadConfiguration: an `orbiter.toml` that cannot be used.
+        InvalidConfiguration: an `orbiter.toml` that cannot be used.
     """
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:

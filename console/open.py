@@ -58,7 +58,7 @@ def open_console(
         Unreachable: the runtime did not come up; with the last lines of its log.
         Locked: embedded, and another process drives this workspace.
         ThemeError: there is no such theme, or its file cannot be used.
-        BadSetting: a setting that is not known, or a value that it cannot have.
+        InvalidSetting: a setting that is not known, or a value that it cannot have.
     """
     given = dict(settings or {})
     with ExitStack() as stack:

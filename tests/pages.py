@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +17,18 @@ import click
 from console.cli import VERBS, cli
 from screens.render.key_names import DECISIONS, key_in_words
 from screens.shell.key_actions import actions
+from tests.import_contract import stated_imports
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-FLOORS: Final = ("orbiter", "runtime", "screens", "console", "themes")
+FLOORS: Final = ("console", "screens", "runtime", "orbiter", "themes")
+RUNTIME_LAYERS: Final[list[str]] = next(
+    each["layers"]
+    for each in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    if each.get("containers") == ["runtime"]
+)
+"""From top to bottom, as the import linter checks them."""
 
 VERB_OF: Final = {
     "home.answer_alike": "answer --like-this",
@@ -83,10 +93,24 @@ A shell completes verbs, options and ids once it is told to, for bash in `~/.bas
 SOURCE: Final = """\
 # Map of the source
 
-What each module is for, in its own words. A floor imports only those below it: console, screens, runtime, orbiter;
-inside `runtime`: link, work, judgement, record. `themes` imports none.
+A package imports only packages below it: `console` → `screens` → `runtime` → `orbiter`. `themes` imports none of ours.
 
-<!-- made by: python -m tests.pages -->"""
+What a run does goes up. A model or tool call is a step (`orbiter/steps.py`). `runtime/execution` carries it out and
+writes events; `runtime/record` stores them and folds them into state; `runtime/link` sends them to consoles;
+`screens/views` turns state into lines, and `screens/widgets` paints them. What an operator decides goes down. A key
+(`screens`) or a verb (`console/verbs`) sends a command; `runtime/operations` writes it as an event;
+`runtime/execution` acts on it.
+
+Search this page for a word of the field: lease, bell, arming, snapshot, retry, export. For frequent changes
+[CONTRIBUTING.md](../CONTRIBUTING.md) names the file and the constant.
+
+<!-- made by: python -m tests.pages -->
+
+## Packages
+
+From top to bottom. "Imports" says which packages of ours a package, with all that is in it, may import. The exact list
+stands in its section below, and `make lint` checks it.
+"""
 
 KEYS: Final = """\
 # Keys
@@ -152,33 +176,71 @@ def _cell(text: str) -> str:
 
 
 def source_page() -> str:
-    """Every module, with the first sentence of what it says of itself."""
-    lines = [SOURCE]
-    for folder, modules in groupby(_modules(), key=lambda each: each[0].parent):
-        lines += ["", f"## {folder.relative_to(ROOT).as_posix()}/", "", "| module | for |", "| --- | --- |"]
-        lines += [f"| `{path.name}` | {told} |" for path, told in modules]
+    """The tree of packages, then each package's docstring and the first sentence of each of its modules."""
+    packages = [each for floor in FLOORS for each in _packages(ROOT / floor)]
+    stated = stated_imports(ROOT)
+    lines = [SOURCE, *(_tree_line(each, stated) for each in packages)]
+    for each in packages:
+        lines += ["", f"## {_shown(each)}", "", _docstring(each / "__init__.py")]
+        modules = [path for path in sorted(each.glob("*.py")) if path.name not in {"__init__.py", "__main__.py"}]
+        if modules:
+            lines += ["", "| module | for |", "| --- | --- |"]
+            lines += [f"| `{path.name}` | {_first_sentence(path).replace('|', '&#124;')} |" for path in modules]
     return "\n".join(lines) + "\n"
 
 
-def _modules() -> Iterator[tuple[Path, str]]:
-    for floor in FLOORS:
-        found = (each for each in (ROOT / floor).rglob("*.py") if each.name != "__main__.py")
-        for path in sorted(found, key=lambda each: (each.parent, each.name)):
-            told = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-            yield path, _first_sentence(told or "")
+def _packages(folder: Path) -> Iterator[Path]:
+    """A package and those in it: `runtime` from top to bottom as its contract has it, any other by name."""
+    yield folder
+    for each in sorted((path.parent for path in folder.glob("*/__init__.py")), key=_height):
+        yield from _packages(each)
 
 
-def _first_sentence(docstring: str) -> str:
-    paragraph = " ".join(docstring.partition("\n\n")[0].split())
+def _height(folder: Path) -> tuple[int, str]:
+    layers = RUNTIME_LAYERS if folder.parent.name == "runtime" else []
+    return next((at for at, layer in enumerate(layers) if folder.name in layer), 0), folder.name
+
+
+def _tree_line(folder: Path, stated: dict[str, frozenset[str]]) -> str:
+    shown = _shown(folder)
+    indent = "  " * (shown.count("/") - 1)
+    anchor = shown.replace("/", "").lower()
+    line = f"{indent}- [`{folder.name}/`](#{anchor}) {_first_sentence(folder / '__init__.py')}"
+    imports = _imported_packages(".".join(folder.relative_to(ROOT).parts), stated)
+    return f"{line} Imports {imports}." if imports else line
+
+
+def _imported_packages(package: str, stated: dict[str, frozenset[str]]) -> str:
+    """Packages of ours that a package and those below it may import, two names deep, without itself."""
+    below = (names for name, names in stated.items() if f"{name}.".startswith(f"{package}."))
+    found: dict[str, set[str]] = {}
+    for name in chain(*below):
+        if name.partition(".")[0] in FLOORS and not f"{name}.".startswith(f"{package}."):
+            floor, _, rest = name.partition(".")
+            found.setdefault(floor, set()).update({rest.partition(".")[0]} - {""} if floor != "orbiter" else ())
+    within = ((floor, ", ".join(sorted(names)).replace("*", "all of it")) for floor, names in sorted(found.items()))
+    return "; ".join(f"{floor} ({names})" if names else floor for floor, names in within)
+
+
+def _shown(folder: Path) -> str:
+    return f"{folder.relative_to(ROOT).as_posix()}/"
+
+
+def _docstring(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").replace("``", "`")
+
+
+def _first_sentence(path: Path) -> str:
+    paragraph = " ".join(_docstring(path).partition("\n\n")[0].split())
     end = next((at for at in range(len(paragraph)) if paragraph[at : at + 2] == ". "), len(paragraph))
-    return paragraph[: end + 1].replace("``", "`").replace("|", "\\|")
+    return paragraph[: end + 1]
 
 
 PAGES: Final = {"docs/keys.md": keys_page, "docs/commands.md": commands_page, "docs/source.md": source_page}
 
 
 def write() -> None:
-    """Write the pages anew."""
+    """Write the pages."""
     for name, page in PAGES.items():
         (ROOT / name).write_text(page(), encoding="utf-8")
 

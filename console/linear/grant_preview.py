@@ -21,7 +21,7 @@ async def print_grant_preview(
     """Who may what for how long, and which past and pending actions these words cover.
 
     Raises:
-        BadCommand: the incident asks for no permission, or the grant would be none.
+        InvalidCommand: the incident asks for no permission, or the grant would be none.
     """
     if not opened.action.get("permission"):
         raise InvalidCommand(f"incident {opened.incident_id} asks for no permission")

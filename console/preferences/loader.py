@@ -72,7 +72,7 @@ def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
     """The map of keys that these preferences make. Imports every screen.
 
     Raises:
-        BadKeys: an unknown action, a key that is none, two actions on one key.
+        InvalidKeys: an unknown action, a key that is none, two actions on one key.
     """
     from console.preferences.keymap import build_keymap
     from screens.shell.key_actions import actions
@@ -85,7 +85,7 @@ def workspace_preferences() -> Preferences:
 
     Raises:
         BadPreferences: as `read_preferences`.
-        BadKeys: as `keys_in_force`.
+        InvalidKeys: as `keys_in_force`.
     """
     found = read_preferences(workspace().root, os.environ)
     return replace(found, keymap=keys_in_force(found)) if found.keys else found

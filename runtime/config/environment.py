@@ -54,7 +54,7 @@ def find_interpreter(workspace: Path, setting: str = "", environ: Mapping[str, s
     """The Python that runs the workspace's swarms: the setting, `$VIRTUAL_ENV`, the workspace's `.venv`, else our own.
 
     Raises:
-        UnusableEnvironment: the one that was chosen is not there.
+        InvalidEnvironment: the one that was chosen is not there.
     """
     env = os.environ if environ is None else environ
     setting = setting or configured_python(workspace, env)
@@ -77,7 +77,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     """Variables of an `env_file`: ``NAME=value`` lines, with comments, ``export``, and single or double quotes.
 
     Raises:
-        UnusableEnvironment: naming the file and the line; never the value, which may be a key.
+        InvalidEnvironment: naming the file and the line; never the value, which may be a key.
     """
     try:
         text = read_text(path, most=_MAX_FILE_BYTES)

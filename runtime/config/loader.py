@@ -117,7 +117,7 @@ def load_configuration(workspace: Path, environ: Mapping[str, str] | None = None
     """What is configured for a workspace: both files, checked.
 
     Raises:
-        BadConfiguration: a file cannot be read, or something in it is unknown or wrong.
+        InvalidConfiguration: a file cannot be read, or something in it is unknown or wrong.
     """
     merged: dict[str, Any] = {}
     sources: dict[Key, str] = {}
@@ -168,7 +168,7 @@ def load_env_file(configuration: Configuration) -> None:
     """Set the variables of the configured `env_file` in this process, but for those that are set already.
 
     Raises:
-        UnusableEnvironment: it cannot be read any more.
+        InvalidEnvironment: it cannot be read any more.
     """
     name = configuration.settings.runtime.env_file
     if name:

@@ -87,7 +87,7 @@ def ensure_runtime(
 
     Raises:
         DaemonError: it did not come up; with the last lines of its log.
-        UnusableEnvironment: the interpreter that was chosen is not there.
+        InvalidEnvironment: the interpreter that was chosen is not there.
     """
     state = Path(os.path.abspath(state_dir))  # noqa: PTH100 - `resolve` would follow links, which the user may have meant
     found = running_runtime(state)

@@ -101,7 +101,7 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
     """A connection to the workspace's runtime.
 
     Raises:
-        NoRuntime: nobody listens.
+        RuntimeNotRunning: nobody listens.
         SocketError: the socket's directory is not ours alone, or it does not answer, or somebody else does.
     """
     for place in socket_directories(state_dir):

@@ -51,7 +51,7 @@ def checked_params(opened: ev.IncidentOpened, option: str, params: Mapping[str, 
     """The parameters as they are to be recorded.
 
     Raises:
-        BadCommand: the option is none of the incident's, or a parameter is missing, wrong, or not one of the option's.
+        InvalidCommand: the incident does not offer the option, or a parameter is missing, wrong, or not one of its own.
     """
     offered = {found.id: found for found in opened.options}
     if option not in offered:
@@ -113,7 +113,7 @@ def parse_expiry(text: Any, now: datetime | None = None) -> datetime | None:
     now (30m, 12h, 7d, 2w). None stays None.
 
     Raises:
-        BadCommand: it is neither, or it is past.
+        InvalidCommand: it is neither, or it is past.
     """
     if text is None or isinstance(text, datetime):
         return text

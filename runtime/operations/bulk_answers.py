@@ -83,7 +83,7 @@ async def answer_equal_incidents(
     run), the others are held.
 
     Raises:
-        BadCommand: no such incident or option, or what cannot be said in bulk: a standing grant, a secret.
+        InvalidCommand: no such incident or option, or what cannot be said in bulk: a standing grant, a secret.
     """
     params = dict(params or {})
     if params.get("for", "once") != "once":

@@ -74,7 +74,7 @@ class Decisions:
         """The class of each permission's verb.
 
         Raises:
-            BadConfiguration: the workspace's files cannot be read.
+            InvalidConfiguration: the workspace's files cannot be read.
         """
         if self._verbs is None:
             self._verbs = load_configuration(self._workspace).permissions.verbs
@@ -93,8 +93,8 @@ class Decisions:
         """Ask for a run; returns its id. The reference is made absolute and loaded by whoever drives the run.
 
         Raises:
-            LoadError: the reference has no such form or names no file.
-            BadCommand: the run's own `budget`, among its options, is none.
+            SwarmLoadError: the reference has no such form or names no file.
+            InvalidCommand: the run's own `budget`, among its options, is none.
         """
         ref = loader.absolute_ref(ref, self._workspace)
         if options and "budget" in options:
@@ -127,7 +127,7 @@ class Decisions:
         """Answer an incident. `params`: see `runtime.operations.answer_params`.
 
         Raises:
-            BadCommand: no such incident or option, or a parameter that the option needs is missing or wrong.
+            InvalidCommand: no such incident or option, or a parameter that the option needs is missing or wrong.
         """
         found = await self._journal.incident(incident_id)
         if found is None:
@@ -195,7 +195,7 @@ class Decisions:
         """End a run now.
 
         Raises:
-            BadCommand: no such run, or it has ended.
+            InvalidCommand: no such run, or it has ended.
         """
         summary = await self._journal.summary(run_id)
         if summary is None:
@@ -208,7 +208,7 @@ class Decisions:
         """Take a grant back: the very next attempt that needs it is asked about again.
 
         Raises:
-            BadCommand: no such grant.
+            InvalidCommand: no such grant.
         """
         if all(grant.grant_id != grant_id for grant in await self._journal.grants()):
             raise InvalidCommand(f"there is no grant {grant_id!r} in force: 'orbiter-console grants' lists them")
@@ -218,7 +218,7 @@ class Decisions:
         """A run as far as it is written.
 
         Raises:
-            BadCommand: no such run.
+            InvalidCommand: no such run.
         """
         recorded = await self._journal.read(run_id)
         if not recorded:
@@ -238,7 +238,7 @@ class Decisions:
         """The parameters with original values where an operator who was shown masks left them as they were.
 
         Raises:
-            BadCommand: a mask is left.
+            InvalidCommand: a mask is left.
         """
         if not has_mark(params):
             return dict(params)
@@ -280,7 +280,7 @@ class Decisions:
         """The grant that answering an incident with these parameters would make. Writes nothing.
 
         Raises:
-            BadCommand: the pattern does not cover what is asked for, or the date is none or past.
+            InvalidCommand: the pattern does not cover what is asked for, or the date is none or past.
         """
         wanted = params.get("for")
         lifetime: Lifetime = wanted if wanted in ("swarm", "always") else "run"

@@ -83,7 +83,7 @@ class RunControls:
         now. A freeze of a swarm or of everything stands: runs that begin later are frozen, too, until it is lifted.
 
         Raises:
-            BadControl: the run does not exist or has ended.
+            InvalidControl: the run does not exist or has ended.
         """
         if not run_id:
             await self._journal.post(ev.WORKSPACE, ev.FreezeSet(ref=ref, reason=reason, by=by))
@@ -101,7 +101,7 @@ class RunControls:
         """Post an event to runs; the ids of those on which it has an effect. A run may have ended since it was listed.
 
         Raises:
-            BadControl: it has no effect on the run that stands `alone`.
+            InvalidControl: it has no effect on the run that stands `alone`.
         """
         done: list[str] = []
         for summary in chosen:
@@ -118,7 +118,7 @@ class RunControls:
         """Freeze a run, unless its abort was requested: an abort takes effect, also where no runtime works yet.
 
         Raises:
-            BadControl: it is being aborted, or the freeze has no effect.
+            InvalidControl: it is being aborted, or the freeze has no effect.
         """
         for again in (True, True, False):
             newest = await self._journal.latest(run_id, limit=1)
@@ -152,7 +152,7 @@ class RunControls:
         such name is known of the run, which may be right: what has not begun is not known.
 
         Raises:
-            BadControl: no such run, or it has ended; no such breakpoint to clear.
+            InvalidControl: no such run, or it has ended; no such breakpoint to clear.
         """
         state = await self._unfinished_state(run_id)
         if clear and (what, pattern) not in state.breakpoints:
@@ -166,7 +166,7 @@ class RunControls:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.
 
         Raises:
-            BadControl: no such run, it has ended, or it has no such agent so far.
+            InvalidControl: no such run, it has ended, or it has no such agent so far.
         """
         state = await self._unfinished_state(run_id)
         agents = {node.name for node in state.nodes.values() if node.kind == "agent"}
@@ -198,8 +198,8 @@ class RunControls:
 
         Raises:
             Effects: effects would repeat, and `confirm` was not given.
-            BadControl: no such run or node, changes that the node cannot take, or the run was aborted at a step that
-                stays.
+            InvalidControl: no such run or node, changes that the node cannot take, or the run was aborted at a step
+                that stays.
         """
         recorded = await self._recorded(run_id)
         state = fold_events(recorded)
@@ -238,7 +238,7 @@ class RunControls:
         """A new run that begins with what this one has completed, up to a node; returns its id.
 
         Raises:
-            BadControl: no such run or node, or changes that the node cannot take.
+            InvalidControl: no such run or node, or changes that the node cannot take.
         """
         source = await self._state(run_id)
         changed: dict[str, Any] = {}
@@ -261,7 +261,7 @@ class RunControls:
         """The id of the node that is called so, or whose id is the only one to end so.
 
         Raises:
-            BadControl: no such run; no such node, or several.
+            InvalidControl: no such run; no such node, or several.
         """
         nodes = (await self._state(run_id)).nodes
         if name in nodes:
@@ -344,7 +344,7 @@ def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dic
     user says, for an agent or its first question to the model.
 
     Raises:
-        BadControl: the node takes no such change.
+        InvalidControl: the node takes no such change.
     """
     changes: dict[str, Any] = {}
     for key, value in wanted.items():

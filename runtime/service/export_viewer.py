@@ -39,7 +39,7 @@ class ExportViewer:
         """Unpack the export and serve it.
 
         Raises:
-            BadCapsule: it does not begin with a run.
+            InvalidExport: it does not begin with a run.
         """
         asyncio.run(unpack_export(self._capsule, self._directory))
         self._embedded.start()
@@ -71,7 +71,7 @@ async def unpack_export(capsule: Export, place: Path) -> None:
     """Write an export's events into a new journal at `place`, in their order.
 
     Raises:
-        BadCapsule: it does not begin with a run.
+        InvalidExport: it does not begin with a run.
     """
     first, *rest = capsule.events or (None,)
     if not isinstance(first, ev.RunCreated):

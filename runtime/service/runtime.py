@@ -107,7 +107,7 @@ class Runtime:
         """Wait for `stop`, or for a console to ask for it.
 
         Raises:
-            HostError: the driving thread ended with an error.
+            DrivingThreadError: the driving thread ended with an error.
         """
         loop, died = asyncio.get_running_loop(), asyncio.Event()
         if self._driving:
@@ -127,7 +127,7 @@ class Runtime:
         says stop.
 
         Raises:
-            HostError: the driving thread had ended with an error.
+            DrivingThreadError: the driving thread had ended with an error.
         """
         self._draining = True
         draining = asyncio.create_task(asyncio.to_thread(self._host.stop, whole=True))
@@ -144,7 +144,7 @@ class Runtime:
         """Let go of the runs while the consoles still watch, then send them away.
 
         Raises:
-            HostError: the driving thread had ended with an error.
+            DrivingThreadError: the driving thread had ended with an error.
         """
         if self._server is not None:
             self._server.stop_listening()

@@ -67,8 +67,8 @@ def build_execution_config(workspace: Path, settings: Mapping[str, Any]) -> Exec
     """What drives are given: what is configured for the workspace, with settings over it.
 
     Raises:
-        BadConfiguration: an `orbiter.toml` that cannot be used.
-        BadSetting: a setting that is not known, or a value that it cannot have.
+        InvalidConfiguration: an `orbiter.toml` that cannot be used.
+        InvalidSetting: a setting that is not known, or a value that it cannot have.
     """
     configured = load_configuration(workspace)
     try:

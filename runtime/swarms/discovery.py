@@ -22,7 +22,7 @@ async def check_swarm(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S)
     """The reference made absolute, after the swarm was loaded as the run's driver will load it.
 
     Raises:
-        LoadError: the reference does not lead to a swarm.
+        SwarmLoadError: the reference does not lead to a swarm.
         AgentError: an agent's model cannot be used, for a reason that is known already.
     """
     ref = loader.absolute_ref(ref, root)

@@ -80,7 +80,7 @@ async def load(ref: str, root: Path, *, limit_s: float = LIMIT_S, run_id: str = 
     """`runtime.swarms.loader.load` with a limit.
 
     Raises:
-        LoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
+        SwarmLoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
     """
     return await within(partial(loader.load_swarm, ref, root), Import(ref, root, run_id), limit_s)
 

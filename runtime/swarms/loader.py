@@ -93,7 +93,7 @@ def absolute_ref(ref: str, root: Path) -> str:
     """`ref` with a file's path made absolute against `root`; a module's reference stays as it is.
 
     Raises:
-        LoadError: `ref` has not the form of a reference, or names a file that is not there.
+        SwarmLoadError: `ref` has not the form of a reference, or names a file that is not there.
     """
     target, _, attribute = ref.rpartition(":")
     if not target or not attribute:
@@ -125,7 +125,7 @@ def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -
     when it is this load's turn.
 
     Raises:
-        LoadError: with the file, the line and what to do; for whatever the user's code raises.
+        SwarmLoadError: with the file, the line and what to do; for whatever the user's code raises.
     """
     ref = absolute_ref(ref, root)
     try:

@@ -101,7 +101,7 @@ class DrivingThread:
         after a crash, but the lock is held until this process ends.
 
         Raises:
-            HostError: the driving thread had ended with an error.
+            DrivingThreadError: the driving thread had ended with an error.
             Displaced: the state directory was removed, moved or replaced.
         """
         if self._thread is None:

@@ -23,7 +23,7 @@ FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(theming, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(theming, "THEME_CHECK_S", 0.01)
     monkeypatch.delenv("NO_COLOR", raising=False)
     path = tmp_path / "mine.yaml"
     path.write_text(FILE.format("#101010"))

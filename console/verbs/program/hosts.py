@@ -22,7 +22,7 @@ def host_transports(
         viewer: Look, and act on nothing.
 
     Raises:
-        BadHost: a name is neither.
+        InvalidHost: a name is neither.
         ConfigurationError: the workspace's file names it, not the user's.
     """
     found: dict[str, tuple[SshTransport, bool]] = {}

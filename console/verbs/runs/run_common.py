@@ -42,7 +42,7 @@ async def run_and_follow(
     """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
 
     Raises:
-        LoadError: the reference does not lead to a swarm; nothing was begun.
+        SwarmLoadError: the reference does not lead to a swarm; nothing was begun.
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     with captured():  # from the first import of user code on
@@ -77,7 +77,7 @@ async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill
     A `drill`'s failures are invented: they open no breaker.
 
     Raises:
-        LoadError, AgentError: as `carry`.
+        SwarmLoadError, AgentError: as `carry`.
     """
     place = workspace()
     with captured():

@@ -63,7 +63,7 @@ def seal(public: str, text: str) -> dict[str, Any]:
     """`text` for the holder of the key, as JSON.
 
     Raises:
-        CannotOpen: `public` is no key.
+        SealError: `public` is no key.
     """
     ours = KeyPair.generate()
     encrypt, sign = _derive_keys(_number(public), ours.private, public, ours.public)
@@ -76,7 +76,7 @@ def unseal(pair: KeyPair, value: Mapping[str, Any]) -> str:
     """The text that was sealed.
 
     Raises:
-        CannotOpen: it was sealed for another key, or changed.
+        SealError: it was sealed for another key, or changed.
     """
     try:
         parts = value["sealed"]

@@ -124,7 +124,7 @@ def read_export(text: str) -> Export:
     """An export from its text.
 
     Raises:
-        BadCapsule: it is none, is cut, or is a newer program's.
+        InvalidExport: it is none, is cut, or is a newer program's.
     """
     rows = [row for row in text.splitlines() if row.strip()]
     if not rows:

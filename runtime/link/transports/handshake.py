@@ -49,7 +49,7 @@ class HandshakeResult:
 
         Raises:
             Incompatible: it is a message that we know, and cannot read.
-            BadMessage: it is none.
+            InvalidMessage: it is none.
             FramingError: its parts break a limit.
         """
         try:

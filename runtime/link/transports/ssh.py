@@ -72,7 +72,7 @@ class SshHost:
         """Read a host as it is typed.
 
         Raises:
-            BadHost: it is none, or would be taken for an option by ssh.
+            InvalidHost: it is none, or would be taken for an option by ssh.
         """
         found = _HOST.fullmatch(text)
         if found is None or any(not char.isprintable() for char in text):

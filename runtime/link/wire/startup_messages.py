@@ -187,7 +187,7 @@ def parse_startup_message(data: bytes) -> StartupMessage | None:
     them.
 
     Raises:
-        BadMessage: it is one of these, and cannot be read.
+        InvalidMessage: it is one of these, and cannot be read.
     """
     read = _READ.get(data[6 : data.find(b'"', 6)]) if data.startswith(b'{"t":"') else None
     if read is None:

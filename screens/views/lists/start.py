@@ -48,7 +48,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
     """Limits by name, from `max_steps=20 max_total_cost_usd=0.5`.
 
     Raises:
-        BadLimits: one is not written so, there is none of this name, or it cannot have this value.
+        InvalidLimits: one is not written so, there is none of this name, or it cannot have this value.
     """
     found: dict[str, float] = {}
     for each in text.replace(",", " ").split():

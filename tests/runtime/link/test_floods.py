@@ -360,10 +360,10 @@ def test_a_full_backlog_is_dialled_again_and_named_in_the_end(tmp_path: Path, mo
                 break
         with pytest.raises(sockets.SocketError, match="another runtime listens"):
             sockets._remove_stale(Path(path))
-        monkeypatch.setattr(sockets, "DIAL_S", 0.1)
+        monkeypatch.setattr(sockets, "DIAL_TIMEOUT_S", 0.1)
         with pytest.raises(sockets.SocketError, match="so many dial this runtime"):
             sockets.dial(tmp_path / ".orbiter")
-        monkeypatch.setattr(sockets, "DIAL_S", 60.0)
+        monkeypatch.setattr(sockets, "DIAL_TIMEOUT_S", 60.0)
         again = threading.Event()
         monkeypatch.setattr("time.sleep", lambda _: again.set())
 

@@ -82,7 +82,7 @@ async def far() -> AsyncIterator[Far]:
 
 @pytest.fixture
 async def console(far: Far, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
-    monkeypatch.setattr(receiver, "BEAT_S", 0.01)
+    monkeypatch.setattr(receiver, "HEARTBEAT_S", 0.01)
     transport = PairTransport(far.adopt, where="far")
     transport.patience = 0.1
     made = LinkClient(transport, host="far")

@@ -82,7 +82,7 @@ import sys
 import console.app.app, console.app.startup, screens.pages.inbox, screens.shell.context
 from runtime.link.wire import protocol as p
 from runtime.record.state.summary import Summary
-assert p.from_runtime(p.Snapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
+assert p.parse_message(p.WorkspaceSnapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
 print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

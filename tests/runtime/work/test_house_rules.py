@@ -233,7 +233,7 @@ async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memor
 
 def test_rules_before_an_attempt_come_in_designs_order() -> None:
     names = [gate.__name__ for gate in GATES]
-    assert names == ["not_frozen", "no_breakpoint", "permitted", "within_budget", "breaker_closed"]
+    assert names == ["freeze_gate", "breakpoint_gate", "permission_gate", "check_budget", "breaker_gate"]
 
 
 class Speaking(ModelProvider):

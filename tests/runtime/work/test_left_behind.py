@@ -41,7 +41,7 @@ from runtime.record.state import events as ev
 from runtime.operations import run_creation
 from runtime.worker import driving_thread
 
-driving_thread.LEAVE_S = 0.3
+driving_thread.STOP_TIMEOUT_S = 0.3
 root = Path(sys.argv[1])
 
 async def begun():

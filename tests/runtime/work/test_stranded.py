@@ -204,7 +204,7 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
         tried.append(lease.run_id)
         raise ZeroDivisionError("nobody thought of this")
 
-    monkeypatch.setattr(driving, "_from_where_it_is", fails)
+    monkeypatch.setattr(driving, "_resume", fails)
     async with _hasty(bench) as supervisor:
         run = await bench.start("asker")
         (incident,) = await bench.incidents(run)
