@@ -12,10 +12,6 @@ from typing import Any
 
 import click
 
-FAILED = 1
-BAD_INPUT = 2
-WAITING = 3
-
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("console.verbs.runs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
     "run": ("console.verbs.runs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from themes.choice import BUILT_IN, ThemeError
+from themes.theme_file import read_theme_file
 
 if TYPE_CHECKING:
     from textual.theme import Theme
-
-SIZE: Final = 64 * 1024
-"""Bytes of a theme file that are read: ours have less than two thousand."""
 
 
 class ThemePlace(NamedTuple):
@@ -72,22 +70,6 @@ class ThemeCatalog:
         if found is None:
             raise ThemeError(f"there is no theme {name!r} any more; there are {', '.join(self.names())}")
         return load_theme(found.path)
-
-
-def read_theme_file(path: Path) -> str:
-    """A theme file's text.
-
-    Raises:
-        ThemeError: it cannot be read, is not UTF-8, or is too long to be a theme.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(SIZE + 1)
-        if len(data) > SIZE:
-            raise ThemeError(f"{path}: has more than {SIZE} bytes; a theme has some two thousand")
-        return data.decode()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ThemeError(f"{path}: cannot be read: {exc}") from exc
 
 
 def _name(path: Path) -> str:

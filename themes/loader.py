@@ -18,8 +18,8 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from themes.builtin_themes import builtin_theme, make_theme
-from themes.catalog import read_theme_file
 from themes.choice import BUILT_IN, ThemeError
+from themes.theme_file import read_theme_file
 from themes.tokens import SECTIONS, variable
 
 _KEYS: Final = ("name", "dark", "base", *SECTIONS)

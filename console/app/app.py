@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -30,7 +32,7 @@ from console.terminal.escape_sequences import has_title
 from console.terminal.key_queue import KeyQueueApp
 from console.terminal.utf8_patch import install_utf8_patch
 from console.workspace import workspace
-from screens.base.screen_registry import HOME, SCREENS
+from screens.base.screen_registry import HOME, SCREENS, ScreenEntry
 from screens.render.key_names import key_in_words
 from screens.render.layout import Span
 from screens.shell.navigation_history import History, Visit
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         OpenPlace,
         OpenRun,
     )
+    from screens.views.lists.commands import Command
     from screens.views.lists.settings import Setting
 
 log = logging.getLogger(__name__)
@@ -192,7 +195,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
     def _settings(self) -> Sequence[Setting]:
         from console.app.settings_source import collect_settings
 
-        return collect_settings(self)
+        return collect_settings(self, self.session, self.preferences, mouse=self.mouse)
 
     def _listen(self) -> None:
         """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
@@ -285,6 +288,20 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         if self.history.up() is not None:
             self._visit()
 
+    def action_open_palette(self) -> None:
+        """Everything that can be done on the screen that is shown, by name."""
+        from screens.base.runtime_screen import RuntimeScreen
+        from screens.dialogs.palette import PaletteScreen
+        from screens.dialogs.palette_commands import palette_commands
+
+        async def act(command: Command | None) -> None:
+            if command is not None and isawaitable(found := command.act()):
+                await found
+
+        screen = self.screen
+        if isinstance(screen, RuntimeScreen):
+            self.push_screen(PaletteScreen(self.session, palette_commands(screen)), act)
+
     def on_choose_theme(self, message: ChooseTheme) -> None:
         """Show a theme, and remember it."""
         self.theme = message.name
@@ -330,9 +347,9 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
             return RunScreen(self.session, visit.run_id, incident_id)
         place = SCREENS[visit.place]
         if visit.run_id:
-            return place.open(self.session, visit.run_id)
+            return _new_screen(place, self.session, visit.run_id)
         if place.name not in self._places:
-            screen = self._places[place.name] = place.open(self.session)
+            screen = self._places[place.name] = _new_screen(place, self.session)
             self.install_screen(screen, f"{place.name} {id(screen)}")
         return self._places[place.name]
 
@@ -366,6 +383,13 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
         summary = self.session.link.summaries.get(visit.run_id)
         return title_of(summary, self.session.looks()) if summary is not None else visit.run_id
+
+
+def _new_screen(entry: ScreenEntry, session: ConsoleContext, run_id: str = "") -> RuntimeScreen:
+    """The screen of an entry; about one run, where it can be."""
+    made = getattr(import_module(entry.module), entry.screen)
+    found: RuntimeScreen = made(session, run_id) if run_id else made(session)
+    return found
 
 
 def _driver(governor: FrameRateGovernor | None) -> type[Driver] | None:

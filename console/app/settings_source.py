@@ -15,43 +15,53 @@ from screens.views.lists.settings import Setting
 from themes.choice import BUILT_IN, VARIABLE
 
 if TYPE_CHECKING:
-    from console.app.app import OrbiterApp
+    from console.app.theming import ThemedApp
+    from console.preferences.schema import Preferences
+    from screens.shell.context import ConsoleContext, Link
+    from screens.shell.frame_rate import FrameRateGovernor
 
 
-def collect_settings(app: OrbiterApp) -> list[Setting]:
-    """All of them, by group, as they are now."""
-    return [*_looks(app), *_keys(app), *_terminal(app), *_notices(app), *_runtimes(app), *_files()]
+def collect_settings(
+    app: ThemedApp, session: ConsoleContext, preferences: Preferences, *, mouse: bool | None
+) -> list[Setting]:
+    """All of them, by group, as they are now. `mouse` is whether it is taken, if that is known."""
+    return [
+        *_looks(app, session),
+        *_keys(preferences),
+        *_terminal(preferences, session.governor, mouse=mouse),
+        *_notices(preferences),
+        *_runtimes(session.link),
+        *_files(),
+    ]
 
 
-def _looks(app: OrbiterApp) -> Iterator[Setting]:
+def _looks(app: ThemedApp, session: ConsoleContext) -> Iterator[Setting]:
     why = f"--theme, ${VARIABLE}, orbiter.toml console.theme, or chosen here"
-    looks = app.session.looks()
+    looks = session.looks()
     shows = looks.hints((looks.key("list.open", "enter"), "shows it"))
     for name in app.available_themes:
         worn = name == app.theme
         yield Setting("Looks", name, BUILT_IN.get(name, "your own"), why if worn else shows, name, chosen=worn)
-    plain = app.session.glyphs.name == "ascii"
+    plain = session.glyphs.name == "ascii"
     yield Setting("Looks", "signs", "ASCII" if plain else "Unicode", "--ascii, $ORBITER_ASCII, or the locale")
     colours = "none" if app.no_color else str(app.console.color_system)
     yield Setting("Looks", "colours", colours, "$NO_COLOR, $COLORTERM, $TERM")
 
 
-def _keys(app: OrbiterApp) -> Iterator[Setting]:
-    preferences = app.preferences
+def _keys(preferences: Preferences) -> Iterator[Setting]:
     preset = str(preferences.keys.get("preset", "default"))
     yield Setting("Keys", "preset", f"{preset} (there are {', '.join(PRESETS)})", preferences.source("keys", "preset"))
     changed = len(preferences.keymap.changed) if preferences.keymap is not None else 0
     yield Setting("Keys", "changed", f"{changed} actions", "orbiter-console keys prints the map")
 
 
-def _terminal(app: OrbiterApp) -> Iterator[Setting]:
-    preferences, governor = app.preferences, app.session.governor
+def _terminal(preferences: Preferences, governor: FrameRateGovernor, *, mouse: bool | None) -> Iterator[Setting]:
     inside = next((words for name, words in (("TMUX", "tmux"), ("STY", "screen")) if os.environ.get(name)), "")
     over = "over SSH" if os.environ.get("SSH_CONNECTION") else "here"
     kind = ", ".join(filter(None, (os.environ.get("TERM", "TERM is not set"), inside, over)))
     yield Setting("Terminal", "kind", kind, "$TERM, $TMUX, $SSH_CONNECTION")
-    mouse = {True: "taken", False: "left to the terminal", None: "not known"}[app.mouse]
-    yield Setting("Terminal", "mouse", mouse, _said(preferences.source("console", "mouse"), "--mouse, --no-mouse"))
+    taken = {True: "taken", False: "left to the terminal", None: "not known"}[mouse]
+    yield Setting("Terminal", "mouse", taken, _said(preferences.source("console", "mouse"), "--mouse, --no-mouse"))
     copies = "through the terminal (OSC 52)" if preferences.copy == "terminal" else "into files"
     yield Setting("Terminal", "copy", copies, preferences.source("console", "copy"))
     title = "ours while we are here" if preferences.title and has_title(os.environ) else "left alone"
@@ -64,19 +74,18 @@ def _said(source: str, other: str) -> str:
     return other if source == "default" else source
 
 
-def _notices(app: OrbiterApp) -> Iterator[Setting]:
+def _notices(preferences: Preferences) -> Iterator[Setting]:
     from console.app.notifications import CONSOLE_CHANNELS, console_rules
 
-    rules = console_rules(app.preferences.notices)
+    rules = console_rules(preferences.notices)
     for channel, least in ((name, rules.channels.get(name)) for name in CONSOLE_CHANNELS):
         words = f"from {least.value} on" if least is not None else "silent"
-        yield Setting("Notices", channel, words, app.preferences.source("notices", channel))
-    quiet = app.preferences.source("notices", "quiet_seconds")
+        yield Setting("Notices", channel, words, preferences.source("notices", channel))
+    quiet = preferences.source("notices", "quiet_seconds")
     yield Setting("Notices", "quiet after one", f"{rules.quiet_s:g} s", quiet)
 
 
-def _runtimes(app: OrbiterApp) -> Iterator[Setting]:
-    link = app.session.link
+def _runtimes(link: Link) -> Iterator[Setting]:
     clients = link.clients if isinstance(link, MultiClient) else {"": link} if isinstance(link, LinkClient) else {}
     for host, client in clients.items():
         group = f"Runtime on {host}" if host else "Runtime"

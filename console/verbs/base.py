@@ -15,7 +15,7 @@ from typing import Any, ParamSpec
 
 import click
 
-from console.cli import BAD_INPUT, FAILED
+from console.exit_codes import BAD_INPUT, FAILED
 from console.logs import sanitize_logs
 from console.output import mask_views, print_note
 from console.preferences.loader import read_preferences, redacted_views
@@ -75,7 +75,7 @@ def verb(
         found: Any = command
         for option in options:
             found = option(found)
-        return with_completion(click.command()(found))
+        return with_completion(click.command()(found), open_for_reading)
 
     return made
 

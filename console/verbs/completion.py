@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,6 +18,10 @@ from click.shell_completion import CompletionItem
 from orbiter.errors import OrbiterError
 from screens.render.sanitize import clean_line
 
+if TYPE_CHECKING:
+    from runtime.record.journal import Journal
+
+OpenJournal = Callable[[], "AbstractAsyncContextManager[Journal | None]"]
 MOST = 200
 """Runs that are offered, the newest."""
 
@@ -23,7 +29,8 @@ MOST = 200
 class CompletedArgument(click.types.StringParamType):
     """An argument that names something in the journal: a RUN, an INCIDENT, a GRANT, an OPTION of that incident."""
 
-    def __init__(self, *what: str) -> None:
+    def __init__(self, open_journal: OpenJournal, *what: str) -> None:
+        self._open_journal = open_journal
         self.what = what
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -46,9 +53,7 @@ class CompletedArgument(click.types.StringParamType):
         ]
 
     async def _all(self, incident: str) -> AsyncIterator[tuple[str, str]]:
-        from console.verbs.base import open_for_reading  # which makes commands of this module's types
-
-        async with open_for_reading() as journal:
+        async with self._open_journal() as journal:
             if journal is None:
                 return
             if "run" in self.what:
@@ -65,19 +70,15 @@ class CompletedArgument(click.types.StringParamType):
                     yield grant.grant_id, f"{grant.subject} {grant.verb} {grant.pattern}"
 
 
-_TYPES: dict[str, CompletedArgument] = {
-    "run": CompletedArgument("run"),
-    "incident": CompletedArgument("incident"),
-    "option": CompletedArgument("option"),
-    "grant": CompletedArgument("grant"),
-    "run|incident": CompletedArgument("run", "incident"),
-}
+_COMPLETED = ("run", "incident", "option", "grant", "run|incident")
+"""Arguments that name something, as the help shows them."""
 
 
-def with_completion(command: click.Command) -> click.Command:
-    """`command`, with its arguments that name something completed."""
+def with_completion(command: click.Command, open_journal: OpenJournal) -> click.Command:
+    """`command`, with its arguments that name something completed from the journal."""
     for param in command.params:
         if isinstance(param, click.Argument):
-            named = _TYPES.get((param.metavar or param.name or "").lower())
-            param.type = named or param.type
+            named = (param.metavar or param.name or "").lower()
+            if named in _COMPLETED:
+                param.type = CompletedArgument(open_journal, *named.split("|"))
     return command

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from inspect import isawaitable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -36,9 +35,6 @@ from screens.views.shared.link_quality import WHO_MAY, link_words
 from screens.widgets.bar import Bar, Sentence
 from screens.widgets.footer import Foot
 from screens.widgets.redraw_throttle import RedrawThrottle
-
-if TYPE_CHECKING:
-    from screens.views.lists.commands import Command
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +71,7 @@ class RuntimeScreen(ExportableScreen):
         Binding("r", "login", "Log in again", show=False, priority=True, id="app.login"),
         Binding(
             "colon,ctrl+p",
-            "palette",
+            "app.open_palette",
             "Commands",
             key_display=":",
             tooltip="All that can be done, by name",
@@ -303,17 +299,6 @@ class RuntimeScreen(ExportableScreen):
         from screens.dialogs.help import HelpScreen
 
         self.app.push_screen(HelpScreen(lines, self.session.looks(), title))
-
-    def action_palette(self) -> None:
-        """Everything that can be done here, by name."""
-        from screens.dialogs.palette import PaletteScreen
-        from screens.dialogs.palette_commands import palette_commands
-
-        self.app.push_screen(PaletteScreen(self.session, palette_commands(self)), self._do)
-
-    async def _do(self, command: Command | None) -> None:
-        if command is not None and isawaitable(found := command.act()):
-            await found
 
     def why_not(self, action: str) -> str:
         """Why an action of this screen cannot be done now, for those that say so; empty for others."""

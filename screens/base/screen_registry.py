@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from screens.base.runtime_screen import RuntimeScreen
-    from screens.shell.context import ConsoleContext
+from typing import Final, NamedTuple
 
 
 class ScreenEntry(NamedTuple):
@@ -19,12 +14,6 @@ class ScreenEntry(NamedTuple):
     module: str
     screen: str
     aliases: tuple[str, ...] = ()
-
-    def open(self, session: ConsoleContext, run_id: str = "") -> RuntimeScreen:
-        """A new screen; about one run, where it can be."""
-        made = getattr(import_module(self.module), self.screen)
-        found: RuntimeScreen = made(session, run_id) if run_id else made(session)
-        return found
 
 
 _ALL: Final = (

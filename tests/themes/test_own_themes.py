@@ -11,15 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from themes.builtin_themes import builtin_theme
-from themes.catalog import (
-    SIZE,
-    ThemeCatalog,
-    ThemePlace,
-    theme_places,
-)
+from themes.catalog import ThemeCatalog, ThemePlace, theme_places
 from themes.choice import BUILT_IN, DEFAULT, ThemeError
 from themes.contrast import weak_pairs
 from themes.loader import load_theme, parse_theme
+from themes.theme_file import SIZE
 
 GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from console.cli import FAILED
+from console.exit_codes import FAILED
 from console.linear.grant_preview import print_grant_preview
 from console.linear.prompts import STANDING
 from console.output import print_json, print_note, print_table

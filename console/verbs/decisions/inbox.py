@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 
-from console.cli import WAITING
+from console.exit_codes import WAITING
 from console.linear.operators import PersonAtTerminal
 from console.linear.run_follower import follow_run, present_lines
 from console.output import print_note

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from console.cli import BAD_INPUT
+from console.exit_codes import BAD_INPUT
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, verb
 from console.workspace import workspace

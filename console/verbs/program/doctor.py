@@ -21,7 +21,7 @@ from console.checks.finding import (
     Finding,
     TimedChecks,
 )
-from console.cli import FAILED
+from console.exit_codes import FAILED
 from console.output import print_json, print_line, supports_unicode
 from console.verbs.base import verb
 from console.workspace import workspace

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from console.cli import BAD_INPUT, FAILED
+from console.exit_codes import BAD_INPUT, FAILED
 from console.open import open_console
 from console.output import print_note
 from console.preferences.loader import workspace_preferences

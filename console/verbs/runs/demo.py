@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from console.cli import BAD_INPUT
 from console.demo.operator import DemoOperator
 from console.demo.swarm import TASK, reference
 from console.demo.tools import calls, report_file
+from console.exit_codes import BAD_INPUT
 from console.linear.operators import Operator, PersonAtTerminal, has_person
 from console.output import print_line, print_note
 from console.verbs.base import (

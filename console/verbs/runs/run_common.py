@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from console.cli import FAILED, WAITING
 from console.embedded import EmbeddedDriver
+from console.exit_codes import FAILED, WAITING
 from console.linear.operators import Operator
 from console.linear.run_follower import follow_run, present_json, present_lines
 from console.logs import TOLD_ELSEWHERE, sanitize_logs

@@ -12,7 +12,8 @@ from orbiter.redaction import MARK, redact
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
 from runtime.judgement.faults.evidence_extraction import from_exception, from_record
-from runtime.judgement.faults.rules.rule import Rule, builtin_rules, first_match
+from runtime.judgement.faults.rules.builtin import builtin_rules
+from runtime.judgement.faults.rules.rule import Rule, first_match
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,

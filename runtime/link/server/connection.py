@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire import protocol as p
@@ -17,9 +17,6 @@ from runtime.link.wire.framing import (
     split_into_parts,
 )
 from runtime.record.state.events import Actor
-
-if TYPE_CHECKING:
-    from runtime.link.server.server import LinkServer
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +37,67 @@ FLUSH_TIMEOUT_S = 1.0
 """For the last replies to a console that is being sent away."""
 
 
+class ConnectionHost(Protocol):
+    """What a connection asks of the server. Each method is told which connection asks."""
+
+    @property
+    def window(self) -> int:
+        """Messages of the stream that may be under way, not yet acknowledged."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Messages that may be queued for one console."""
+        ...
+
+    @property
+    def closing(self) -> bool:
+        """Whether the server takes nothing more."""
+        ...
+
+    def hello(self, connection: Connection) -> p.Hello:
+        """The first message to a console."""
+        ...
+
+    def held_up(self) -> str:
+        """Runs that cannot be carried on now, in words."""
+        ...
+
+    def join(self, connection: Connection, epoch: str, position: int) -> None:
+        """The console wants the picture, from where it stands."""
+        ...
+
+    def leave(self, connection: Connection) -> None:
+        """The connection ended."""
+        ...
+
+    def watch(self, connection: Connection, run_id: str, after: int) -> None:
+        """The console wants a run, from an event on."""
+        ...
+
+    def unwatch(self, connection: Connection, run_id: str) -> None:
+        """The console wants a run no longer."""
+        ...
+
+    def refill(self, connection: Connection) -> list[bytes]:
+        """All that the console sees, as a snapshot: it fell behind."""
+        ...
+
+    def handle_command(self, connection: Connection, command: p.Command, by: Actor) -> None:
+        """Carry out a command; the reply goes to the connection."""
+        ...
+
+
 class Connection:
     """A console that dialled one of our sockets. `role` comes from which one, never from a message."""
 
     def __init__(
-        self, server: LinkServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role, account: str
+        self,
+        server: ConnectionHost,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        role: p.Role,
+        account: str,
     ) -> None:
         self.role: p.Role = role
         self.name = account

@@ -14,10 +14,10 @@ from runtime.record.state import rewind
 from runtime.record.state.fold_steps import cancel_below, reopen
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import DurableRun
+    from runtime.record.state.run_data import RunData
 
 
-def run_created(s: DurableRun, e: ev.RunCreated) -> bool:
+def run_created(s: RunData, e: ev.RunCreated) -> bool:
     if s.id:
         return False
     s.id, s.ref, s.title, s.input = e.run_id, e.ref, e.title, e.input
@@ -27,8 +27,8 @@ def run_created(s: DurableRun, e: ev.RunCreated) -> bool:
     return True
 
 
-def deaths_after(s: DurableRun, owner: str) -> int:
-    """`RunState.deaths` after another life began. Counted is a process that ended before anything of a node was
+def deaths_after(s: RunData, owner: str) -> int:
+    """`RunData.deaths` after another life began. Counted is a process that ended before anything of a node was
     recorded in its life, unless the swarm was imported and the run only waits.
     """
     if not s.driver or s.driver == driver_of(owner):
@@ -42,7 +42,7 @@ def driver_of(owner: str) -> str:
     return owner.rpartition("#")[0] or owner
 
 
-def run_started(s: DurableRun, e: ev.RunStarted) -> bool:
+def run_started(s: RunData, e: ev.RunStarted) -> bool:
     if s.terminal:
         return False
     s.died = bool(s.driver) and s.driver != driver_of(e.owner)
@@ -61,7 +61,7 @@ def run_started(s: DurableRun, e: ev.RunStarted) -> bool:
     return True
 
 
-def run_parked(s: DurableRun, e: ev.RunParked) -> bool:
+def run_parked(s: RunData, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
     s.parked, s.wake_at, s.driver = e, e.wake_at, ""
@@ -72,7 +72,7 @@ def run_parked(s: DurableRun, e: ev.RunParked) -> bool:
     return True
 
 
-def run_finished(s: DurableRun, e: ev.RunFinished) -> bool:
+def run_finished(s: RunData, e: ev.RunFinished) -> bool:
     if s.terminal:
         return False
     s.phase, s.output, s.error, s.finished_at, s.wake_at = e.state, e.output, e.error, e.ts, None
@@ -85,7 +85,7 @@ def run_finished(s: DurableRun, e: ev.RunFinished) -> bool:
     return True
 
 
-def abort_requested(s: DurableRun, e: ev.AbortRequested) -> bool:
+def abort_requested(s: RunData, e: ev.AbortRequested) -> bool:
     if s.terminal:
         return False
     s.abort = s.abort or e
@@ -94,14 +94,14 @@ def abort_requested(s: DurableRun, e: ev.AbortRequested) -> bool:
     return True
 
 
-def run_frozen(s: DurableRun, e: ev.RunFrozen) -> bool:
+def run_frozen(s: RunData, e: ev.RunFrozen) -> bool:
     if s.terminal or s.phase == "frozen":
         return False
     s.phase, s.frozen = "frozen", e
     return True
 
 
-def run_thawed(s: DurableRun, e: ev.RunThawed) -> bool:
+def run_thawed(s: RunData, e: ev.RunThawed) -> bool:
     if s.phase != "frozen":
         return False
     # Whether anybody still drives it does not show here: a run that is running without a lease is taken up.
@@ -109,7 +109,7 @@ def run_thawed(s: DurableRun, e: ev.RunThawed) -> bool:
     return True
 
 
-def rewind_requested(s: DurableRun, e: ev.RewindRequested) -> bool:
+def rewind_requested(s: RunData, e: ev.RewindRequested) -> bool:
     if s.lives and e.node_id not in s.nodes:
         return False
     s.rewind = e
@@ -120,7 +120,7 @@ def rewind_requested(s: DurableRun, e: ev.RewindRequested) -> bool:
     return True
 
 
-def run_rewound(s: DurableRun, e: ev.RunRewound) -> bool:
+def run_rewound(s: RunData, e: ev.RunRewound) -> bool:
     if e.node_id not in s.nodes:
         return False
     dropped = rewind.nodes_dropped_by(s, e.node_id)
@@ -154,17 +154,17 @@ def run_rewound(s: DurableRun, e: ev.RunRewound) -> bool:
     return True
 
 
-def swarm_loaded(s: DurableRun, e: ev.SwarmLoaded) -> bool:
+def swarm_loaded(s: RunData, e: ev.SwarmLoaded) -> bool:
     s.loaded = True
     return True
 
 
-def clock_set_back(s: DurableRun, e: ev.ClockSetBack) -> bool:
+def clock_set_back(s: RunData, e: ev.ClockSetBack) -> bool:
     _move_waits(s, s.waits_from(e.ts), timedelta(seconds=-e.seconds))
     return True
 
 
-def clock_stepped(s: DurableRun, e: ev.ClockStepped) -> bool:
+def clock_stepped(s: RunData, e: ev.ClockStepped) -> bool:
     by = timedelta(seconds=e.seconds)
     _move_waits(s, s.waits_from(None), by)
     # What else is held against the clock: when to look again, and since when something goes on.
@@ -174,7 +174,7 @@ def clock_stepped(s: DurableRun, e: ev.ClockStepped) -> bool:
     return True
 
 
-def _move_waits(s: DurableRun, waits: Sequence[ev.IncidentOpened | ev.RetryScheduled], by: timedelta) -> None:
+def _move_waits(s: RunData, waits: Sequence[ev.IncidentOpened | ev.RetryScheduled], by: timedelta) -> None:
     for wait in waits:
         if isinstance(wait, ev.IncidentOpened):
             moved = {"ts": wait.ts + by, "deadline": wait.deadline + by if wait.deadline is not None else None}
@@ -183,7 +183,7 @@ def _move_waits(s: DurableRun, waits: Sequence[ev.IncidentOpened | ev.RetrySched
             s.nodes[wait.node_id].retry = wait.model_copy(update={"ts": wait.ts + by, "until": wait.until + by})
 
 
-def breakpoint_changed(s: DurableRun, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:
+def breakpoint_changed(s: RunData, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:
     wanted = isinstance(e, ev.BreakpointSet)
     key = (e.what, e.pattern)
     if wanted == (key in s.breakpoints):
@@ -192,12 +192,12 @@ def breakpoint_changed(s: DurableRun, e: ev.BreakpointSet | ev.BreakpointCleared
     return True
 
 
-def message_injected(s: DurableRun, e: ev.MessageInjected) -> bool:
+def message_injected(s: RunData, e: ev.MessageInjected) -> bool:
     s.injected[e.injection_id] = e
     return True
 
 
-def message_delivered(s: DurableRun, e: ev.MessageDelivered) -> bool:
+def message_delivered(s: RunData, e: ev.MessageDelivered) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None:
         return False

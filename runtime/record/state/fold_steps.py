@@ -20,10 +20,10 @@ from runtime.record.state.nodes import (
 from runtime.record.state.summary import NodePhase
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import DurableRun
+    from runtime.record.state.run_data import RunData
 
 
-def cancel_below(s: DurableRun, top: Node, e: ev.JournalEvent) -> None:
+def cancel_below(s: RunData, top: Node, e: ev.JournalEvent) -> None:
     """What is still open under a node that ended can only have been cancelled."""
     stack = [top]
     while stack:
@@ -31,59 +31,59 @@ def cancel_below(s: DurableRun, top: Node, e: ev.JournalEvent) -> None:
         stack.extend(s.nodes[child] for child in node.children)
         if not node.terminal:
             node.closed_at = e.ts
-            s._move(node, "cancelled")
+            s.move(node, "cancelled")
 
 
-def reopen(s: DurableRun, node: Node) -> None:
+def reopen(s: RunData, node: Node) -> None:
     s.counts[node.phase] -= 1
     s.counts["running"] += 1
     node.phase, node.output, node.error, node.closed_at = "running", "", "", None
 
 
-def node_opened(s: DurableRun, e: ev.NodeOpened) -> bool:
+def node_opened(s: RunData, e: ev.NodeOpened) -> bool:
     if e.node_id in s.nodes:
         return False
     node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts)
     node.active_at_open = s.active_seconds(e.ts)
-    s._add(node)
+    s.add(node)
     return True
 
 
-def node_closed(s: DurableRun, e: ev.NodeClosed) -> bool:
+def node_closed(s: RunData, e: ev.NodeClosed) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.terminal:
         return False
     node.output, node.error, node.closed_at = e.output, e.error, e.ts
-    s._move(node, e.state)
+    s.move(node, e.state)
     cancel_below(s, node, e)
     return True
 
 
-def warned(s: DurableRun, e: ev.Warned) -> bool:
+def warned(s: RunData, e: ev.Warned) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
         node.warnings.append(e.text)
     return True
 
 
-def _introduce(s: DurableRun, e: ev.StepRecord, phase: NodePhase) -> Node:
+def _introduce(s: RunData, e: ev.StepRecord, phase: NodePhase) -> Node:
     node = s.nodes.get(e.node_id)
     if node is None:
         node = Node(e.node_id, e.parent_id, e.kind, e.name, agent=e.agent, phase=phase, is_step=True, opened_at=e.ts)
         node.requested, node.permissions, node.idempotent = e.requested, e.permissions, e.idempotent
-        s._add(node)
+        s.add(node)
         s.steps += 1
     return node
 
 
-def step_requested(s: DurableRun, e: ev.StepRequested) -> bool:
+def step_requested(s: RunData, e: ev.StepRequested) -> bool:
     node = _introduce(s, e, "pending")
     if not (node.recorded or node.hooks_due):
         node.requested = e.requested
     return True
 
 
-def step_started(s: DurableRun, e: ev.StepStarted) -> bool:
+def step_started(s: RunData, e: ev.StepStarted) -> bool:
     node = _introduce(s, e, "running")
     if node.secret:
         node.secret = False
@@ -101,10 +101,10 @@ def step_started(s: DurableRun, e: ev.StepStarted) -> bool:
     if node.id not in s.busy:
         s.busy.append(node.id)
     node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
-    return s._move(node, "running")
+    return s.move(node, "running")
 
 
-def step_edited(s: DurableRun, e: ev.StepEdited) -> bool:
+def step_edited(s: RunData, e: ev.StepEdited) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None:
         return False
@@ -112,7 +112,7 @@ def step_edited(s: DurableRun, e: ev.StepEdited) -> bool:
     return True
 
 
-def step_ended(s: DurableRun, e: ev.StepEnded) -> bool:
+def step_ended(s: RunData, e: ev.StepEnded) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
@@ -135,7 +135,7 @@ def step_ended(s: DurableRun, e: ev.StepEnded) -> bool:
             del node.tries[:-MAX_FAILED_ATTEMPTS]
     if e.secret:
         node.secret, node.closed_at = True, e.ts
-        return s._move(node, "succeeded")
+        return s.move(node, "succeeded")
     if e.fault is not None and not e.absorbed:
         return True
     node.result = e.result
@@ -143,21 +143,21 @@ def step_ended(s: DurableRun, e: ev.StepEnded) -> bool:
     return _settle(s, node, e) if e.settled else True
 
 
-def _settle(s: DurableRun, node: Node, e: ev.JournalEvent) -> bool:
+def _settle(s: RunData, node: Node, e: ev.JournalEvent) -> bool:
     node.recorded, node.hooks_due, node.closed_at = True, False, e.ts
     if node.by is not None and isinstance(e, ev.StepEnded) and e.skipped:
-        return s._move(node, "skipped")
+        return s.move(node, "skipped")
     if node.fault is None:
-        return s._move(node, "succeeded")
-    return s._move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
+        return s.move(node, "succeeded")
+    return s.move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
 
 
-def step_settled(s: DurableRun, e: ev.StepSettled) -> bool:
+def step_settled(s: RunData, e: ev.StepSettled) -> bool:
     node = s.nodes.get(e.node_id)
     return node is not None and node.hooks_due and _settle(s, node, e)
 
 
-def step_fell_back(s: DurableRun, e: ev.StepFellBack) -> bool:
+def step_fell_back(s: RunData, e: ev.StepFellBack) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
@@ -166,7 +166,7 @@ def step_fell_back(s: DurableRun, e: ev.StepFellBack) -> bool:
     return True
 
 
-def step_compacted(s: DurableRun, e: ev.StepCompacted) -> bool:
+def step_compacted(s: RunData, e: ev.StepCompacted) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
@@ -174,7 +174,7 @@ def step_compacted(s: DurableRun, e: ev.StepCompacted) -> bool:
     return True
 
 
-def control_returned(s: DurableRun, e: ev.ControlReturned) -> bool:
+def control_returned(s: RunData, e: ev.ControlReturned) -> bool:
     s.returned.append(e)
     node = s.nodes.get(e.node_id)
     if node is None:
@@ -183,24 +183,24 @@ def control_returned(s: DurableRun, e: ev.ControlReturned) -> bool:
     return True
 
 
-def retry_scheduled(s: DurableRun, e: ev.RetryScheduled) -> bool:
+def retry_scheduled(s: RunData, e: ev.RetryScheduled) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
     node.retry = e
     if node.tries:
         node.tries[-1] = replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source)
-    return s._move(node, "retrying")
+    return s.move(node, "retrying")
 
 
-def late_result(s: DurableRun, e: ev.LateResultDropped) -> bool:
+def late_result(s: RunData, e: ev.LateResultDropped) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
         node.warnings.append(f"attempt {e.attempt} came back after it had been given up: {e.summary}")
     return True
 
 
-def incident_opened(s: DurableRun, e: ev.IncidentOpened) -> bool:
+def incident_opened(s: RunData, e: ev.IncidentOpened) -> bool:
     if e.incident_id in s.incidents:
         return False
     s.incidents[e.incident_id] = Incident(e)
@@ -208,10 +208,10 @@ def incident_opened(s: DurableRun, e: ev.IncidentOpened) -> bool:
     if node is None:
         return not e.node_id
     node.incidents.append(e.incident_id)
-    return s._move(node, "waiting")
+    return s.move(node, "waiting")
 
 
-def incident_answered(s: DurableRun, e: ev.IncidentAnswered) -> bool:
+def incident_answered(s: RunData, e: ev.IncidentAnswered) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None or not incident.open:
         return False
@@ -224,11 +224,11 @@ def incident_answered(s: DurableRun, e: ev.IncidentAnswered) -> bool:
         node.deaths = min(node.deaths, DEATHS - 1)
     if node is not None and not node.terminal:
         node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
-        s._move(node, "running")
+        s.move(node, "running")
     return True
 
 
-def incident_closed(s: DurableRun, e: ev.IncidentClosed) -> bool:
+def incident_closed(s: RunData, e: ev.IncidentClosed) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None or not incident.open:
         return False
@@ -238,12 +238,12 @@ def incident_closed(s: DurableRun, e: ev.IncidentClosed) -> bool:
     return True
 
 
-def grant_used(s: DurableRun, e: ev.GrantUsed) -> bool:
+def grant_used(s: RunData, e: ev.GrantUsed) -> bool:
     s.granted.setdefault(e.node_id, []).append(e)  # of a step that has not begun: its node comes after
     return True
 
 
-def analysis_started(s: DurableRun, e: ev.AnalysisStarted) -> bool:
+def analysis_started(s: RunData, e: ev.AnalysisStarted) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:
         return False
@@ -252,7 +252,7 @@ def analysis_started(s: DurableRun, e: ev.AnalysisStarted) -> bool:
     return True
 
 
-def analysis_added(s: DurableRun, e: ev.AnalysisAdded) -> bool:
+def analysis_added(s: RunData, e: ev.AnalysisAdded) -> bool:
     incident = s.incidents.get(e.incident_id)
     if incident is None:
         return False

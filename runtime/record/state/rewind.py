@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.record.state.durable_run import DurableRun, Node
+    from runtime.record.state.nodes import Node
+    from runtime.record.state.run_data import RunData
 
 _PLACE = re.compile(r"~(\d+)(?:\.(\d+))?$")
 
@@ -30,7 +31,7 @@ def is_later(node_id: str, than: str) -> bool:
     return seq > other_seq or (seq == other_seq and par is not None and other_par is None)
 
 
-def nodes_dropped_by(state: DurableRun, node_id: str) -> set[str]:
+def nodes_dropped_by(state: RunData, node_id: str) -> set[str]:
     """Ids of the nodes that go when the run is turned back to `node_id`, it included."""
     lineage = state.lineage(node_id)
     # Inside a step that is one call of user code nothing can be kept: the call is made again as a whole.
@@ -44,7 +45,7 @@ def nodes_dropped_by(state: DurableRun, node_id: str) -> set[str]:
     return dropped
 
 
-def _with_descendants(state: DurableRun, node_id: str, found: set[str]) -> None:
+def _with_descendants(state: RunData, node_id: str, found: set[str]) -> None:
     stack = [node_id]
     while stack:
         current = stack.pop()
@@ -52,7 +53,7 @@ def _with_descendants(state: DurableRun, node_id: str, found: set[str]) -> None:
         stack.extend(state.nodes[current].children)
 
 
-def repeated_effects(state: DurableRun, dropped: set[str]) -> list[Node]:
+def repeated_effects(state: RunData, dropped: set[str]) -> list[Node]:
     """Tool calls among `dropped` that took effect, or may have, and must not be made again unasked; in the order in
     which they began.
     """

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from runtime.judgement.faults.classify import classify, classify_record
-from runtime.judgement.faults.rules.rule import RuleError, builtin_rules, parse_rules
+from runtime.judgement.faults.rules.builtin import builtin_rules
+from runtime.judgement.faults.rules.rule import RuleError, parse_rules
 from runtime.record.state.fault_taxonomy import Cause, Persistence
 
 

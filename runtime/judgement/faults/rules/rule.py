@@ -137,29 +137,6 @@ def first_match(rules: Sequence[Rule], evidence: Evidence, origin: Origin | None
     return next((rule for rule in rules if rule.matches(evidence, origin)), None)
 
 
-def builtin_rules() -> tuple[Rule, ...]:
-    """The table that comes with the program, in order of trust."""
-    return _load_builtin_rules()
-
-
-@lru_cache(maxsize=1)
-def _load_builtin_rules() -> tuple[Rule, ...]:
-    from runtime.judgement.faults.rules.codes import CODE_RULES, GENERIC_CODE_RULES, STATUS_RULES
-    from runtime.judgement.faults.rules.exception_types import EXCEPTION_RULES, OS_ERROR_RULES
-    from runtime.judgement.faults.rules.framework import FRAMEWORK_RULES
-    from runtime.judgement.faults.rules.message_text import TEXT_RULES
-
-    return (
-        *FRAMEWORK_RULES,
-        *EXCEPTION_RULES,
-        *CODE_RULES,
-        *TEXT_RULES,
-        *GENERIC_CODE_RULES,
-        *STATUS_RULES,
-        *OS_ERROR_RULES,
-    )
-
-
 @lru_cache(maxsize=1024)
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)

@@ -1,0 +1,234 @@
+"""What is known of a run: the data that its events fill in, and what is read off them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from runtime.record.state import events as ev
+from runtime.record.state.nodes import Incident, Node
+from runtime.record.state.summary import NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
+
+
+@dataclass(slots=True)
+class RunData:
+    """One run, as far as its events tell."""
+
+    id: str = ""
+    ref: str = ""
+    title: str = ""
+    input: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    program: str = ""
+    phase: RunPhase = "queued"
+    output: str = ""
+    error: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    finished_at: datetime | None = None
+    wake_at: datetime | None = None
+    frozen: ev.RunFrozen | None = None
+    """The last freeze: by whom, and why. It may be over."""
+    thawed_at: datetime | None = None
+    parked: ev.RunParked | None = None
+    abort: ev.AbortRequested | None = None
+    rewind: ev.RewindRequested | None = None
+    """Asked for and not yet done."""
+    rewound: list[ev.RunRewound] = field(default_factory=list)
+    """Each time the run was turned back: by whom, why, to which node, and how many nodes were dropped. Oldest first."""
+    changes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a rewind changes at a node, for its next attempts."""
+    breakpoints: set[tuple[str, str]] = field(default_factory=set)
+    injected: dict[str, ev.MessageInjected] = field(default_factory=dict)
+    """Messages that no agent has got yet, by injection id."""
+    epoch: int = 0
+    lives: int = 0
+    owners: dict[int, str] = field(default_factory=dict)
+    """Who drove the run in each life, by its epoch."""
+    let_go: dict[int, str] = field(default_factory=dict)
+    """Why a life ended that was ended in order, by its epoch; one that is not there ended without a word."""
+    last_seq: int = 0
+    nodes: dict[str, Node] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    incidents: dict[str, Incident] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
+    """By node: the grants that let its attempts pass, each time."""
+    returned: list[ev.ControlReturned] = field(default_factory=list)
+    """What went back into the swarm so far, oldest first; what was rewound is not among it."""
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    llm_calls: int = 0
+    """Models asked, by steps begun; a second attempt is no second call."""
+    tool_calls: int = 0
+    unpriced_calls: int = 0
+    """Answers of models whose price is unknown; `cost_usd` is without them."""
+    driver: str = ""
+    """The supervisor whose life of this run has no end yet; empty once it parked or ended."""
+    died: bool = False
+    """Whether the life before this one ended with its process."""
+    unplaced: bool = False
+    """Whether the record does not say what was under way then: in a first life begins of steps that may be repeated
+    are written with the next batch, which the end of the process may forestall.
+    """
+    moved: bool = False
+    """Whether this life has recorded anything of a node."""
+    loaded: bool = False
+    """Whether this life has said that its swarm is imported (`SwarmLoaded`)."""
+    deaths: int = 0
+    """How many processes have ended, one after the other, in lives that recorded nothing of a node."""
+    died_at_import: bool = False
+    """Whether the last of these had not said that its swarm was imported."""
+    busy: list[str] = field(default_factory=list)
+    """Steps with an attempt in flight."""
+    active_s: float = 0.0
+    """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
+    active_since: datetime | None = None
+    anomalies: int = 0
+    foreign: set[str] = field(default_factory=set)
+    """Types of events of a newer program: what they mean for the run is not known here."""
+
+    @property
+    def terminal(self) -> bool:
+        return self.phase in RUN_TERMINAL
+
+    @property
+    def open_incidents(self) -> list[Incident]:
+        return [incident for incident in self.incidents.values() if incident.open]
+
+    @property
+    def in_flight(self) -> list[Node]:
+        """Steps whose attempt is under way, oldest first. A frozen run is still freezing while there are any: they
+        come to their end, and nothing new begins. A tool that itself waits for something inside it is not among them.
+        """
+        nodes, somebody_waits = self.nodes, bool(self.open_incidents)
+        return [
+            nodes[node_id]
+            for node_id in self.busy
+            # asked only where it can be: a summary is made with every append, and thousands of steps may be in flight
+            if not ((somebody_waits or nodes[node_id].children) and self._waits_inside(node_id))
+        ]
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the run is held in memory, and every node that is open waits for a person or for one that does."""
+        counts = self.counts
+        if self.phase != "running" or not counts["waiting"] or counts["retrying"] or counts["pending"]:
+            return False
+        asked = self.open_incidents
+        held = {node.id for each in asked for node in self.lineage(each.opened.node_id) if not node.terminal}
+        unfinished = sum(number for phase, number in counts.items() if phase not in NODE_TERMINAL)
+        return bool(held) and len(held) == unfinished
+
+    @property
+    def shown(self) -> RunPhase:
+        """The state that people are told."""
+        return "waiting" if self.stuck else self.phase
+
+    @property
+    def freezing(self) -> bool:
+        """Frozen, and not yet still."""
+        return self.phase == "frozen" and bool(self.in_flight)
+
+    def _waits_inside(self, node_id: str) -> bool:
+        below = f"{node_id}/"
+        inside = any(not node.terminal for _, node in self.walk(node_id))
+        return self.waits_within(node_id) or (inside and not any(other.startswith(below) for other in self.busy))
+
+    def active_seconds(self, now: datetime) -> float:
+        """How long the run has worked by `now`: without waits for a person, pauses between attempts, and freezes."""
+        since = self.active_since
+        return self.active_s + (max(0.0, (now - since).total_seconds()) if since is not None else 0.0)
+
+    def waits_within(self, node_id: str) -> bool:
+        """Whether a step waits for a person, at itself or, as a tool may, at something inside it."""
+        below = f"{node_id}/"
+        return any(
+            each.opened.node_id == node_id or each.opened.node_id.startswith(below) for each in self.open_incidents
+        )
+
+    def waits_from(self, instant: datetime | None) -> list[ev.IncidentOpened | ev.RetryScheduled]:
+        """What waits for an instant by the clock, and began to after `instant` (None: whenever)."""
+        deadlines = [found.opened for found in self.open_incidents if found.opened.deadline is not None]
+        retries = [node.retry for node in self.nodes.values() if node.phase == "retrying" and node.retry is not None]
+        waits: list[ev.IncidentOpened | ev.RetryScheduled] = [*deadlines, *retries]
+        return [wait for wait in waits if instant is None or wait.ts > instant]
+
+    def walk(self, node_id: str = "") -> Iterator[tuple[int, Node]]:
+        """Nodes below `node_id` (the whole tree without it), parents first, each with its depth."""
+        stack = [(0, child) for child in reversed(self.nodes[node_id].children if node_id else self.roots)]
+        while stack:
+            depth, found = stack.pop()
+            node = self.nodes[found]
+            yield depth, node
+            stack.extend((depth + 1, child) for child in reversed(node.children))
+
+    def lineage(self, node_id: str) -> list[Node]:
+        """From the root down to `node_id`, itself included."""
+        found: list[Node] = []
+        node = self.nodes.get(node_id)
+        while node is not None:
+            found.append(node)
+            node = self.nodes.get(node.parent_id)
+        return found[::-1]
+
+    def _turns(self) -> tuple[int, int]:
+        """Members of the outermost swarm or group that each have their turn, and how many of them have had it. None in
+        a swarm whose agents choose who is next.
+        """
+        root = self.nodes.get(self.roots[0]) if self.roots else None
+        if root is None or root.kind not in ("swarm", "group") or root.info.get("mode", "workflow") != "workflow":
+            return 0, 0
+        members = {str(name) for name in root.info.get("members", ())}
+        latest: dict[str, Node] = {}
+        for child in root.children:
+            node = self.nodes[child]  # a member, or a stage of several
+            for each in (node,) if node.name in members else (self.nodes[found] for found in node.children):
+                if each.name in members:
+                    latest[each.name] = each
+        return len(members), sum(node.terminal for node in latest.values())
+
+    def summary(self) -> Summary:
+        members, members_done = self._turns()
+        return Summary(
+            id=self.id,
+            ref=self.ref,
+            title=self.title,
+            input=self.input[:200],
+            state=self.phase,
+            nodes={name: count for name, count in self.counts.items() if count},
+            members=members,
+            members_done=members_done,
+            steps=self.steps,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost_usd=self.cost_usd,
+            open_incidents=sum(incident.open for incident in self.incidents.values()),
+            in_flight=len(self.in_flight) if self.busy else 0,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            wake_at=self.wake_at,
+            error=self.error[:500],
+            stuck=self.stuck,
+        )
+
+    def move(self, node: Node, phase: NodePhase) -> bool:
+        if node.phase == phase:
+            return True
+        if node.terminal:
+            return False
+        self.counts[node.phase] -= 1
+        self.counts[phase] += 1
+        node.phase = phase
+        return True
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.id] = node
+        self.counts[node.phase] += 1
+        parent = self.nodes.get(node.parent_id)
+        (parent.children if parent is not None else self.roots).append(node.id)
