@@ -28,7 +28,7 @@ from screens.widgets.link_line import LinkLine
 class BatchActionScreen(ArmedScreen[None]):
     """A page over the screen that asked for it. Closing it stops nothing."""
 
-    CSS_PATH = "batch.tcss"
+    CSS_PATH = "batch_action.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
     ACTS = frozenset({"do"})
     BINDINGS: ClassVar[list[BindingType]] = [

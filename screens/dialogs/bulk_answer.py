@@ -41,7 +41,7 @@ Mode = Literal["choose", "type", "look", "confirm", "sent"]
 class BulkAnswerScreen(ArmedScreen[None]):
     """What was there when it was opened is what is answered; what comes later stays. Closing it stops nothing."""
 
-    CSS_PATH = "batch.tcss"
+    CSS_PATH = "batch_action.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
     ACTS = frozenset({"confirm"})
     BINDINGS: ClassVar[list[BindingType]] = [

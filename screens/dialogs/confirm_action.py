@@ -38,7 +38,7 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
     Like the prompt it takes keys only after a moment, and says what it swallowed; `enter` alone never does it.
     """
 
-    CSS_PATH = "acting.tcss"
+    CSS_PATH = "confirm_action.tcss"
     AUTO_FOCUS: ClassVar[str | None] = None
     ACTS = frozenset({"yes"})
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -94,7 +94,7 @@ class StartScreen(ArmedScreen[str]):
     the form was left stands in the next one.
     """
 
-    CSS_PATH = "start.tcss"
+    CSS_PATH = "start_form.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (17, "-low"), (32, "-high")]  # noqa: RUF012 - Textual's own
     AUTO_FOCUS: ClassVar[str | None] = "#ref"
     ACTS = frozenset({"start", "send"})

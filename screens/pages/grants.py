@@ -44,7 +44,7 @@ class GrantsScreen(PollingListScreen):
     each was used, and the rules, are asked for when something changed.
     """
 
-    CSS_PATH = "ledger.tcss"
+    CSS_PATH = "grants.tcss"
     BINDING_GROUP_TITLE = "Permissions"
     ACTS = frozenset({"revoke"})
     BINDINGS: ClassVar[list[BindingType]] = [
