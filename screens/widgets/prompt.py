@@ -15,9 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
-from runtime.judgement.recovery.input_validation import is_secret, secret_warning
 from runtime.judgement.recovery.options import is_destructive
 from runtime.record.state.events import IncidentOpened
 from screens.render.confusables import mark
@@ -30,17 +28,12 @@ from screens.render.layout import (
     span,
 )
 from screens.shell.context import ConsoleContext
-from screens.views.decisions import argument_form
-from screens.views.decisions import choices as picks
 from screens.views.decisions import prompt as view
 from screens.views.decisions.prompt import LATER, LIFETIMES, PromptChoice
-from screens.views.run.json_lines import json_text
 from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
+from screens.widgets.answer_field import AnswerField
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
-from screens.widgets.choice_list import Picks, read_typed_answer
-from screens.widgets.editor import Editor, Secret
-from screens.widgets.form import Field, Form
 from screens.widgets.option_columns import ADVISED, Choices
 from screens.widgets.text_page import TextPage
 
@@ -91,10 +84,8 @@ class Prompt(Vertical):
         &:focus-within { border-top: solid $line-focus; }
         Asked { background: $panel; height: 1; }
         Choices { height: 1; }
-        #editor, Secret, Form, Picks { display: none; }
-        &.-typing #editor, &.-secret Secret, &.-form Form, &.-picks Picks { display: block; }
-        &.-secret #editor, &.-form #editor, &.-picks #editor { display: none; }
         &.-typing Choices { display: none; }
+        &.-typing AnswerField { display: block; }
     }
     """
 
@@ -132,8 +123,6 @@ class Prompt(Vertical):
         self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
         self._opens_field = False
         """A field opened by itself and takes the focus once keys count."""
-        self._began_with: dict[str, str] = {}
-        """What stood in the field when it opened."""
         self._by_itself = False
         """The field that is open opened by itself, and not by a key of the operator."""
         self._choice: PromptChoice | None = None
@@ -144,16 +133,11 @@ class Prompt(Vertical):
         self._advised = ""
         self._may_act = True
         self._note: Spans = ()
-        self._drafts: dict[str, dict[str, str]] = {}
-        """What was typed and not sent, by what it belongs to; texts by field."""
 
     def compose(self) -> ComposeResult:
         yield Asked()
         yield Choices(self._session.glyphs)
-        yield Editor(id="editor")
-        yield Secret()
-        yield Form(ellipsis=self._session.glyphs.ellipsis)
-        yield Picks(self._session)
+        yield AnswerField(self._session)
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -288,18 +272,12 @@ class Prompt(Vertical):
 
     def _typing_hint(self, opened: IncidentOpened, choice: PromptChoice) -> Spans:
         """What is wanted, and how it is sent."""
-        send = self._session.looks().key("editor.send", "ctrl+s")
-        keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {send: "sends"}
-        if self.has_class("-form"):
-            keys = {"enter": "goes on", **keys}
-        elif self.has_class("-picks") and self.query_one(Picks).several:
-            keys = {self._session.looks().key("picks.tick", "space"): "ticks", **keys}
-        keys["esc"] = "goes back"
+        field = self.query_one(AnswerField)
+        keys = {**field.keys(), "esc": "goes back"}
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
-        kind = "" if self.has_class("-picks") else view.asked_for(opened, choice, self._session.looks())
-        warning = secret_warning(text) if (text := self.query_one(Secret).value) else ""
+        kind = "" if field.offers_list else view.asked_for(opened, choice, self._session.looks())
         soon = () if self.armed or not self._by_itself else span("takes keys in a moment", "ink-muted")
-        told = (self._arming.words(), soon, span(kind, "ink-accent"), span(warning, "severity-warning"))
+        told = (self._arming.words(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
         return join_spans((span(f"{choice.label}:", "ink-strong"), join_spans(hints, ", "), *told), "  ")
 
@@ -328,7 +306,7 @@ class Prompt(Vertical):
         if self.mode != "type":
             self.query_one(Choices).focus()
         elif self.armed:
-            self._field().focus()
+            self.query_one(AnswerField).input.focus()
         else:
             self.query_one(Asked).focus()
             self._opens_field = True
@@ -359,7 +337,7 @@ class Prompt(Vertical):
         if self._opens_field and self.armed:
             self._opens_field = False
             if self.query_one(Asked).has_focus:
-                self._field().focus()
+                self.query_one(AnswerField).input.focus()
         self._hint()
 
     def _open_field(self) -> None:
@@ -371,25 +349,12 @@ class Prompt(Vertical):
             self._by_itself = True
             self._type(answer)
 
-    def _field(self) -> Widget:
-        """Where the answer is typed or chosen now."""
-        kinds: tuple[tuple[str, type[Widget]], ...] = (("-secret", Secret), ("-picks", Picks), ("-form", Field))
-        shown = next((kind for name, kind in kinds if self.has_class(name)), None)
-        return self.query(shown).first() if shown is not None else self.query_one("#editor", Editor)
-
     @property
     def _is_typed(self) -> bool:
         """Whether something is being typed that must not be taken away."""
         if self.mode != "type" or self.opened is None:
             return False
-        return not self._by_itself or self._has_typed
-
-    @property
-    def _has_typed(self) -> bool:
-        """Whether the operator typed or chose something since the field opened."""
-        if self.has_class("-secret"):
-            return bool(self.query_one(Secret).value)
-        return self.query_one(Picks).touched if self.has_class("-picks") else self._typed_texts() != self._began_with
+        return not self._by_itself or self.query_one(AnswerField).has_typed
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -516,83 +481,37 @@ class Prompt(Vertical):
         assert self.opened is not None
         self._choice = choice
         self._to("type")
-        arguments = self.opened.action.get("arguments") if choice.need == "arguments" else None
-        text = json_text(arguments) if arguments is not None else ""
-        secret = choice.option == "input" and is_secret(self.opened.answer_schema)
-        fields = argument_form.form_fields(self.opened, self._session.looks()) if choice.need == "arguments" else []
-        offer = picks.offer_of(self.opened, choice)
-        self.set_class(secret, "-secret")
-        self.set_class(offer is not None, "-picks")
-        self.set_class(bool(fields), "-form")
-        texts = self._drafts.get(self._drafted(choice), {})
-        single, focus = choice.need != "arguments", not self._by_itself
-        self.query_one("#editor", Editor).begin(texts.get("", text), single=single, focus=focus)
-        if secret:
-            self.query_one(Secret).begin(focus=focus)
-        elif fields:
-            self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
-        elif offer is not None:
-            self.query_one(Picks).begin(offer, focus=focus)
-        begun = {each.name: texts.get(each.name, each.text) for each in fields}
-        self._began_with = begun or self._typed_texts()
+        self.query_one(AnswerField).begin(self.opened, choice, focus=not self._by_itself)
         self._paint()
 
-    def on_editor_sent(self, message: Editor.Sent) -> None:
+    def on_answer_field_sent(self, message: AnswerField.Sent) -> None:
         message.stop()
-        if self._choice is None or self.opened is None:
-            return
-        try:
-            text = read_typed_answer(self.opened, self._choice, message.text)
-        except ValueError as exc:
-            self._wrong(exc)
-        else:
-            self._send(self._choice, text)
+        if self._choice is not None and self.opened is not None:
+            self._send(self._choice, message.value)
 
-    def on_editor_failed(self, message: Editor.Failed) -> None:
+    def on_answer_field_rejected(self, message: AnswerField.Rejected) -> None:
         message.stop()
         self._wrong(message.why)
 
-    def on_picks_sent(self, message: Picks.Sent) -> None:
-        message.stop()
-        if self._choice is not None:
-            self._send(self._choice, message.value)
-
-    def on_picks_undecided(self, message: Picks.Undecided) -> None:
+    def on_answer_field_undecided(self, message: AnswerField.Undecided) -> None:
         message.stop()
         self._note = span("Nothing is chosen yet: down, or a digit, marks one.", "severity-warning")
         self._hint()
 
-    def on_secret_sent(self, message: Secret.Sent) -> None:
-        message.stop()
-        if self._choice is not None:
-            self._send(self._choice, message.text)
-
-    def on_input_changed(self, message: Secret.Changed) -> None:
+    def on_answer_field_secret_changed(self, message: AnswerField.SecretChanged) -> None:
         message.stop()
         if self.mode == "type":
             self._hint()
-
-    def on_form_sent(self, message: Form.Sent) -> None:
-        message.stop()
-        if self._choice is None or self.opened is None:
-            return
-        try:
-            arguments = argument_form.read_arguments(self.opened, message.texts)
-        except ValueError as exc:
-            self._wrong(exc)
-        else:
-            self._send(self._choice, json_text(arguments))
 
     def _wrong(self, why: object) -> None:
         """What was typed does not fit; it stays, to be mended."""
         self._note = span(self._session.looks().line(str(why), 200), "severity-error")
         self._hint()
-        if self.has_class("-form"):
-            self.query_one(Form).blame(str(why))
+        self.query_one(AnswerField).blame(str(why))
 
     def _send(self, choice: PromptChoice, value: Any) -> None:
         assert self.opened is not None
-        if self.mode == "type" and not (self._has_typed or self._arming.accept("enter")):
+        if self.mode == "type" and not (self.query_one(AnswerField).has_typed or self._arming.accept("enter")):
             return  # who has typed into the field has seen it; an untouched one may have opened under a key
         try:
             params = view.answer_params(choice, value)
@@ -606,31 +525,13 @@ class Prompt(Vertical):
         opened = self.opened
         self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
 
-    def _drafted(self, choice: PromptChoice) -> str:
-        """What a text belongs to that was typed."""
-        return f"{self.opened.incident_id} {choice.option}" if self.opened is not None else ""
-
-    def _keep_draft(self, *, sent: bool) -> None:
-        """What was sent stands there again if it is refused, and so does the answer to a question that was left."""
-        if self._choice is not None:
-            kept = sent or self._choice.option == "input"
-            self._drafts[self._drafted(self._choice)] = self._typed_texts() if kept else {}
-
-    def _typed_texts(self) -> dict[str, str]:
-        """What was typed, by field; never a secret."""
-        if self.has_class("-secret") or self.has_class("-picks"):
-            return {}
-        if self.has_class("-form"):
-            return {field.entry.name: field.text for field in self.query_one(Form).fields}
-        return {"": self.query_one("#editor", Editor).text}
-
     def _to(self, mode: Mode) -> None:
         was, self.mode = self.mode, mode
         self.set_class(mode == "type", "-typing")
         self._opens_field = False
         if was == "type" and mode != "type":
-            self._keep_draft(sent=mode == "sent")
+            field = self.query_one(AnswerField)
+            field.keep_draft(sent=mode == "sent")
             if self.has_focus_within:
                 self.query_one(Choices).focus()
-            self.query_one(Secret).value = ""
-            self.remove_class("-secret", "-form", "-picks")
+            field.close()
