@@ -24,7 +24,7 @@ class RunListScreen(ListScreen):
     its rows stand for; freezes, thaws and aborts them.
     """
 
-    CSS_PATH = Path(__file__).with_name("run_list_screen.tcss")  # of this folder, also for screens of others
+    CSS_PATH = str(Path(__file__).with_name("run_list_screen.tcss"))  # of this folder, also for screens of others
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (160, "-vast")]  # noqa: RUF012 - Textual's own
     ACTS = frozenset({"pause", "abort"})
     BINDINGS: ClassVar[list[BindingType]] = [

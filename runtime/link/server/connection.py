@@ -7,6 +7,7 @@ import logging
 import socket
 from typing import Protocol
 
+from runtime.execution.view_redaction import Views
 from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import (
@@ -53,6 +54,11 @@ class ConnectionHost(Protocol):
     @property
     def closing(self) -> bool:
         """Whether the server takes nothing more."""
+        ...
+
+    @property
+    def views(self) -> Views:
+        """What is masked in the lines that consoles get."""
         ...
 
     def hello(self, connection: Connection) -> p.Hello:
