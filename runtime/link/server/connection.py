@@ -7,7 +7,7 @@ import logging
 import socket
 from typing import Protocol
 
-from runtime.execution.view_redaction import Views
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import (
@@ -57,7 +57,7 @@ class ConnectionHost(Protocol):
         ...
 
     @property
-    def views(self) -> Views:
+    def views(self) -> ViewRedactor:
         """What is masked in the lines that consoles get."""
         ...
 
