@@ -183,7 +183,7 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
 
 
 def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.link.transports.ssh.PATIENCE_S", 0.05)
+    monkeypatch.setattr("runtime.link.transports.ssh.CONNECT_TIMEOUT_S", 0.05)
     silent = tmp_path / "ssh"
     silent.write_text(f"#!/bin/sh\nwhile [ ! -f {tmp_path}/enough ]; do sleep 0.05; done\nexit 69\n")
     silent.chmod(0o755)
