@@ -104,7 +104,7 @@ async def test_a_tool_in_which_something_was_cancelled_has_failed_and_its_model_
 async def test_an_abort_ends_a_run_whose_code_catches_its_cancellation(
     bench: Bench, swarm: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driving, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(driving, "_CANCEL_RETRY_S", 0.05)
     async with bench.driving():
         run = await bench.desk.start(f"{swarm}:{name}", "go", by=ME)
         await _begun(bench)

@@ -47,10 +47,10 @@ root = Path(sys.argv[1])
 async def begun():
     async with await open_journal(root) as journal:
         me = ev.Actor(name="tester", channel="cli")
-        await run_creation.begin(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
+        await run_creation.create_run(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
 
 asyncio.run(begun())
-given = dataclasses.replace(serve.conditions(root, {}), drain_s=0.1)
+given = dataclasses.replace(serve.build_execution_config(root, {}), drain_s=0.1)
 asyncio.run(serve.serve(root, given, lambda: print("ready", flush=True), outlive=True))
 sys.exit("it came to its end by itself")
 """

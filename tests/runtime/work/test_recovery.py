@@ -661,7 +661,7 @@ async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(be
             bench.desk.answer(incident_id, "grant", {"for": "always"}, by=other),
         )
         await bench.ended(run)
-    assert sorted(type(each).__name__ for each in outcomes) == ["Accepted", "Refused"]
+    assert sorted(type(each).__name__ for each in outcomes) == ["AnswerAccepted", "AnswerRefused"]
     granted = isinstance(outcomes[1], AnswerAccepted)
     assert bool(await bench.journal.grants()) == granted
     assert bool(bench.effects) == granted
