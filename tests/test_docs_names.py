@@ -1,0 +1,108 @@
+"""Modules, files and names that the documentation, docstrings and comments mention exist."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.pages import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS: Final = ("orbiter", "runtime", "screens", "console", "themes", "tests", "benchmarks", "examples", "docs")
+MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if "data" not in path.parts]
+FILE = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)(?:::?[\w.]+)?`")
+DOTTED = re.compile(rf"`((?:{'|'.join(FOLDERS)})(?:\.\w+)+)(?:\(.*?\))?`")
+CHANGES = re.compile(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)")
+"""As CONTRIBUTING.md names a place: a file, and names in it."""
+NOT_MODULES = frozenset({"console.log.1", "orbiter.toml", "runtime.fallbacks", "runtime.lock", "runtime.stall_s"})
+"""Files that users have, and settings."""
+
+
+def _prose(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings, attribute docstrings and comments of a module, each with its line."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+@cache
+def _names(path: Path) -> frozenset[str]:
+    """Everything that a module defines: `NAME`, and `Class.name` for the members of its classes."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = set(_defined(tree.body))
+    for each in ast.walk(tree):
+        if isinstance(each, ast.ClassDef):
+            found.update(f"{each.name}.{name}" for name in _defined(each.body))
+    return frozenset(found)
+
+
+def _defined(body: list[ast.stmt]) -> Iterator[str]:
+    for each in body:
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield each.name
+        elif isinstance(each, ast.AnnAssign | ast.Assign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        elif isinstance(each, ast.ImportFrom | ast.Import):
+            yield from (name.asname or name.name for name in each.names)
+
+
+def _exists(name: str) -> bool:
+    """Whether a name with dots leads to a module, or to what a module defines."""
+    parts = name.split(".")
+    for at in range(len(parts), 0, -1):
+        module = ROOT.joinpath(*parts[:at])
+        rest = ".".join(parts[at:])
+        for path in (module.with_suffix(".py"), module / "__init__.py"):
+            if path.is_file():
+                return not rest or rest in _names(path)
+        if module.is_dir():
+            return not rest
+    return False
+
+
+def _wrong(text: str) -> list[str]:
+    files = [name for name in FILE.findall(text) if not (ROOT / name).exists()]
+    return files + [name for name in DOTTED.findall(text) if name not in NOT_MODULES and not _exists(name)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_mentions_only_modules_and_files_that_exist(page: Path) -> None:
+    assert not _wrong(page.read_text(encoding="utf-8"))
+
+
+def test_docstrings_and_comments_mention_only_modules_and_files_that_exist() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in MODULES
+        for line, text in _prose(path)
+        for name in _wrong(text)
+    ]
+    assert not wrong
+
+
+def _change_sections() -> str:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.partition("## How to change")[2].partition("\n## ")[0]
+
+
+def test_each_change_leads_to_a_place_that_exists() -> None:
+    rows = [line for line in _change_sections().splitlines() if line.startswith("| ")][2:]
+    assert rows
+    assert not [row for row in rows if not CHANGES.search(row.split(" | ")[1])], "a row names no `file.py`: `NAME`"
+    places = [
+        (path, name) for path, names in CHANGES.findall(_change_sections()) for name in re.findall(r"[\w.]+", names)
+    ]
+    assert not [f"{path}: {name}" for path, name in places if name not in _names(ROOT / path)]
