@@ -22,8 +22,19 @@ FILE = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)(?:::?[\w.]+)?`")
 DOTTED = re.compile(rf"`((?:{'|'.join(FOLDERS)})(?:\.\w+)+)(?:\(.*?\))?`")
 CHANGES = re.compile(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)")
 """As CONTRIBUTING.md names a place: a file, and names in it."""
-NOT_MODULES = frozenset({"console.log.1", "orbiter.toml", "runtime.fallbacks", "runtime.lock", "runtime.stall_s"})
-"""Files that users have, and settings."""
+NOT_MODULES = frozenset(
+    {
+        "console.log.1",
+        "orbiter.agent.asyncio.sleep",
+        "orbiter.run",
+        "orbiter.toml",
+        "runtime.fallbacks",
+        "runtime.lock",
+        "runtime.py",
+        "runtime.stall_s",
+    }
+)
+"""Files, settings, and names that are loaded when they are asked for."""
 
 
 def _prose(path: Path) -> Iterator[tuple[int, str]]:

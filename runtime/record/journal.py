@@ -148,14 +148,14 @@ class Journal(Protocol):
         Their order is that of the calls.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
-        A park is decided here, in this transaction (`rules.parking.decided`): it is written with the reason `stop`,
-        which queues the run, if something that wakes (an answer, `events.WAKING_EVENTS`) has a `seq` above `seen`, or
-        if what
-        it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded **every** event of the
-        run up to there (the last `seq` that its tail delivered; not that of an own append, which may have overtaken an
-        answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at worst the run is driven
-        once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises `StaleSequence` if something that
-        wakes has a `seq` above it, and nothing is written: it may have been a rewind, or an abort.
+        A park is decided here, in this transaction (`runtime.record.rules.parking.decided`): it is written with the
+        reason `stop`, which queues the run, if something that wakes (an answer, `events.WAKING_EVENTS`) has a `seq`
+        above `seen`, or if what it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded
+        **every** event of the run up to there (the last `seq` that its tail delivered; not that of an own append, which
+        may have overtaken an answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at
+        worst the run is driven once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises
+        `StaleSequence` if something that wakes has a `seq` above it, and nothing is written: it may have been a rewind,
+        or an abort.
         """
         ...
 
@@ -173,9 +173,9 @@ class Journal(Protocol):
         """Append one event without a lease: only the desk's kinds (`events.OPERATOR_EVENTS`, and everything in
         the workspace's stream). An abort request makes a waiting run runnable.
 
-        With `effective`, only if it has an effect on the run as it is now (`rules.posting.refusal`): the run has not
-        ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done and nothing
-        else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it. Both are
+        With `effective`, only if it has an effect on the run as it is now (`runtime.record.rules.posting.refusal`): the
+        run has not ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done
+        and nothing else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it. Both are
         compare-and-set, and raise `StaleSequence`.
         """
         ...
@@ -239,7 +239,7 @@ class Journal(Protocol):
 
     async def lost(self) -> list[str]:
         """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, nobody drives them. No append of
-        this program makes one (`rules.parking`); `claim` gives them to whoever asks.
+        this program makes one (`runtime.record.rules.parking`); `claim` gives them to whoever asks.
         """
         ...
 

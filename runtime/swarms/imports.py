@@ -77,7 +77,7 @@ class Import:
 
 
 async def load(ref: str, root: Path, *, limit_s: float = LIMIT_S, run_id: str = "") -> Any:
-    """`runtime.swarms.loader.load` with a limit.
+    """`runtime.swarms.loader.load_swarm` with a limit.
 
     Raises:
         SwarmLoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.

@@ -1,7 +1,6 @@
 """Replies that are being streamed: the text so far of each, for consoles that come later, and its pieces as they come.
 
-Pieces come from the driving thread, in order (`runtime.execution.run_session.DeltaSink` is what it sees of this). They
-are for eyes
+Pieces come from the driving thread, in order (`runtime.execution.execution_config.DeltaSink`). They are for display
 only: what the journal records of a step is the truth, and once a step has ended its text here is forgotten.
 """
 

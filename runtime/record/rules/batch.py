@@ -1,7 +1,7 @@
 """The rows of one transaction of a journal, in memory: no I/O here.
 
-A store loads the rows that a batch of operations may touch, lets each operation (`rules.writes`) act on them in order,
-gives new runs and events their places, and writes what came of it.
+A store loads the rows that a batch of operations may touch, lets each operation (`runtime.record.rules.writes`) act on
+them in order, gives new runs and events their places, and writes what came of it.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class AppendEvents(LeasedWrite):
         return written
 
     def _decided(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
-        """A park as `rules.parking` decides it from the rows of this transaction; anything else as it is."""
+        """A park as `runtime.record.rules.parking` decides it from this transaction's rows; anything else as it is."""
         park = draft.event
         if not isinstance(park, ev.RunParked):
             return draft

@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 
 
 class SqliteJournal:
-    """A journal in a file. See `record.journal.Journal` and `record.journal_care` for what each method promises."""
+    """A journal in a file. `runtime.record.journal` and `runtime.record.journal_care` say what each method promises."""
 
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""

@@ -42,7 +42,7 @@ _RUNNABLE = (
     " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= :now AND " + _FREE + " UNION ALL"
     " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT :limit"
 )
-# As `rules.parking.waits_for_nothing` says.
+# As `runtime.record.rules.parking.waits_for_nothing` says.
 _LOST = (
     "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _FREE + " AND NOT EXISTS"  # noqa: S608 - no input in it
     " (SELECT 1 FROM incident WHERE incident.run = run.rid AND incident.state = 'open') ORDER BY rid"

@@ -1,4 +1,7 @@
-"""Tells once in each workspace which patterns changed their meaning (`judgement.permissions.changed_patterns`)."""
+"""Notes once in each workspace which patterns of permissions changed their meaning with the program.
+
+Which these are: `runtime.judgement.permissions.changed_patterns`.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ GROUP = "group:"
 
 
 class OpenDecision(Protocol):
-    """An open incident and the run that it belongs to: `link.protocol.InboxRow`, `record.journal.OpenIncident`."""
+    """An open incident and the run that it belongs to.
+
+    `runtime.link.wire.startup_messages.InboxRow` and `runtime.record.journal.OpenIncident` are such.
+    """
 
     @property
     def run_id(self) -> str: ...

@@ -123,10 +123,8 @@ _FILE_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|I
 
 
 def file_level(text: str, before: Level) -> Level:
-    """How grave a line of the runtime's log file is (`runtime.daemon.log_file.FORMAT`).
-
-    A line that goes on with the one
-    `before` it is as grave as that.
+    """The level of a line of the runtime's log file (`runtime.daemon.log_file.LOG_FORMAT`). A line that continues the
+    one `before` it has that one's level.
     """
     head = _FILE_LINE.match(text)
     if head is None:

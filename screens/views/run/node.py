@@ -26,7 +26,7 @@ KIND: Final = {"llm": "model", "value": "question"}
 STREAMED: Final = 2900
 """Characters of a reply in the making that are shown at least: its end. At most twice as many, less than `VALUE`."""
 STREAMED_LINES: Final = 190
-"""The same in lines: a page has no more than `screens.render.sanitize.LINES` of one text."""
+"""The same in lines: a page has no more than `screens.render.sanitize.MAX_LINES` of one text."""
 VALUE: Final = 6000
 """Characters of one value that are shown; an export of the run has all of them."""
 MESSAGES: Final = 40
