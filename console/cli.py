@@ -118,7 +118,7 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
         opening = import_module("console.verbs.program.open_console")
-        ctx.exit(opening.open_it(mouse=mouse, **console))
+        ctx.exit(opening.open_for_terminal(mouse=mouse, **console))
     given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
     given += ["--mouse"] if mouse is not None else []
     if given:

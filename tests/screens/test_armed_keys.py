@@ -157,9 +157,9 @@ SENT = ("enter", "takes keys")
 PAY = {"action": {"tool": "pay", "arguments": {"sum": 1}}}
 IN_RUN = "screens.pages.run.RunScreen._answer"
 MANY = "screens.dialogs.bulk_answer.BulkAnswerScreen._answer"
-ACT = "screens.dialogs.confirm_action.KeyCase._carry_out"
+ACT = "screens.dialogs.confirm_action.RunActionScreen._carry_out"
 BATCH = "screens.base.run_list_screen.RunListScreen._act.act"
-ORDER = "screens.dialogs.palette_commands.order.act"
+ORDER = "screens.dialogs.palette_commands.run_order.act"
 
 PLACES = {
     "prompt, an option": KeyCase(several, "r", "answer", IN_RUN, run_id="run-1"),
@@ -227,7 +227,7 @@ PLACES = {
     ),
 }  # fmt: skip
 
-NO_KEYS = {"console.app.digest.looked"}
+NO_KEYS = {"console.app.digest.record_look"}
 """What sends a command that acts, but not because of a key."""
 
 
