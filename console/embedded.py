@@ -1,4 +1,4 @@
-"""The driving side inside this process (`runtime.worker.driving_thread`), when it is this process's turn.
+"""The driving thread inside this process (`run`, `--embedded`), while it holds the workspace's lock.
 
 Who holds the workspace's lock drives. Where another process does, this one lets it, and takes over when the lock is
 free: two `run`s in one directory both come to their end, whichever ends first.

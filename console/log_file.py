@@ -1,5 +1,6 @@
-"""What the console itself logs: a file beside the journal. On the screen there is no room for a traceback, and after it
-nobody wants to read one.
+"""The console's own log file, beside the journal.
+
+On the screen there is no room for a traceback, and after it nobody wants to read one.
 """
 
 from __future__ import annotations

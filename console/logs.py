@@ -1,5 +1,4 @@
-"""What the program logs: while a verb runs on stderr, a line each, through the gate like all foreign text; what the
-console logs in a file (`console.log_file`).
+"""The logging of the program: verbs on stderr, sanitised; the console in a file (`console.log_file`).
 
 Without a handler Python would write warnings to stderr as they are, and they quote models, tools and providers.
 """

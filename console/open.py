@@ -1,4 +1,4 @@
-"""The console on a workspace: the way to its runtime, and the app on it.
+"""Opens the console on a workspace: attaches to its runtime or starts one, and runs the app.
 
 Textual reads its settings when it is imported; so they are set here, and it is imported only after that. The runtime
 is looked for, or started, when the first frame is painted: a person sees at once that something happens.

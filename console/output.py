@@ -1,4 +1,4 @@
-"""What the command line prints: results on stdout, everything else on stderr, and nothing that did not pass the gate.
+"""Output of the command line: results on stdout, the rest on stderr, all of it sanitised.
 
 JSON is written in ASCII: what is invisible in a model's text stays visible as an escape, on whatever terminal.
 """

@@ -1,4 +1,4 @@
-"""What user code prints in a process of ours: labelled lines through the gate, never raw on the terminal.
+"""Captures what user code prints: labelled and sanitised lines, never raw on the terminal.
 
 Where runs are driven in the foreground (`run`, `demo`, `serve --foreground`, `--embedded`) user code shares our
 process. Its standard streams and the descriptors 0, 1 and 2 are replaced before it is imported: 1 and 2 by a pipe that

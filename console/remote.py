@@ -1,4 +1,4 @@
-"""The console here, the runtimes on other machines: over the user's own ssh, one for each host.
+"""The console on remote runtimes (`--host`): over the user's own ssh, one for each host.
 
 Everybody who has to be asked something is asked before the app takes the terminal.
 """

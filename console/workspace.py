@@ -1,4 +1,4 @@
-"""Where a workspace is, and what lies where in it.
+"""The workspace: its directory, and its state directory (`.orbiter`).
 
 A workspace is a directory in which swarms are run; what is kept of them lies in its `.orbiter`, or where `--state`
 (or `ORBITER_STATE`) says.

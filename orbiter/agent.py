@@ -1,4 +1,4 @@
-"""Agents: a model with instructions, tools and handoffs (seeds 000 and 001).
+"""Agents: instructions, model, tools and handoffs of one agent, as a declaration (seeds 000 and 001).
 
 An `Agent` is a declaration: it imports nothing of what runs it, and `Agent.run` looks that up. What happens while it
 runs is in an object of its own, so one agent can be run any number of times at once.

@@ -1,4 +1,4 @@
-"""A small event bus for programs around agents: a handler that fails does not stop the others."""
+"""A small event bus for programs around agents: a listener that fails cannot stop the publisher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Registries: named things to be found again. Three are global: `agent_registry`, `tool_registry`, `model_registry`."""
+"""Registries: named objects that are looked up by name.
+
+Three are global: `agent_registry`, `tool_registry`, `model_registry`.
+"""
 
 from __future__ import annotations
 

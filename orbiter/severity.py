@@ -1,4 +1,4 @@
-"""How grave a failure is in its author's eyes, and what should follow: the words of seed 002.
+"""The severity of a failure as its author declares it, and the recovery action: the words of seed 002.
 
 An agent or a tool may bring a `classify_error(exc, context)` that returns an `ErrorClassification`. A runtime acts on
 it; plain `run` has no planner, router or operator to turn to, and does not ask for it.

@@ -1,4 +1,4 @@
-"""The seam: the only contact between the framework and whatever carries its runs out.
+"""The seam between the framework and a runtime: scope, step, fault, turn.
 
 Four verbs, all methods of `Scope`: `scope` (a node opens and closes), `step` (an effect on the world),
 `fault` (a node failed outside a step) and `turn` (where breakpoints and injected messages act).

@@ -1,4 +1,4 @@
-"""Text that can be sent and written down."""
+"""Text encoding: text with what UTF-8 cannot encode replaced, so that it can be sent and stored."""
 
 from __future__ import annotations
 

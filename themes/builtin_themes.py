@@ -1,5 +1,6 @@
-"""The themes that come with the program, without a parser of YAML: loading one takes longer than all else of a theme,
-and whoever opens a console waits for it. Their files are of one plain form; a test reads them both ways.
+"""The built-in themes as Python data, since reading YAML would delay the first frame.
+
+Their files are of one plain form; a test reads them both ways.
 """
 
 from __future__ import annotations

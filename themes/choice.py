@@ -1,4 +1,7 @@
-"""Which theme is shown. Imports no Textual: what is asked for is checked before a screen is opened."""
+"""The choice of the theme: setting, terminal, default.
+
+Imports no Textual: what is asked for is checked before a screen is opened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the text of a theme can be read: the contrast ratio of WCAG 2.
+"""Contrast of a theme's text: the ratio of WCAG 2.
 
 The colours of an ANSI theme are whatever the terminal makes of them; they are measured in the two palettes that most
 others descend from, on black or on white, and the worse of both counts.

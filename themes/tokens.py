@@ -1,4 +1,4 @@
-"""What every colour of a theme is for. A theme file gives one to each; a screen uses nothing else.
+"""The tokens of a theme: what each colour is for. A theme file gives one to each; a screen uses nothing else.
 
 In style sheets a token is a variable: `$ink`, `$row-cursor`, `$state-timed-out`, `$severity-fatal`. A state is never
 told by its colour alone: a glyph and a word stand beside it, so a theme may give two states the same colour.

@@ -1,6 +1,4 @@
-"""Settings that change while the console is open: `orbiter.toml` is edited, read again, and holds from then on, but for
-what a terminal is asked for once.
-"""
+"""Reloads settings while the console is open, when `orbiter.toml` is edited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened while the operator was away, as the runtime's digest tells it."""
+"""The digest when an operator comes back: what happened meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in the console itself: never a traceback over the screen.
+"""Errors in the console itself: never a traceback over the screen.
 
 A handler that failed is a line, and the screen stands. A screen that failed while it was made or painted is closed, and
 the inbox says so. Where nothing is left to stand on, the console ends: the terminal is given back, one line says why

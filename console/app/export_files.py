@@ -1,4 +1,4 @@
-"""Files that an operator lets the console write: a pane as text, a picture of the screen, what is too long to copy."""
+"""Writes screen exports as files: names them and creates them; `exporting` holds the directory."""
 
 from __future__ import annotations
 

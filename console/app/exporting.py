@@ -1,4 +1,4 @@
-"""What an operator takes along from the console: a pane on the clipboard or in a file, a picture of the screen."""
+"""Copy and export of screens: the clipboard, and the directory where screen exports are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the console looks for garbage in its memory: in one go, while nobody types, and while no key waits.
+"""When Python's garbage collector runs in the console: while it is idle.
 
 What a console holds is mostly what it shows: of a run with 10,000 nodes, half a million objects, none of them garbage.
 Python looks through all of them again and again as new ones come, for 50 ms each time. Here they are put aside instead

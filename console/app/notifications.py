@@ -1,5 +1,6 @@
-"""Tells whoever sits at the terminal of decisions that were not there a moment ago: bell, notice, title. A storm makes
-one notice, not one for each event (`runtime.judgement.reports.notices`).
+"""Rings the bell, sends terminal notices and sets the title, when new decisions wait.
+
+A storm makes one notice, not one for each event (`runtime.judgement.reports.notices`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the console works with, for the page of settings: each value, and who says so."""
+"""Each setting of the console with its value and its source, for the settings page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first moments of a console: what the runtime tells and what shows it are fetched side by side."""
+"""The startup of the console: fetches the first snapshot and loads the first screen side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ctrl+z`: the console steps aside, and `fg` brings it back. The runs go on, except for those of `--embedded`."""
+"""Suspend and resume of the console: `ctrl+z` and `fg`. The runs go on, except for those of `--embedded`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The looks of the app: our themes and the user's, a file that is edited while it is shown, and terminals that can
-show no colour or nothing but ASCII.
-"""
+"""Themes of the app: built-in and user's, reload of an edited file, terminals without colours."""
 
 from __future__ import annotations
 

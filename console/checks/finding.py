@@ -1,4 +1,4 @@
-"""A finding, what checks are told of the world, and how they are made to come to an end."""
+"""A finding of `doctor`, and how checks are run with a limit."""
 
 from __future__ import annotations
 

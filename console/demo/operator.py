@@ -1,4 +1,4 @@
-"""The demo's operator, for where nobody sits at a terminal: fixed answers, recorded as what they are."""
+"""The demo's operator for runs without a terminal: fixed answers, recorded as such."""
 
 from __future__ import annotations
 

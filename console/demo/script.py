@@ -1,4 +1,6 @@
-"""What the demo's models say offline. Each speaker reads the conversation, as a model would: replies follow the files.
+"""The script of the demo's models, for offline use.
+
+Each speaker reads the conversation, as a model would: replies follow the files.
 
 The faults come from here too, but only those of a model; what tools meet (a refused connection, a missing permission)
 they really meet.

@@ -1,4 +1,4 @@
-"""The linear mode's view: what happened, as lines. Pure: an event and the state that it led to, in; lines, out.
+"""Events of a run as lines of the linear mode. Pure: an event and the state that it led to, in; lines, out.
 
 For terminals without a screen, for pipes, logs and screen readers: every line stands by itself, signs always have a
 word beside them, nothing is drawn over. Text that is not ours passes the gate here, piece by piece, so that a line

@@ -1,4 +1,4 @@
-"""What a standing grant would have matched, as lines, before it is given."""
+"""The preview of a standing grant as lines of the linear mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers incidents in the linear mode: the person at the terminal, or a rule that stands in for one.
+"""Operators of the linear mode: the person at the terminal, or a rule in their place.
 
 An operator is asked about one incident at a time. It may be interrupted: somebody else may answer first.
 """

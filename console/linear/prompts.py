@@ -1,4 +1,4 @@
-"""What an option needs to know, asked for line by line; of a terminal it knows nothing but `AskLine`.
+"""Prompts of the linear mode: asks line by line for what an option needs.
 
 In every answer ``.`` goes back and decides nothing, Enter alone is what the question says it is, ``""`` is an empty
 text, ``@path`` is what stands in that file, and ``@`` alone is what the operator's own editor makes of it. An empty

@@ -1,4 +1,4 @@
-"""The linear mode: a run followed from its first event to its last, in lines or in JSON, and its incidents answered."""
+"""Follows a run in the linear mode, as lines or JSON, and has its incidents answered."""
 
 from __future__ import annotations
 

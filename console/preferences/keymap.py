@@ -1,5 +1,6 @@
-"""The keys in force: what the bindings say, a preset over it, and what `orbiter.toml` says over that. Checked as a
-whole before the console opens, for Textual drops a binding without a word where two want one key.
+"""The key map: default bindings, a preset, and the user's `[keys]`.
+
+Checked as a whole before the console opens, for Textual drops a binding without a word where two want one key.
 
     [keys]
     preset = "vim"

@@ -1,5 +1,6 @@
-"""What concerns the console in the two `orbiter.toml`: read before the first frame, so only the standard library does
-it. The runtime checks the rest of the files.
+"""Loads the console's part of `orbiter.toml` before the first frame, with the standard library only.
+
+The runtime checks the rest of the files.
 """
 
 from __future__ import annotations

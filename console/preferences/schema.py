@@ -1,5 +1,6 @@
-"""What an operator prefers of the console itself: the sections `console` and `keys` of `orbiter.toml`, and what of
-`notices` concerns a terminal. Pure: `console.preferences.loader` reads the files.
+"""Preferences of the console: the sections `console` and `keys` of `orbiter.toml`.
+
+Pure: `console.preferences.loader` reads the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the console remembers of an operator from one time to the next: the theme that was chosen in it.
+"""The state file of the console: the theme that was chosen last.
 
 It lies in `$XDG_STATE_HOME/orbiter` (`~/.local/state/orbiter`), as the XDG Base Directory Specification has it for what
 a program keeps by itself; what a person writes is in `orbiter.toml`.

@@ -1,4 +1,4 @@
-"""Textual's driver for Linux and macOS, with a watch on how long the terminal takes to take what is written."""
+"""The terminal driver for Linux and macOS: Textual's, with a measure of how slowly the terminal reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said to the terminal itself: the clipboard (OSC 52), its title (OSC 2), notices. Pure: sequences as text.
+"""Escape sequences: clipboard (OSC 52), title (OSC 2), notices. Pure: sequences as text.
 
 Inside tmux and screen a sequence for the terminal outside has to be wrapped (DCS passthrough), else the multiplexer
 takes it for its own.

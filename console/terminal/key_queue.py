@@ -1,4 +1,4 @@
-"""Keys take effect in the order in which they were typed.
+"""The queue of keys: they take effect in the order in which they were typed.
 
 Textual 8.2.8 hands each key to whoever has the focus at that moment, and does what is bound to it only after it came
 back up. Where a link delivers several at once, letters overtake the backspace that was typed before them, and what

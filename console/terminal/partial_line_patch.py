@@ -1,4 +1,4 @@
-"""What changed in a line goes to the terminal from its first cell on, not from the beginning of its pane.
+"""Patch of Textual: only the changed part of a line is written to the terminal.
 
 Textual 8.2.8 knows from which cell to which a line changed, and cuts what it sends behind that, but not before it
 (`textual/_compositor.py`, `ChopsUpdate.render_segments`: "TODO: crop to x extents"). On a run at work every second

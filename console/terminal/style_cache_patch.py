@@ -1,4 +1,4 @@
-"""What Textual painted of screens that are closed must not be kept: a console is open for days.
+"""Patch of Textual: caches of closed screens are dropped, since a console is open for days.
 
 In Textual 8.2.8 a cache of colours, of 1,024 entries, has the painter of each widget as a part of its keys, by a slip:
 its first parameter is called `cls`, and it is no class method (`textual/_styles_cache.py`, `get_inner_outer`). So the

@@ -1,4 +1,4 @@
-"""Input that is no UTF-8 must not end the console.
+"""Patch of Textual: input that is not UTF-8 does not end the console.
 
 A terminal that is attached again through tmux may send mouse reports in the old form, whose coordinates are bytes; one
 beyond column 95 is no UTF-8, and Textual's reader dies of it (textual#6668). Read with replacement characters the

@@ -1,4 +1,4 @@
-"""What a shell completes: ids of runs, incidents and grants as the journal has them, and the options of an incident.
+"""Shell completion: ids of runs, incidents and grants, and the options of an incident.
 
 click asks for it where the shell was told to (see docs/commands.md). What cannot be read completes nothing: an error
 between two keys of somebody who types would help nobody, and the verb itself says it.

@@ -1,4 +1,4 @@
-"""Errors that wrap others without hiding them.
+"""The chain of causes of an exception: errors that wrap others without hiding them.
 
 `run()` raises `CallRunnerError` (seed 000, "Call Runner Wraps All Exceptions"), and the same seed's sample catches
 `AgentError` from it. Both hold because the error raised is of both classes: `joined` makes it so.

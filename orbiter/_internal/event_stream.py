@@ -1,4 +1,4 @@
-"""What `run.stream` hands out: the events, the way to stop, and the result at the end."""
+"""The stream that `run.stream` returns: events, a way to stop, and the result at the end."""
 
 from __future__ import annotations
 

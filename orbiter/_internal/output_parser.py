@@ -1,4 +1,4 @@
-"""From what a model wrote to what an agent works with (seed 001, "Output Parser")."""
+"""The output parser: from a model's text to the output of an agent (seed 001, "Output Parser")."""
 
 from __future__ import annotations
 

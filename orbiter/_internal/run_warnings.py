@@ -1,4 +1,4 @@
-"""What plain `run` cannot honour, said once."""
+"""Warnings of plain `run`: settings that it cannot honour, each said once."""
 
 from __future__ import annotations
 

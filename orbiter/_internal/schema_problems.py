@@ -1,4 +1,4 @@
-"""What a JSON Schema refuses, in words by which a model or a person can correct it: where, what is wanted, what is."""
+"""Messages of a failed JSON Schema validation: where, what is wanted, and what is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is doing: `RunState`, one `RunNode` per agent run, and one child node per step (seed 001, "RunState")."""
+"""The record of a run: `RunState`, one `RunNode` per agent run and one child node per step (seed 001, "RunState")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What user code raises ends the call that it was raised in, and nothing else.
+"""Guards around user code: what it raises ends the call that it was raised in, and nothing else.
 
 Two kinds of exception would do more. `KeyboardInterrupt`, `SystemExit` and other exceptions that are not an `Exception`
 pass every handler and stop the event loop, with every run on it. An exception whose own ``__str__`` raises, hangs or

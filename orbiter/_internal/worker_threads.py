@@ -1,4 +1,4 @@
-"""Blocking calls in threads of our own.
+"""Worker threads: blocking calls of user code in bounded daemon threads.
 
 asyncio's default executor will not do: its threads are joined at exit, so one hung tool keeps the process alive, and
 a cancelled call keeps its place in the pool for as long as it hangs. Here threads are daemons, their number is bounded,

@@ -1,4 +1,4 @@
-"""The providers that can be named in a model string: where they live, which variable holds the key, what they bend.
+"""The table of providers: base URL, key variables and peculiarities; an OpenAI-compatible one needs a row and no code.
 
 One row per provider, each with the page that its values come from. A provider that speaks OpenAI's Chat Completions
 needs a row and no code.

@@ -1,4 +1,4 @@
-"""What both wire formats need of our messages: their parts, ids that fit, and data that a provider wants back."""
+"""What both wire formats need of messages: their parts, valid ids, and data that a provider wants back."""
 
 from __future__ import annotations
 

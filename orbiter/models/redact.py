@@ -1,4 +1,4 @@
-"""What is kept of a provider's answer: its body, cut and without secrets, and the headers that tell something."""
+"""What is kept of a provider's answer in an error: its body, cut and without secrets, and telling headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting a reply together from its pieces, however they were cut."""
+"""A reply assembled from the chunks of a stream, however they were cut."""
 
 from __future__ import annotations
 

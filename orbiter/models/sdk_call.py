@@ -1,4 +1,4 @@
-"""One call over a vendor's SDK: deadlines of our own, and every failure as a `ModelError`.
+"""One call over a vendor's SDK, with deadlines, and every failure as a `ModelError`.
 
 What the SDKs really raise is a mixture: classes of theirs, raw errors of the network library from inside a stream,
 `JSONDecodeError` for a bad piece, `AssertionError`, or nothing at all where a stream just ends.

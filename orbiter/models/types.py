@@ -1,4 +1,4 @@
-"""What a model provider hands back: a whole reply, or the pieces of one."""
+"""What a model provider returns: a whole reply, or chunks of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets whose value is known: those that operators typed, those in use, and those in the environment."""
+"""Secrets found by their value: typed by operators, in use, or in the environment."""
 
 from __future__ import annotations
 

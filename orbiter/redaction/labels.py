@@ -1,4 +1,4 @@
-"""Secrets that are known by what they are called: labelled values, cookies, headers, addresses with passwords."""
+"""Secrets found by their label: labelled values, cookies, headers, addresses with passwords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names say that their value is a secret: of members in JSON, labels in text, parameters, headers, variables."""
+"""Names that say that their value is a secret: members of JSON, labels, parameters, headers, variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and tokens that are known by their own shape, after the documentation of those who issue them.
+"""Secrets found by their shape: keys and tokens as their issuers document them.
 
 Every shape begins where no letter or digit stands before it, and no two parts of one can match the same characters:
 reading a text takes time in proportion to its length.

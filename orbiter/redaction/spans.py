@@ -1,4 +1,4 @@
-"""Where secrets stand in a text: spans, and views of the text in which what is escaped stands as it is meant."""
+"""Spans of secrets in a text, and views of the text in which escapes are undone."""
 
 from __future__ import annotations
 

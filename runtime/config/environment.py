@@ -1,4 +1,4 @@
-"""What a background runtime works with: which interpreter, and which variables.
+"""The environment of a background runtime: its interpreter and its variables (`env_file`).
 
 Standard library only: it is needed before it is known whether the rest can be imported.
 """

@@ -1,4 +1,4 @@
-"""`orbiter.toml`: what is configured, checked, and where each value comes from.
+"""Loads and checks `orbiter.toml`, and says where each value comes from.
 
 There are two files: the user's (``$XDG_CONFIG_HOME/orbiter/orbiter.toml``) and the workspace's (``orbiter.toml`` in
 it). The workspace's goes over the user's, key by key. What is wrong is named with file, line and key, and with the

@@ -1,4 +1,4 @@
-"""What can stand in `orbiter.toml`: its sections, their keys, and what each may be."""
+"""The schema of `orbiter.toml`: sections, keys, types and defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which line of a TOML file a key stands: `tomllib` does not say, and a message should."""
+"""The line of each key in a TOML file, for error messages; `tomllib` does not say it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime in the background: started if none is there, detached from whoever started it, asked, stopped.
+"""Starts, asks and stops the background runtime of a workspace (the daemon).
 
 It outlives the console, its terminal and its login: a session of its own, stdin from /dev/null, output to a log file.
 Whoever starts it waits until it says on a pipe that its sockets are open, or until the pipe closes because it died;

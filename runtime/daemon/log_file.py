@@ -1,4 +1,4 @@
-"""The log of a background runtime: one file for what it logs and whatever else is written to stdout and stderr.
+"""The log file of a background runtime: its log, and what is written to stdout and stderr.
 
 Tools print, libraries warn, an interpreter dies with a traceback: all of it belongs in the log. So the file stands
 behind the descriptors 1 and 2 themselves, and rotation swaps it there.

@@ -1,4 +1,4 @@
-"""Where a workspace's runtime listens: two Unix sockets in a directory that only we can enter.
+"""The Unix sockets of a workspace's runtime, one for each role, in a private directory.
 
 `operator.sock` may act, `viewer.sock` may look: the role comes from which one is dialled. The directory is in the
 state directory, or, where that path is too long for a socket or its file system knows none, in a place of ours named

@@ -1,4 +1,4 @@
-"""The conductor's scope: the seam of `orbiter.steps`, carried out durably.
+"""The durable scope: the seam of `orbiter.steps`, carried out with a record of everything.
 
 A scope's path is its identity over all lives of a run. Nodes and steps that are recorded are recalled: they fire no
 hooks and count nothing. What is left of a failure waits here for a person; nothing is raised at user code but what an

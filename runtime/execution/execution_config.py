@@ -1,4 +1,4 @@
-"""What a drive is given: the workspace's directory, and what is configured for it."""
+"""The configuration of a drive: the workspace's directory, and what is set for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parking: a fault becomes an incident, and whoever met it waits for the answer."""
+"""Parking: a fault opens an incident, and its node waits for the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that had been given up and came back after all: noted, and dropped (DESIGN section 2, rule 12)."""
+"""Late results of calls that had been given up: noted and dropped (DESIGN section 2, rule 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an earlier life recorded under a path, compared with what the framework asks for now.
+"""Replay: what an earlier life recorded under a path, compared with what is requested now.
 
 No result ever reaches another node: a recorded step that differs in kind, name, agent or requested arguments is not
 handed back; the run parks with the difference shown (DESIGN section 2, rule 7).

@@ -1,4 +1,4 @@
-"""What an answer does to the step that waited for it, now or in a later life."""
+"""Applies an answer to the step that waited for it, in this life or a later one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets that operators gave to this process: in memory, for as long as it lives, and nowhere else."""
+"""The vault of secrets that operators gave to this process: in memory only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step on its way through the layers: what every layer may know of it."""
+"""The context of a step, which every layer around it may read."""
 
 from __future__ import annotations
 

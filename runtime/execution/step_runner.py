@@ -1,4 +1,4 @@
-"""Carrying one step out: recall, PRE hooks, attempts, record; parking what is left over.
+"""Carries out one step: replay, PRE hooks, attempts, record, and an incident for what is left.
 
 The layers are called in DESIGN's order (section 2) and know nothing of one another. Everything that is counted
 (attempts, rounds) is read from the fold, so that a step goes on in a later life where an earlier one stopped.

@@ -1,4 +1,4 @@
-"""What viewers are shown in place of secrets, where the setting `redact_views` asks for it.
+"""Masks secrets in what viewers are shown, where the setting `redact_views` says so.
 
 The journal holds secrets in clear. With the setting, every message of the link and everything that a verb prints is
 masked. An edit of what was shown has masks in it: `restored` puts the original values back, so that no mask ever

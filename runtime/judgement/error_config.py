@@ -1,4 +1,4 @@
-"""Seed 003's error configuration: every field is checked when it is set, and each has a part that asks it.
+"""Seed 003's error configuration (`[errors]`): retries, back-off cap, channels, checked when they are set.
 
 Where the seed's page gives values only in its example, the defaults are those of the house's rulings: four attempts,
 1 s doubled up to 60 s, a breaker of 5 failures and 60 s, no deadline for an operator unless one is set.

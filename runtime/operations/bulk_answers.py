@@ -1,4 +1,4 @@
-"""One answer for many incidents that are the same: first for one, and for the rest when it proved right.
+"""Bulk answers: one answer for many equal incidents, first for one, then for the rest.
 
 An answer proved right when its step, or its run, came to its end without the same incident opening again in that run; a
 step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.

@@ -1,4 +1,4 @@
-"""The desk: where people's commands become events, without a run's lease.
+"""Decisions of operators (answers, grants, runs) as events, without a run's lease.
 
 It validates first, says exactly what is wrong and what would be right, and appends only its own kinds of event. An
 answer is compare-and-set on its incident: the first one wins, a late one is told who was first.

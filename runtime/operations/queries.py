@@ -1,4 +1,4 @@
-"""What is folded over the whole journal: ledger, look-back, audit, digest. Reading only, but for an operator's look."""
+"""Queries over the whole journal: ledger, audit, digest, past actions. Reading only, but for an operator's look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator does to a run that is no answer to an incident: freeze, thaw, break, inject, rewind, fork.
+"""Run controls: freeze, thaw, break, inject, rewind, fork.
 
 Part of the desk: each validates, appends one of the desk's events and leaves the rest to whoever drives the run.
 """

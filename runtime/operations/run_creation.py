@@ -1,4 +1,4 @@
-"""How a run begins: it is created, and frozen in the same moment if a freeze stands for it."""
+"""Creates runs, frozen at once where a freeze stands for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs have spent of what they may: for whoever looks, not for the gates. Folds that are kept and fed."""
+"""Usage of budgets by runs, for display. Folds that are kept and fed."""
 
 from __future__ import annotations
 

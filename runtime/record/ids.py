@@ -1,4 +1,4 @@
-"""Ids of runs, incidents, grants, freezes: of all that is recorded under a name of its own."""
+"""Ids of runs, incidents, grants and freezes."""
 
 from __future__ import annotations
 

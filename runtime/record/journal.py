@@ -1,4 +1,4 @@
-"""The journal port: what any journal promises, whatever it keeps its events in.
+"""The journal port: what every journal promises (append, answer, claim of a lease, changes).
 
 The journal is append-only and the only truth. It gives `seq`, keeps order within a run (there is none across runs),
 and refuses the writes of whoever no longer holds a run's lease. `facts` of its nine promises: which it keeps and how

@@ -1,4 +1,4 @@
-"""Who drives a run, as leases name it, and whether that one is still there."""
+"""The owner of a lease: machine, process and an id of its own, and whether it still lives."""
 
 from __future__ import annotations
 

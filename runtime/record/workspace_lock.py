@@ -1,4 +1,4 @@
-"""One driving process per workspace: a lock file in the state directory that says who holds it.
+"""The lock file of a workspace: one driving process at a time.
 
 `flock`, not `fcntl` record locks: those are dropped when the process closes *any* descriptor of the file. The kernel
 gives the lock back when its holder dies, however it dies; the file itself stays, for removing it would race.

@@ -1,4 +1,4 @@
-"""A runtime inside the console's process, on threads and loops of its own, reached over a socket pair: the same code.
+"""The embedded runtime: inside the console's process, on threads and loops of its own, over a socket pair.
 
 For containers, tests and one-shot use. It ends with the process: the runs go on when the next runtime starts.
 """

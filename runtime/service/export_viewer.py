@@ -1,4 +1,4 @@
-"""An export, opened read-only: served to a console as any run is, by a runtime that drives nothing.
+"""The viewer of an export: a runtime that serves it read-only and drives nothing.
 
 The file's events are put into a journal of their own in a directory that goes with the runtime, so that everything
 which a console shows of a run it shows of an export. Consoles dial in as viewers: there is nothing to act on.

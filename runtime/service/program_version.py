@@ -1,4 +1,7 @@
-"""What we are called, for locks, logs and hello. Apart from `serve`: a console says it without loading a runtime."""
+"""The version of the program, for locks, logs and hello.
+
+Apart from `serve`: a console says it without loading a runtime.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A runtime as a whole: the driving thread, and on the loop that starts it the serving side. Nothing is shared between
-them but the journal's file, hints, and pieces of streamed replies.
+"""A whole runtime: the driving thread, and the server on the loop that starts it.
+
+Nothing is shared between them but the journal's file, hints, and pieces of streamed replies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process of a background runtime, as `runtime.daemon.daemon` starts it; and the same in the foreground."""
+"""The process of a served runtime, in the background or the foreground."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which swarms and agents a Python file defines: read off its text, without running any of it."""
+"""The swarms and agents that a Python file defines, read from its text without running it."""
 
 from __future__ import annotations
 

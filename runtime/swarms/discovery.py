@@ -1,4 +1,4 @@
-"""Before a run is asked for: which swarms a workspace has, and whether a reference leads to one that can be run."""
+"""Discovers the swarms of a workspace, and checks a reference before a run is created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads of users' swarms with a limit: in daemon threads, outside every lock and event loop of ours.
+"""Imports users' swarms with a time limit, in daemon threads.
 
 A thread cannot be ended from outside. An import that does not come back within its limit is given up: who waited for it
 gets an `ImportTimeoutError` that names the file, everything else goes on, and its result is dropped if it comes later.

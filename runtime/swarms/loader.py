@@ -1,4 +1,4 @@
-"""From a reference to the swarm that it names: ``module:attr`` or ``path.py:attr``.
+"""Loads the swarm that a reference names: `module:attr` or `path.py:attr`.
 
 Whatever goes wrong becomes a `SwarmLoadError` that says which file, which line, and what to do. A user's module that
 would hide one of this program's packages, or be hidden by one, is refused by name (DESIGN section 1).

@@ -1,4 +1,4 @@
-"""Whether a workspace's modules are still what their files say, and forgetting them where they are not.
+"""Detects changed modules of a workspace, and unloads them before the next import.
 
 A runtime lives for weeks while its user edits. When a run begins, modules of the workspace whose files have changed are
 imported anew, and with them all others of the workspace, for any of them may hold what a changed one defined. Runs that

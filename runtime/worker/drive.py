@@ -1,4 +1,4 @@
-"""`drive`: the only thing an engine executes. Claim, recall, go on until finished, parked or fenced."""
+"""`drive`: claims the lease of a run, replays it, and carries it on until it is finished, parked or fenced."""
 
 from __future__ import annotations
 

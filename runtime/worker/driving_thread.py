@@ -1,4 +1,4 @@
-"""The driving side on a thread and loop of its own.
+"""The driving thread: the supervisor on a thread and event loop of its own.
 
 Serving (or a console) and driving share no object: they meet in the journal, in hints and in deltas. The host holds
 the workspace's lock for as long as it drives.

@@ -1,4 +1,4 @@
-"""Names the tool that blocks the driving loop: an `async def` that computes or waits without awaiting.
+"""The watchdog of the driving loop: names the tool that blocks it.
 
 While it does so no run goes on. It cannot be stopped from outside, but whoever wrote it can be told.
 """

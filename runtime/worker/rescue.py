@@ -1,4 +1,4 @@
-"""A state directory that is removed, moved or replaced while a runtime works in it: what was recorded is kept.
+"""Rescues the journal of a state directory that is removed, moved or replaced while a runtime works in it.
 
 What is kept is a state directory itself (`.orbiter.rescued-…`, beside the one that is gone). Its journal holds
 everything that the runtime had recorded when it ended, and a note says what happened.

@@ -1,4 +1,4 @@
-"""Tells a supervisor when the journal has an event after which a run may have to be driven.
+"""Wakes the supervisor when the journal has an event after which a run may go on.
 
 It is a hint: the supervisor looks by itself as well, only more rarely. Behind the journal's `tail`, so that a journal
 with notifications of its own needs nothing else.

@@ -1,4 +1,4 @@
-"""A dialog in which a key acts: the base of all of them, so that none goes without `ArmedKeys`."""
+"""The base of dialogs in which a key acts: they all wait for `ArmedKeys` (arming)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator takes along from a screen: the text of a pane, a line of it, a picture."""
+"""Copy and export from a screen: the text of a pane, a line of it, a picture."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A screen that is a list: what is left out of it, how it is sorted, what is selected. Those who inherit from this say
-what its rows are and what can be done with them.
+"""The base of lists: filter, sort, selection.
+
+Those who inherit from this say what its rows are and what can be done with them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A list of what the link's picture does not hold."""
+"""The base of lists whose rows are asked of the runtime."""
 
 from __future__ import annotations
 

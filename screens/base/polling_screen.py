@@ -1,6 +1,4 @@
-"""What a screen asks a runtime for, and again when the picture changed: one question at a time, never in a hurry, and
-none at all while nothing changes or another screen stands before it.
-"""
+"""The base of screens that ask a runtime again when the workspace changed, one question at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of runs, or of what belongs to runs: what can be done to those that are selected, or under the cursor."""
+"""The base of lists of runs: the actions on selected runs."""
 
 from __future__ import annotations
 

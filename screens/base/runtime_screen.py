@@ -1,4 +1,4 @@
-"""What every screen on a runtime does: look at what is known when something changed, and say how the link is."""
+"""The base of all screens on a runtime: redraw on change, and the line about the link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of the console: screens with a digit for a key. Each is imported when it is first shown."""
+"""The registry of screens that have a digit for a key. Each is imported when it is first shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One action on several things: asked about first, and told of one by one."""
+"""The dialog of one action on several things: confirmation, then a result for each."""
 
 from __future__ import annotations
 

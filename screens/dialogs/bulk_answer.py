@@ -1,4 +1,4 @@
-"""The page on which decisions that are the same get one answer: one of them first, the rest when that proved right."""
+"""The dialog of bulk answers: equal decisions get one answer, first one, then the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After an answer, where others wait that are the same: a line when the first proved right. It decides nothing."""
+"""The hint that equal decisions wait, after an answer to one of them proved right. It decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before something is done to a run: what it touches is read, what it needs typed; then one fresh key does it."""
+"""The dialog that confirms an action on a run: what it touches, then one fresh key."""
 
 from __future__ import annotations
 

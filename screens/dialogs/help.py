@@ -1,4 +1,4 @@
-"""The keys that work where the user was, read from the bindings themselves."""
+"""The help page: the keys that work here, read from the bindings."""
 
 from __future__ import annotations
 

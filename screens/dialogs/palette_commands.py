@@ -1,4 +1,4 @@
-"""Everything that can be done on a screen, as commands of the palette: keys, places, orders to runs, looks, runs."""
+"""The commands of the palette: keys, screens, actions on runs, themes, runs."""
 
 from __future__ import annotations
 

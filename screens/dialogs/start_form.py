@@ -1,4 +1,4 @@
-"""The form that starts a run: of which swarm, on which input."""
+"""The form that starts a run: its swarm and its input."""
 
 from __future__ import annotations
 

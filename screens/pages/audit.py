@@ -1,4 +1,4 @@
-"""The audit: who decided what, when, by which way, and how long it took them."""
+"""The audit page: who decided what, when, over which way, and how long the question waited."""
 
 from __future__ import annotations
 

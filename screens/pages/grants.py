@@ -1,6 +1,4 @@
-"""The ledger of permissions: what agents may do without being asked about, what lately made use of it, and taking it
-back.
-"""
+"""The grants page: the ledger of permissions, and revoking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen: what needs a decision, over all runs; what is at work; what is done."""
+"""The inbox, the first page: what needs a decision, what runs, what is done."""
 
 from __future__ import annotations
 

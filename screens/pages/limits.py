@@ -1,4 +1,4 @@
-"""Breakers and budgets: what is held back, what is nearly spent, and letting either go on."""
+"""The limits page: breakers and budgets, reset and extend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: what happens in all runs, or in one, as it happens; and the runtime's own log file."""
+"""The log page: events of all runs or of one, and the runtime's own log file."""
 
 from __future__ import annotations
 

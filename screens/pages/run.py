@@ -1,4 +1,4 @@
-"""One run: its live tree, what is known of the node under the cursor, and the prompt of a decision that waits."""
+"""The run page: the live tree, the node under the cursor, and the prompt of a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page beside a run's tree shows: what belongs to the node under the cursor, or what was asked for instead."""
+"""The detail pane of the run page: node, timeline, report, waits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the console works with, and where each value comes from. A theme can be chosen here; the rest is for reading,
-and says where it is set.
+"""The settings page: each value and where it comes from.
+
+A theme can be chosen here; the rest is for reading, and says where it is set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The screen of swarms: every run below the swarm that it is of, how far it is, what it costs; and a new one."""
+"""The swarms page: every run below its swarm, and starting a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters that look like others, marked in what a permission is asked for: ``dа⟨U+0430⟩ta`` has a Cyrillic letter.
+"""Marks confusable letters in what a permission is asked for: `dа⟨U+0430⟩ta` has a Cyrillic letter.
 
 By Unicode's table of confusables. A word is marked where it mixes scripts, or could be read as ASCII as a whole; a word
 of one script that reads as itself is left alone. Nothing is changed that is compared: only what is shown.

@@ -1,4 +1,4 @@
-"""Numbers as an operator reads them: durations, ages, tokens, money. Short, and still when nothing moves."""
+"""Formats numbers for an operator: durations, ages, tokens, money. Short, and still when nothing moves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Keys and the places where they work, in words: for the help page, for `orbiter-console keys`, for footers, and for
-the keys that are configured.
-"""
+"""Names of keys and of their contexts, and the key of each option."""
 
 from __future__ import annotations
 

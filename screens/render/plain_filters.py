@@ -1,4 +1,4 @@
-"""What a plain terminal is spared: colours where `NO_COLOR` is set, and characters other than ASCII.
+"""Filters for plain terminals: no colours where `NO_COLOR` is set, ASCII only where it must be.
 
 Both work on finished lines of whatever widget, Textual's own included, so nothing can be forgotten: no border, no
 scroll bar, no cursor. Views choose ASCII signs by themselves (`screens.render.glyphs`); this is the net below them.

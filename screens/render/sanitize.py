@@ -1,4 +1,4 @@
-"""The one gate for text that we did not write: from models, tools, providers, files and users' exceptions.
+"""The sanitiser: the one gate for foreign text, from models, tools, providers, files and exceptions.
 
 A terminal obeys escape sequences, Textual and Rich obey none of our wishes about them, and a reader believes what
 bidirectional and invisible characters make of a line. So nothing foreign reaches a view before it passed `clean`

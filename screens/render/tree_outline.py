@@ -1,4 +1,4 @@
-"""Which lines of a tree stand on the screen, and the rails before them. No recursion: trees may be deep."""
+"""The outline of a tree: which lines are shown, and the rails before them. No recursion: trees may be deep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""When a key that acts counts. One rule for prompts, dialogs and the linear mode; it knows nothing of Textual.
+"""Arming: the moment that passes before a key that acts counts.
+
+One rule for prompts, dialogs and the linear mode; it knows nothing of Textual.
 
 - Keys count after a moment in which what they decide about stood on the screen and no key came.
 - The moment begins when that content is painted. Other content begins it again.

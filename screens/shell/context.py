@@ -1,4 +1,4 @@
-"""What screens need of the link to a runtime; `runtime.link.client.client.LinkClient` is one."""
+"""The context of screens: the link to a runtime, clock, settings; `LinkClient` is such a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's own editor, for what is too long for one line."""
+"""The operator's own editor (`$EDITOR`), for long texts."""
 
 from __future__ import annotations
 

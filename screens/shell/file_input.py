@@ -1,4 +1,4 @@
-"""A file of the operator's own machine as an answer: read where the console is, wherever the runtime works."""
+"""Files of the operator's machine as an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the terminal takes what is written to it, and how often a screen may be drawn because of that.
+"""The frame rate: how fast the terminal takes output, and how often screens are drawn.
 
 A terminal at the far end of a slow link (`ssh -t`, tmux) takes writes late: the kernel's buffers are full, and the
 thread that writes waits. Whoever draws on regardless sends pictures that are old when they arrive, and keys wait

@@ -1,4 +1,4 @@
-"""What screens ask of the app: to show another screen."""
+"""Messages from screens to the app: open a screen, copy, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the operator has been: back, forward, and up. Pure."""
+"""Navigation: back, forward, up. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The terminal's own streams. User code that runs in this process never gets them (`console.output_capture`).
+"""The terminal's own stdin, stdout and stderr.
+
+User code that runs in this process never gets them (`console.output_capture`).
 
 They are `sys.stdin`, `sys.stdout` and `sys.stderr` until user code is about to run here; from then on those belong to
 user code, and these are on descriptors of our own.

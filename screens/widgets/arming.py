@@ -1,4 +1,4 @@
-"""Keys that act, on a widget or a screen: the moment of `ArmedKeys` begins when Textual has painted the content."""
+"""Arming on a widget or screen: the moment of `ArmedKeys` begins when Textual has painted the content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of a screen: something on the left, something on the right; and a sentence, which may need some more."""
+"""A bar: one line with something left and something right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an operator types: an answer, a word to the agent, arguments as JSON."""
+"""The text area of an operator: an answer, a message to the agent, arguments as JSON."""
 
 from __future__ import annotations
 

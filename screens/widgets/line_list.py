@@ -1,4 +1,4 @@
-"""What live list and live tree have in common: lines with keys, and a cursor that keeps to its key."""
+"""The base of live lists and trees: lines with keys, and a cursor that stays on its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a dialog, which covers the line that its screen has for it: that there is no runtime, as long as there is none."""
+"""The line in a dialog that says that the link is cut."""
 
 from __future__ import annotations
 

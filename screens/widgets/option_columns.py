@@ -1,4 +1,4 @@
-"""The choices of a prompt, in as many columns as there is room for."""
+"""The options of a prompt in as many columns as fit."""
 
 from __future__ import annotations
 

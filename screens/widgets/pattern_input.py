@@ -1,4 +1,4 @@
-"""Where a pattern is typed: what to leave out, or what to find."""
+"""The input of a pattern, to filter or to find."""
 
 from __future__ import annotations
 

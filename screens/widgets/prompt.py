@@ -1,4 +1,4 @@
-"""The prompt: where an operator decides.
+"""The prompt widget: where an operator decides.
 
 Its manners are rules (`arms after a parse_moment`, `enter never grants`, …), each
 with a name in the tests; what it shows and offers is made by `screens.views.decisions.prompt`.

@@ -1,4 +1,4 @@
-"""From many changes to few drawings: the one place where a screen decides when to look at the state again."""
+"""The throttle of redraws: many changes, few drawings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From tokens of the theme to what a terminal paints."""
+"""Colours of the theme's tokens, as Textual and Rich take them."""
 
 from __future__ import annotations
 

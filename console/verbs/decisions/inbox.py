@@ -1,5 +1,6 @@
-"""The inbox in lines: what waits for a person, one run after the other. For terminals that can only write lines, and
-for those who have their screen read to them (`--linear`).
+"""The inbox as lines: what waits for a person, run by run.
+
+For terminals that can only write lines, and for those who have their screen read to them (`--linear`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hosts as they are named: on the command line, or in the user's `orbiter.toml`."""
+"""Names of hosts, from the command line or the user's `orbiter.toml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No verb at all: the console, on the workspace of the current directory or on those of other machines."""
+"""The console as the verb that runs without a name, on this workspace or on remote ones."""
 
 from __future__ import annotations
 

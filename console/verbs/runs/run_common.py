@@ -1,4 +1,4 @@
-"""What `demo` and `run` have in common: a run is begun or taken up again, carried here, and followed to its end."""
+"""What `demo` and `run` share: begin or resume a run, drive it here, follow it to its end."""
 
 from __future__ import annotations
 

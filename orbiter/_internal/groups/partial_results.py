@@ -1,4 +1,4 @@
-"""What was finished when a group failed: kept with the error, so that an operator may accept it as it is."""
+"""Partial results: what was finished when a group failed, kept with the error so that an operator may accept it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members side by side: what parallel groups and the parallel stages of a flow share."""
+"""Parallel members: what parallel groups and the parallel stages of a flow share."""
 
 from __future__ import annotations
 

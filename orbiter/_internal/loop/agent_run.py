@@ -1,4 +1,4 @@
-"""One run of one agent: the tool loop of seed 001, said to the seam.
+"""The tool loop of one agent run (seed 001), carried out through the seam.
 
 Everything that changes while an agent runs stands here and nothing of it in the agent, so that one agent can be run a
 thousand times at once. The body is deterministic: done again, it says the same steps under the same places.

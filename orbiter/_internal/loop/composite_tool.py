@@ -1,4 +1,4 @@
-"""Calls of tools that only run agents: a node, not a step.
+"""Composite tools: calls of tools that only run agents are a node, not a step.
 
 Such a call is never in doubt and has no time-out of its own; what happens in it is recorded by the agents inside.
 """

@@ -1,4 +1,4 @@
-"""What a model does wrong: circles, malformed arguments, output that does not fit; how it is told, and how often."""
+"""Corrections of a model: loops, malformed arguments, output that does not fit; what it is told, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed model call means to plain `run`: which failures no second attempt can heal."""
+"""Errors of a failed model call in plain `run`: which of them no retry can heal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the events of a streamed run go while its agents run in tasks of their own."""
+"""The queue of a streamed run's events, while its agents run in tasks of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting equal tool calls in a row (seed 001, "Loop Detection")."""
+"""Loop detection: equal tool calls in a row are counted (seed 001, "Loop Detection")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking an agent's model: hooks around the question, the failure in seed 000's words, models that stand in."""
+"""Model calls of an agent: hooks around the call, failures in the classes of seed 000, fallback models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step that asks a model: its arguments, its reply, how both are written down, and the one call to the provider.
+"""The model step: arguments, reply, how both are recorded, and the one call to the provider.
 
 Everything here takes its arguments and closes over nothing, so that a decision may replace model or messages.
 """

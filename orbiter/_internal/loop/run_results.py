@@ -1,4 +1,4 @@
-"""What runs come to: one agent's run as a `RunResult`, and sums of usage."""
+"""Results of runs: one agent's run as a `RunResult`, and sums of usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of one agent as a stream of events: the loop of `AgentRun`, told as it happens."""
+"""The streamed run of one agent: the loop of `AgentRun` as a stream of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of one streamed reply, put together while they pass."""
+"""A streamed reply put together from its chunks as they pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool calls of one agent run: from what a model wrote to results that it can read."""
+"""The tool calls of one agent run: from a model's request to results that it can read."""
 
 from __future__ import annotations
 

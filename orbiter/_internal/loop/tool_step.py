@@ -1,4 +1,4 @@
-"""The step that calls a tool: its arguments, its result, how both are written down, and the one call.
+"""The tool step: arguments, result, how both are recorded, and the one call.
 
 A failure is a result: `ToolResult(error=…)` goes to the model, which is often better at recovering than we are
 (seed 000, "Tool Errors Are Captured, Not Propagated"). The exception is a tool that was declared ``failure="fail"``.

@@ -1,4 +1,4 @@
-"""Steps that record what user code feeds into a run: resolved instructions, aggregates, and hooks that stand alone.
+"""Value steps record what user code feeds into a run: instructions, aggregates, and hooks that stand alone.
 
 In another life of the run the value is recalled, so user code need not be deterministic, and a hook fires once.
 """

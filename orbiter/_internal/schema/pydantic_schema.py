@@ -1,4 +1,4 @@
-"""The form of a schema: pydantic's, simplified to what callers know, and types that pydantic must get otherwise."""
+"""Schemas from pydantic, simplified, and the types that pydantic must be told of."""
 
 from __future__ import annotations
 

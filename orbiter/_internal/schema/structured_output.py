@@ -1,4 +1,4 @@
-"""Asking for structured output where the provider has no way of its own to be asked."""
+"""Structured output as instructions, for providers that have no parameter for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A streamed chat completion as chunks, with what servers botch in it put right."""
+"""A streamed chat completion as chunks, with mistakes of servers corrected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed attempt leads to: another one, another way, a word to the model, or trouble for a person."""
+"""What a failed attempt leads to: retry, fallback, an error result for the model, or an incident."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that end the process that drives them: counted over lives, tried alone, and set aside after the third time.
+"""Crash loops: runs that end the process that drives them are counted, tried alone, and set aside.
 
 The journal says what was under way when a process ended: steps that had begun and have no end, or, in a life of which
 only its start is recorded, the import of the swarm. Other runs and steps were under way in the same process and are not

@@ -1,4 +1,4 @@
-"""From a step's exception to facts and a decision: the classifier, the author's word, the configuration, the log."""
+"""The fault policy: from a step's exception to a classification and a decision."""
 
 from __future__ import annotations
 

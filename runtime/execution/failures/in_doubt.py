@@ -1,4 +1,4 @@
-"""A step that had begun and has no end that is known: whether to ask a person before it is tried, and what to say."""
+"""Steps in doubt: begun, and without a known end; whether to ask a person first, and with which words."""
 
 from __future__ import annotations
 

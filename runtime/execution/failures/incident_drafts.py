@@ -1,4 +1,4 @@
-"""What is said of a step that cannot go on by itself: facts for the operator, and whether to ask before trying."""
+"""Drafts of incidents: facts and options of a step that cannot go on by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that cannot be carried on though the journal works: it is set aside, with an incident that says why.
+"""Quarantine: a run that cannot be driven is set aside with an incident that says why.
 
 What fails again each time (an event that cannot be written or read back, a fault of the runtime's own) is not done
 again unasked: every try would call models anew. The run waits as a row like any other, until somebody says retry or

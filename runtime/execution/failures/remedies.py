@@ -1,4 +1,4 @@
-"""What is done about a step's failure before a person is asked: a smaller request, another model, back into the swarm.
+"""Remedies that need no person: a smaller request, a fallback model, a reroute within the swarm.
 
 Each remedy is recorded before it is tried, so that a later life goes on with it and counts it.
 """

@@ -1,4 +1,4 @@
-"""Failures that go back into the swarm instead of to a person: another plan, another agent, past the failed one.
+"""Rerouting of failures within a swarm: replan, reclassify, or skip the failed agent.
 
 Where they go is read from what the swarm's author declared (`NodeOpened.info`); how often is bounded, so that no
 planner is asked for ever; that they went is an event, so that a later life does the same.

@@ -1,4 +1,4 @@
-"""Circles and standstills, put before a person while the run goes on or waits: soft incidents, never a crash.
+"""Opens incidents for loops and stalls while a run goes on or waits.
 
 Equal calls in a row are counted by the framework itself, which faults at the agent (`LoopDetectedError`).
 """

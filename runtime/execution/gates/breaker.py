@@ -1,4 +1,4 @@
-"""Circuit breakers in force: one per model and per tool, shared by all runs of a workspace.
+"""The breaker gate: circuit breakers in force, one per model and tool, shared by all runs of a workspace.
 
 Their state stands in the workspace's stream, one event for each change, and is read from there at every attempt: what
 an operator resets, or another process learned, holds at once. Calls that succeed while a breaker is closed write

@@ -1,4 +1,4 @@
-"""Breakpoints: a run waits before a tool or an agent that an operator named, once at each place."""
+"""The breakpoint gate: a run waits before a tool or agent that an operator named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets in force: of the run, and of every swarm in it that has one. All amounts are folds of events.
+"""The budget gate: budgets in force, of the run and of every swarm in it. All amounts are folds of events.
 
 A hit budget is a question: the step waits, and `extend` lets the run go on. Where it is answered with `abort`, or
 nobody can be asked, the run ends in seed 004's state.

@@ -1,4 +1,4 @@
-"""What is asked before every attempt: freeze, breakpoint, permission, budget, breaker."""
+"""The chain of gates before every attempt: freeze, breakpoint, permission, budget, breaker."""
 
 from __future__ import annotations
 

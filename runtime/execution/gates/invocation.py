@@ -1,4 +1,4 @@
-"""Invoking an agent as a permission: asked about where the configuration says so (`agent.invoke:NAME`).
+"""The gate for invoking an agent, where the configuration asks about it (`agent.invoke:NAME`).
 
 An agent invokes another through a delegate tool or by handing over. What a swarm's flow says needs no leave.
 """

@@ -1,4 +1,7 @@
-"""What an operator is told of a cause, and what usually helps. The provider's own text stands beside it."""
+"""Texts of causes: what an operator is told of each, and what usually helps.
+
+The provider's own text stands beside it.
+"""
 
 from __future__ import annotations
 

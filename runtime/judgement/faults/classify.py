@@ -1,4 +1,7 @@
-"""From a failure to the facts of it. Never raises; what no rule places is `unknown`, with the original kept."""
+"""The classifier: from a failure to its `Classification`.
+
+Never raises; what no rule places is `unknown`, with the original kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failure says of itself, gathered from an exception or from a log line without judging it.
+"""Evidence: what a failure says of itself, without judging it.
 
 Everything here takes foreign objects as they are: attributes that raise, exceptions whose ``__str__`` raises, bodies
 that are HTML, headers with nonsense values, causes that go round in a circle. Nothing of that may stop it.

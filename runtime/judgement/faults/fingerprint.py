@@ -1,4 +1,4 @@
-"""What makes two incidents the same: cause, origin, template of the message, place.
+"""The fingerprint of an incident: equal ones have the same cause, origin, message template and place.
 
 A template is a message without what differs from one time to the next: numbers, ids, paths, quoted values.
 """

@@ -1,4 +1,4 @@
-"""When a server says to come back: every form of that hint, as seconds from a given moment.
+"""Retry-After: every form of a server's hint when to come back, in seconds.
 
 Forms and where they come from:
 

@@ -1,4 +1,4 @@
-"""An author's judgement of a failure (seed 002) put over the facts that we found ourselves."""
+"""Severity: an author's judgement of a failure (seed 002) put over the classification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns whose reading changed with the grammar of commands: what they covered before, and what they cover now. Pure.
+"""Patterns of permissions whose meaning changed with the grammar of commands: before and now. Pure.
 
 Up to the first reading a star of a command or a name ended at signs that depended on the letters of the pattern, and a
 denial was compared with the whole text of a command. Each pattern became stricter, none wider.

@@ -1,4 +1,4 @@
-"""Whether a pattern covers or names what a shell would run for a text. Pure, linear in the text.
+"""Matches a pattern against the commands that a shell would run for a text. Pure, linear in the text.
 
 A grant and an ``allow`` are read narrowly: a pattern with a star covers one simple command whose words are all known.
 A ``deny`` and an ``ask`` are read widely: they fit if any command that may be run is named, also by its path, behind

@@ -1,5 +1,4 @@
-"""The ledger of permissions: every grant that was ever given, by whom, how often it was used, and whether it holds; and
-what lately passed, or did not, for want of one.
+"""The ledger of permissions: grants with their uses, and what recently passed or was refused.
 
 A fold: grants and revocations stand in the workspace's stream, uses, denials and answers in the runs'.
 """

@@ -1,4 +1,4 @@
-"""What a grant would have matched: the past and pending actions that its words cover, before it is given.
+"""The preview of a grant: which past and pending actions it would cover.
 
 A fold of recorded runs. Paths are made real as they lie now, as they will be when the grant is used.
 """

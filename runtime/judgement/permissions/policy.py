@@ -1,4 +1,4 @@
-"""What steps may do without being asked about, what is asked about, and what they may not do at all. Pure.
+"""The permission policy: what is allowed, asked about, or denied by rules. Pure.
 
 Configured as lists of ``verb:pattern`` under ``allow``, ``ask`` and ``deny``, each with an agent's name and a space
 before it where it is for that agent alone::

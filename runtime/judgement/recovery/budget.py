@@ -1,4 +1,4 @@
-"""What a run may use up, what it has used, and what it means when that is all. Pure: the folds are the caller's.
+"""Budgets: limits of a run, what it has used, and what happens at the limit. Pure: the folds are the caller's.
 
 Names and end states are seed 004's. A hit budget is a question first (the run waits, `extend` and `abort` on offer),
 and an end state only where nobody can be asked.

@@ -1,4 +1,4 @@
-"""Making a conversation smaller after a provider refused it as too large, and saying what was cut.
+"""Compaction: a conversation made smaller after a provider refused it as too large.
 
 Seed 003's recovery: at most two rounds, success is measured in bytes, and if it does not get smaller the failure
 stands. The instructions, the task and the last round always stay; a tool's result stays with the call that asked for

@@ -1,4 +1,4 @@
-"""Which model, or agent, stands in for one that failed: chains, tried in order, each member once."""
+"""Fallback chains of models and agents: tried in order, each member once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator's input as the type that the question asks for. Pure.
+"""Validates an operator's input against the type that the question asks for. Pure.
 
 A question brings a JSON schema of its answer, or none for free text. People type text; a choice, several, a number, a
 yes or no, an object become what the schema says. Empty and cancelled differ: an empty text is an answer, no value is

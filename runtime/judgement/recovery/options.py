@@ -1,4 +1,4 @@
-"""Which answers an incident offers: exactly those that can work, with the seeds' labels where they have one.
+"""The options of an incident (kinds of answers): ids, labels, consequences, and for which faults each is offered.
 
 Pure: from a classification and the kind of place it happened at, to options and the safe one among them. Screens and
 the command line show what stands here and nothing else.

@@ -1,4 +1,4 @@
-"""Whether and when a step is tried again: one budget of attempts over all layers, pure.
+"""Retry policy: attempts, back-off and its cap, a server's hint; one budget of attempts over all layers.
 
 Repeated on our own is only what is transient and safe to repeat (DESIGN section 5). The server's hint decides the
 delay, else exponential backoff with jitter under a cap; a hint above its own cap is never shortened: the step parks.

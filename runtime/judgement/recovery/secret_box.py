@@ -1,4 +1,4 @@
-"""Answers that must not be written in clear: sealed for one process, opened there, worth nothing to anybody else.
+"""Sealed answers: secrets encrypted for one process.
 
 Desk and drive meet in the journal alone, so a secret travels through it: sealed with the public key that stands in
 the incident. The private key lives in the memory of the process that asked and dies with it; after a restart what is

@@ -1,4 +1,4 @@
-"""Noticing that work goes round in a circle or stands still: soft incidents, for a person to look at. Pure.
+"""Stall detection: a run that loops or makes no progress. Pure.
 
 None of these stops anything by itself: three equal calls may be polling, and an agent may think for a long time.
 """

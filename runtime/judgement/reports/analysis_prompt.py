@@ -1,4 +1,4 @@
-"""What the analysing model is told of an incident, and what is made of its answer. Pure.
+"""The prompt for the analysis of an incident by a model, and how its answer is read. Pure.
 
 Inputs as seed 002 wants them: the complete context with all metadata, the capabilities of the swarm, and the last
 messages; redacted and cut to a budget. What comes back is shown as text; it can recommend an option by its id, and

@@ -1,4 +1,4 @@
-"""Who decided what: every command of a person or a rule, as a fold of events."""
+"""The audit: who decided what, as a fold of events."""
 
 from __future__ import annotations
 

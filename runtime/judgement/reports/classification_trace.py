@@ -1,4 +1,4 @@
-"""How an error would be judged, for people who debug their rules: the pure part of `orbiter-console classify`."""
+"""The trace of a classification, for `orbiter-console classify`."""
 
 from __future__ import annotations
 

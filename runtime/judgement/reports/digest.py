@@ -1,4 +1,4 @@
-"""While you were away: what happened since an operator last looked, as a fold of events."""
+"""The digest: what happened since an operator last looked, as a fold of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run, or one incident of it, as a file that opens read-only elsewhere: JSON lines, a header and then the events.
+"""The export of a run or an incident: a file of JSON lines that opens read-only elsewhere.
 
 Everything in it is redacted, secrets that were sealed are left out, and it says so. Whoever opens it folds the events
 as the journal's would be.

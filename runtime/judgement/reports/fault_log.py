@@ -1,4 +1,4 @@
-"""What is logged of faults, at which level and in which words: those of seed 003."""
+"""The log lines of faults: level and words as in seed 003."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames for text that models, tools and providers wrote, inside reports that we write. Pure.
+"""Frames around foreign text (of models, tools, providers) inside reports. Pure.
 
 The frame is: behind the name of a section, then on lines that begin with four spaces, or in a fenced block of code.
 No other line of a report holds foreign text. In Markdown the marks that could leave the frame when it is rendered

@@ -1,4 +1,4 @@
-"""The structured report of an incident: there at once, before any model is asked.
+"""The structured report of an incident, made by rules before any model is asked.
 
 Sections and their order are seed 002's (`_build_structured_error_report`), with severity added and the execution
 summary of `_populate_error_context`; parts that are zero or unknown are left out. The report is data; `markdown`

@@ -1,4 +1,6 @@
-"""Who is told of an incident, and when: an outbox folded from events, and its rules. Pure.
+"""Notices: which channel (bell, terminal, log, webhook) is told of an incident, and when; an outbox and its rules.
+
+Pure.
 
 Keyed by incident and revision, so that nobody is told of the same twice, and at least once: what a crash kept from
 being noted as sent is sent again. A storm makes one notice, not one for each event: after a notice, what comes within

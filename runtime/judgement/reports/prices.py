@@ -1,4 +1,4 @@
-"""What a call costs: a table with its date, and an operator's own prices over it. Unknown models cost "unknown"."""
+"""Prices of model calls: a dated table, and an operator's own prices. Unknown models cost "unknown"."""
 
 from __future__ import annotations
 

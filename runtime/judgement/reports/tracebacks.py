@@ -1,4 +1,4 @@
-"""A traceback with the user's code in sight: frames of libraries, of Python and of ours are folded. Pure."""
+"""Tracebacks in which the frames of libraries are folded and the user's code stays in sight. Pure."""
 
 from __future__ import annotations
 

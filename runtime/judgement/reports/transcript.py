@@ -1,4 +1,4 @@
-"""The messages of a model's call, put together from what a run's state holds. Pure.
+"""The transcript of a model's call, put together from a run's state. Pure.
 
 The first question of an agent is recorded with its messages; later ones only with their number, since they follow from
 it: the replies, the results of the calls, and what operators put in between (`orbiter._internal.loop.model_step`).

@@ -1,4 +1,4 @@
-"""What a node waits for: from it down to what holds everything up, and how much goes on once that is out of the way.
+"""The wait graph: what a node waits for, down to what blocks it, and what an answer would free.
 
 Pure, and read off the state alone, so that screens and the command line say the same.
 """

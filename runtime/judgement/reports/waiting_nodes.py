@@ -1,4 +1,4 @@
-"""What else waits on an incident: everything above its node that cannot come to its end before it. Pure."""
+"""Nodes that wait on an incident: everything above its node that cannot end before it. Pure."""
 
 from __future__ import annotations
 

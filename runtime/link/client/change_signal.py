@@ -1,4 +1,4 @@
-"""The one signal of a link: something changed. At most once per turn of the loop, however much came."""
+"""The change signal of a link: something changed, look again. At most once per turn of the loop, however much came."""
 
 from __future__ import annotations
 

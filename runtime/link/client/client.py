@@ -1,4 +1,4 @@
-"""The console's end of the link: keeps a connection to a runtime and what it tells, for screens to read.
+"""The client of the link: keeps a connection to a runtime, and the view that screens read.
 
     client = LinkClient(UnixTransport(state_dir))
     client.subscribe(on_dirty)

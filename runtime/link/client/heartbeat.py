@@ -1,4 +1,4 @@
-"""How long a link takes there and back, and for how long it has said nothing.
+"""The heartbeat of a link: round-trip time, and how long it has been silent.
 
 Pings are sent at a steady pace while a connection stands; any byte that comes is a sign of life. Counted in beats and
 not in seconds: a console whose own loop stood still (a terminal that was not read, a laptop that slept) must not take

@@ -1,4 +1,4 @@
-"""Several runtimes in one console: what each tells, put side by side; what is asked goes to the one that it is about.
+"""Several runtimes in one console: their views side by side, and each command to the right one.
 
 Screens read it as they read one `LinkClient`. Ids of runs, incidents and grants are random: no two hosts share one,
 unless both names lead to the same workspace, and then it is the same run.

@@ -1,4 +1,4 @@
-"""What was asked of a runtime and has no answer yet: commands, which outlive a connection, and pings, which do not."""
+"""Pending requests of a client: commands, which outlive a connection, and pings, which do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection with a runtime that said hello: what it tells goes into the picture, what it answers to who asked."""
+"""Receives the messages of one connection: updates go into the view, replies to their callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a cut connection is tried again: soon, and later each time, until one has held."""
+"""Reconnection with back-off: when a cut connection is tried again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What a console knows of a run that it watches: its state, put together from the messages of the stream. Loaded with
-the vocabulary of events when the first run is watched.
+"""The view of a watched run: its state, built from the messages of the stream.
+
+Loaded with the vocabulary of events when the first run is watched.
 """
 
 from __future__ import annotations

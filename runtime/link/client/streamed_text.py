@@ -1,4 +1,4 @@
-"""What a model has said so far of the reply that it streams."""
+"""The text so far of a reply that a model streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a console knows: the picture and the runs it watches, put together from the messages of the stream.
+"""The view of a workspace in a console: summaries, inbox, grants and watched runs, built from messages.
 
 Fed by the client, read by screens. Every message is taken in once: what comes twice (after a cut, or because a snapshot
 overtook it) changes nothing, and what leaves a gap is noticed and asked for anew.

@@ -1,4 +1,4 @@
-"""Carries commands out, each once: however often it is sent, over however many connections and lives of the runtime."""
+"""Carries out commands of consoles, each exactly once, over reconnects and restarts."""
 
 from __future__ import annotations
 

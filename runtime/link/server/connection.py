@@ -1,4 +1,4 @@
-"""One console at the serving end: reads its messages, keeps its place, writes what its lane holds."""
+"""One console at the server: reads its messages, and writes what its outbox holds."""
 
 from __future__ import annotations
 

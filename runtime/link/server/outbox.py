@@ -1,4 +1,4 @@
-"""What is on its way to one console: two lanes, a window, and what happens when the console falls behind.
+"""The outbox of one console: back-pressure, and when a slow console gets a fresh snapshot instead of changes.
 
 Replies, pongs and refusals have a lane of their own and are never dropped. The stream (what is shown) is bounded: not
 more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a few none waits

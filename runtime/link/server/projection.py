@@ -1,4 +1,4 @@
-"""What every console is shown of the workspace: a summary of each run, the inbox, the grants; and how it changes.
+"""The projection of a workspace for consoles: summaries of runs, inbox, grants, and their changes.
 
 Each change has a position. The latest changes are kept as sent, so that a console that comes back gets only what it
 missed. Nothing here waits for anything: whoever joins between two changes has seen all before and will see all after.

@@ -1,4 +1,4 @@
-"""Keeps the picture true: follows the journal, whoever writes it, and reads summaries anew for runs that moved."""
+"""Keeps the projection up to date: follows the journal and reads the summaries of changed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that consoles watch: its state, folded from the journal once for all of them, and its latest events as sent.
+"""The cache of watched runs: state folded once for all consoles, and the latest events as sent.
 
 A console that has the run up to some event gets what came since, if that is still at hand, else the state: as long as
 the run has nodes, however many events made them.

@@ -1,4 +1,4 @@
-"""The serving end of the link: tells consoles what the journal says, and hands their commands to the desk.
+"""The server of the link: sends consoles what the journal says, and passes their commands on.
 
 Lives on a loop of its own and shares no object with what drives the runs: both meet in the journal, and in `deltas`,
 which take pieces of streamed replies from any thread. The picture and the runs that are watched follow the journal's

@@ -1,4 +1,4 @@
-"""One connection of a console: how it begins, what is read from it and sent over it."""
+"""The handshake of a connection, then its messages: read and sent."""
 
 from __future__ import annotations
 

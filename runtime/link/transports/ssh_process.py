@@ -1,4 +1,4 @@
-"""One ssh of the user's, as a child of ours: bytes over a socket pair, its last words kept, its end awaited.
+"""One ssh child process: bytes over a socket pair, its stderr kept, its end awaited.
 
 A socket pair and a thread, not asyncio's own subprocesses: a login happens before the terminal's loop is there, and
 its connection is then used on that loop. Python 3.11's child watchers, which race with `kill`, are out of the way too.

@@ -1,4 +1,4 @@
-"""Verbs that act on runs as a whole.
+"""Link verbs that act on whole runs: freeze, thaw, abort, rewind, fork, inject, break.
 
 Freeze, thaw, breakpoints, messages, rewind, fork (`runtime.operations.run_controls`).
 """

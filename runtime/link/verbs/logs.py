@@ -1,4 +1,4 @@
-"""The verbs behind a log: `log` tells events as they were written, shortened; `logfile` the runtime's own log file.
+"""Link verbs of logs: `log` for events, `logfile` for the runtime's own log file.
 
 Both are asked for more from the place where the last answer ended, and only when somebody looks: nothing here runs by
 itself.

@@ -1,6 +1,4 @@
-"""The verbs of recovery that need more than the desk: what a grant would match, one answer for many, ledger, audit,
-digest, report, export.
-"""
+"""Link verbs of recovery: preview of a grant, bulk answers, ledger, audit, digest, report, export."""
 
 from __future__ import annotations
 

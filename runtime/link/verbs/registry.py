@@ -1,4 +1,4 @@
-"""What a console may ask of a runtime: the verbs of `Command`, their arguments, and who may say them.
+"""The registry of link verbs: their arguments, and which role may call them.
 
 A verb either looks or acts. Looking changes nothing, so its reply is not kept and a viewer may do it. RunActionScreen
 is done

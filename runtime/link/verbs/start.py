@@ -1,4 +1,4 @@
-"""The verbs of a form that starts a run: which swarms there are, and whether one can be run."""
+"""Link verbs that start a run: list swarms, check a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a console reads and keeps of one runtime, at most: a broken or hostile runtime must not fill its memory.
+"""Limits of what a console reads and keeps of one runtime.
 
 The limits of a line and of its parts are in `lines`; those of the other direction, what a runtime takes from a console,
 are in `connection`, `lane` and `server`. Sizes are bytes of the lines that were sent.

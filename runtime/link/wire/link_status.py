@@ -1,4 +1,4 @@
-"""How a link is, and what it raises: the words that whoever uses one has to know."""
+"""The status of a link, and the errors that its callers see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The messages of the link that need pydantic: what a console is told of runs that it watches, and all that it says.
+"""Messages of the link that need pydantic: updates of watched runs, and everything that a console sends.
+
 Use them by way of `runtime.link.wire.protocol`.
 """
 

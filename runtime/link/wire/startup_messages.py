@@ -1,6 +1,7 @@
-"""The first words of a link: those that a console needs for the first thing that it shows. They are read and written by
-hand, without pydantic and without the vocabulary of events, which take longer to load than all else that whoever opens
-a console waits for. Use them by way of `runtime.link.wire.protocol`.
+"""Messages of the link that a console needs for its first frame, without pydantic.
+
+They are read and written by hand, without pydantic and without the vocabulary of events, which take longer to load than
+all else that whoever opens a console waits for. Use them by way of `runtime.link.wire.protocol`.
 """
 
 from __future__ import annotations

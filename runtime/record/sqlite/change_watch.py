@@ -1,4 +1,4 @@
-"""Notices events that other processes, or other journal objects of this process, write to a journal's file.
+"""Notices what other processes, or other journal objects of this one, write to a journal's file.
 
 One look is one query on the loop's own thread: the position of the newest event. Looks are frequent while something
 happens or while a run is driven, and rare (`IDLE_POLL_S`) in a journal at rest. At rest one watch of a process looks

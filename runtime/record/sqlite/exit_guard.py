@@ -1,4 +1,4 @@
-"""A process must end though a journal was not closed.
+"""Lets a process end though a journal was not closed.
 
 aiosqlite's threads are no daemons: an exception that leaves a connection open makes the interpreter wait for them for
 ever. Journals are closed in `finally`; for what slips through (a loop that dies, a `sys.exit` in a library), one daemon

@@ -1,5 +1,6 @@
-"""What is asked of the SQLite journal: events, lists, the inbox. On a connection of its own, so that nobody reads what
-is not committed and no list waits for a write.
+"""The queries of the SQLite journal: events, lists, the inbox.
+
+On a connection of its own, so that nobody reads what is not committed and no list waits for a write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the SQLite journal's writer says to the database: what a batch needs to see, and what it comes to."""
+"""The SQL statements of the writer: what a batch loads and stores."""
 
 from __future__ import annotations
 

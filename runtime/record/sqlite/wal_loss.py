@@ -1,4 +1,4 @@
-"""Whether a journal's file has lost its newest events, which SQLite itself does not say.
+"""Detects a journal file that has lost its newest events, which SQLite does not report.
 
 After a crash SQLite reads the write-ahead log as far as its frames are whole, and takes the first that is not for its
 end (https://www.sqlite.org/walformat.html, section 4.2). That is right where a transaction was cut off; where the file

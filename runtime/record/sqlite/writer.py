@@ -1,4 +1,4 @@
-"""The one task that writes: natural batching, two durability classes, one hop to SQLite's thread per transaction.
+"""The writer task: natural batching, two durability classes, one transaction per hop to SQLite's thread.
 
 While a transaction runs, new operations gather; the next transaction takes them all. There is no timer: one lost in
 every measurement.

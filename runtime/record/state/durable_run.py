@@ -1,4 +1,4 @@
-"""State as a pure fold of events: what a run is, given what happened.
+"""The state of a run as a pure fold of its events.
 
 `DurableRun.apply` takes the events of one run in order of `seq`. It never raises on what it reads: a transition that
 cannot be (a node that closed twice, an answer to an unknown incident) leaves the state as it is and is counted in

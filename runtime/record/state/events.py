@@ -1,4 +1,4 @@
-"""What happened: facts in the past tense, one model each, joined in the `Event` union.
+"""The events: facts in the past tense, one model each, joined in the `Event` union.
 
 An event is written once and never changed. `seq` counts within a run from 1 without gaps and is given by the
 journal, as is `run_id`'s place in the file; `v` is the version of this vocabulary. A reader ignores fields that

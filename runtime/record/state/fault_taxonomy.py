@@ -1,4 +1,4 @@
-"""What is known of a fault, kept apart from what is done about it.
+"""The taxonomy of faults: origin, cause, persistence, effect, impact; and remedies, kept apart.
 
 The four vocabularies of the seeds (000 errors, 002 severities, 003 `recoverable`, 004 policies) each mix axes.
 Here every axis is a closed enumeration of its own, and `Classification` holds one value of each. It is a fact:

@@ -1,4 +1,4 @@
-"""What a rewind drops, read off the paths (DESIGN section 2, rule 11).
+"""What a rewind drops, by path (DESIGN section 2, rule 11).
 
 A node, its descendants, and everything later in its sequential ancestors. Siblings that ran side by side with it, or
 with one of its ancestors, stay.

@@ -1,5 +1,6 @@
-"""What lists show of a run, and how it is read back from JSON. Apart from the events: a console that opens shows its
-first list before it has loaded their vocabulary.
+"""The summary of a run, which lists show, and its JSON.
+
+Apart from the events: a console that opens shows its first list before it has loaded their vocabulary.
 """
 
 from __future__ import annotations

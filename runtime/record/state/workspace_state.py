@@ -1,4 +1,4 @@
-"""What stands in a workspace until somebody takes it back: grants and freezes. A fold of the workspace's stream."""
+"""The state of a workspace: grants and freezes in force. A fold of the workspace's stream."""
 
 from __future__ import annotations
 

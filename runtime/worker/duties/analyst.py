@@ -1,4 +1,4 @@
-"""The analyst: asks a model about every incident, beside the run and never in its way.
+"""The analyst: asks a model for an analysis of each incident, beside the run.
 
 It holds no lease and opens no incident; what a restart lost is asked again, and what the journal holds is not. The
 structured report is there before it begins. Where a model fails the next one is asked in the time that is left; where

@@ -1,4 +1,6 @@
-"""Tells the channels that a runtime can reach by itself: its log and a webhook. Bell and terminal are the consoles'.
+"""The notifier: sends notices to the channels of a runtime, its log and a webhook (Slack takes another body).
+
+Bell and terminal are the consoles'.
 
 Runs beside the drives and holds no lease. A channel that cannot be reached is tried again, ever more slowly; what was
 sent stands in the workspace's stream, so that a restarted runtime does not say it again.

@@ -1,4 +1,4 @@
-"""The engine port, and `LocalEngine`: sees to it that somebody alive drives each run that it was given."""
+"""The engine port, and `LocalEngine`, which drives each submitted run in this process."""
 
 from __future__ import annotations
 

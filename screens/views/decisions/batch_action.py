@@ -1,4 +1,4 @@
-"""What one key does to several things: what is asked before, and what became of each."""
+"""The text of one action on several things: the question before, and each result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer for decisions that are the same: what may be said to all of them, and what came of it."""
+"""The text of bulk answers: which options all of them take, and the results."""
 
 from __future__ import annotations
 

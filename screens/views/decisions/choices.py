@@ -1,4 +1,4 @@
-"""The answers among which a question lets one choose: one of them, or several."""
+"""The choices of a question: one of them, or several."""
 
 from __future__ import annotations
 

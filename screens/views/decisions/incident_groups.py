@@ -1,4 +1,4 @@
-"""Decisions that are the same, on one line: "17 like this". What makes two the same is their fingerprint."""
+"""Groups of equal incidents on one line: "17 like this". What makes two the same is their fingerprint."""
 
 from __future__ import annotations
 

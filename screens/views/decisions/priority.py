@@ -1,4 +1,4 @@
-"""Which decision comes first: the one that most work waits for, for longest, in the run that has cost most.
+"""The order of decisions: most waiting work first, then longest wait, then cost.
 
 A decision's weight is
 

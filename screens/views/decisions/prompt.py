@@ -1,4 +1,4 @@
-"""What a prompt offers and shows: the choices with their keys, and the exact action that they are about."""
+"""The prompt of a decision: its options with their keys, and the exact action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator can do to a run besides answering it, and what that would touch, said before it is done."""
+"""The actions on a run, and what each would touch."""
 
 from __future__ import annotations
 

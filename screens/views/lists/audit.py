@@ -1,4 +1,4 @@
-"""Who decided what, when, by which way, and how long the question had waited: the rows of the audit."""
+"""Rows of the audit: who decided what, when, over which way, and how long the question waited."""
 
 from __future__ import annotations
 

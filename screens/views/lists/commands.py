@@ -1,4 +1,4 @@
-"""What can be asked for by its name: commands, and which of them somebody means who types a few letters. Pure."""
+"""Commands by name, and the matching of a few typed letters. Pure."""
 
 from __future__ import annotations
 

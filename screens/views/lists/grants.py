@@ -1,4 +1,4 @@
-"""The ledger of permissions as rows: grants in force, what lately used or lacked one, and the rules of the files."""
+"""Rows of the grants page: grants, their recent uses and denials, rules of the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The home screen's list: what needs a decision, over all runs; what is at work; what is done."""
+"""Rows of the inbox: what needs a decision, what runs, what is done."""
 
 from __future__ import annotations
 

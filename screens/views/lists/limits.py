@@ -1,4 +1,4 @@
-"""Breakers and budgets as rows: what is held back and until when, and what runs have spent of what they may."""
+"""Rows of the limits page: breakers and budgets."""
 
 from __future__ import annotations
 

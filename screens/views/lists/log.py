@@ -1,5 +1,6 @@
-"""What happened, as lines of a log: each event by itself, without the run's tree. Everything foreign passes the gate
-here, piece by piece, so that a line break in it cannot forge a line of ours.
+"""Lines of the log: each event by itself.
+
+Everything foreign passes the gate here, piece by piece, so that a line break in it cannot forge a line of ours.
 """
 
 from __future__ import annotations

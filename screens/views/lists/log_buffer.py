@@ -1,4 +1,4 @@
-"""What a log remembers, and what of it is shown: a bounded number of lines, fewer of them where a filter says so."""
+"""The buffer of a log: a bounded number of lines, and its filter."""
 
 from __future__ import annotations
 

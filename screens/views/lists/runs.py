@@ -1,4 +1,4 @@
-"""Runs as rows, from their summaries, and a run's head line."""
+"""Rows of runs and their columns, from summaries, and a run's head line."""
 
 from __future__ import annotations
 

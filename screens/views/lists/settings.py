@@ -1,4 +1,4 @@
-"""What the console works with, as rows: what is set, to what, and who says so. Pure."""
+"""Rows of the settings page: each value and where it comes from. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a form that starts a run suggests, and what it reads out of its fields."""
+"""The form that starts a run: its suggestions, and how its fields are read."""
 
 from __future__ import annotations
 

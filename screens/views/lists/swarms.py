@@ -1,4 +1,4 @@
-"""The list of swarms: the runs of each below it, with how far they are and what they cost."""
+"""Rows of the swarms page: swarms, the runs of each, and their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is known of one node as lines: what it is, what went in, what came out, what happened on the way."""
+"""The page of one node: what it is, its input, output, attempts and events."""
 
 from __future__ import annotations
 

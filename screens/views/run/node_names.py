@@ -1,4 +1,4 @@
-"""The names in a node's path: who and what, where only the event is at hand and not the run's tree."""
+"""The names in a node's path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the home screen tells of the row under the cursor, from what is known without watching the run."""
+"""The preview of the run under the cursor of the inbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens a run used lately, as a line of bars: what the console itself saw since it was opened.
+"""The sparkline of a run's recent tokens.
 
 Time is cut into steps of `STEP`. A line ends with the last step in which something was used, so that it stands still
 while nothing happens.

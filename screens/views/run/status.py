@@ -1,4 +1,4 @@
-"""What is special about a run now, in one line: it freezes, is turned back, stops at breakpoints, ends."""
+"""The status line of a run: freezing, rewinding, breakpoints, ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's nodes as bars over time: when each worked, paused before another attempt, and waited for a person.
+"""The timeline: a run's nodes as bars over time, with retries and waits.
 
 The scale grows by steps, so that a bar grows cell by cell and the whole stands still meanwhile.
 """

@@ -1,4 +1,4 @@
-"""A run's tree of nodes: which nodes stand in it, what folds by itself, and what a line says."""
+"""The tree of a run's nodes: which are shown, which fold, and the text of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node waits for, as lines: the chain down to what holds it up, since when, until when, and what that frees."""
+"""The chain of waits of a node as lines: down to what blocks it, since when, until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good the links are, in a word or two for the top line: which host, how far away, and whether it still speaks."""
+"""The quality of links for the top line: host, latency, silence."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What an operator made of a list: which rows are left out, in which order the rest stands, what is selected, what is
-folded. Pure, but that it remembers: rows keep their places until some come or go, or until another order is asked for.
+"""The state of a list: filter, order, selection, folds.
+
+Pure, but that it remembers: rows keep their places until some come or go, or until another order is asked for.
 """
 
 from __future__ import annotations

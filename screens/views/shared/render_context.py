@@ -1,4 +1,4 @@
-"""How a view is to look: which signs, and what time it is. Handed to every view, so that none asks the world."""
+"""The context of a view: glyphs and the present time. Handed to every view, so that none asks the world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fewer rows: those that a pattern matches, each group with its heading.
+"""The filter of rows: those that match a pattern, each group with its heading.
 
 A pattern is words, all of which a row must have, in any order; or, where it holds one of the signs of regular
 expressions that no word has, one regular expression. `!` at its beginning turns it round. Small letters match capitals

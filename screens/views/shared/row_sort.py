@@ -1,4 +1,4 @@
-"""Rows in another order: by one column, within each group; and the line of column names that says by which."""
+"""The sort of rows by one column within each group, and the header that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that place a failure: data, each with an id and a source; the first that matches wins.
+"""What a rule of the classifier is: data with an id and a source; the first that matches wins.
 
 The order of the whole table is the order of trust: an operator's own rules, exception types, the provider's own
 codes (with words where a provider uses one code for two things), anchored words, codes that say little, status.
