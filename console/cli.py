@@ -117,8 +117,9 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     if plain:
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
-        opening = import_module("console.verbs.program.open_console")
-        ctx.exit(opening.open_for_terminal(mouse=mouse, **console))
+        from console.verbs.program.open_console import open_for_terminal
+
+        ctx.exit(open_for_terminal(mouse=mouse, **console))
     given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
     given += ["--mouse"] if mouse is not None else []
     if given:
