@@ -99,7 +99,7 @@ def absolute_ref(ref: str, root: Path) -> str:
     if not target or not attribute:
         named = _defined(ref, root)
         raise SwarmLoadError(
-            f"{ref!r} is not a reference to a swarm: write path/file.py:name or package.module:name{named}"
+            f"{ref!r} is not a reference to a swarm: write path/to/file.py:name or package.module:name{named}"
         )
     if not _is_path(target):
         return ref

@@ -22,6 +22,7 @@ from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
 from runtime.record.journal import Journal
 from runtime.record.state.events import WORKSPACE, utc_now
+from screens.render.sanitize import clean_line
 
 _EXPORT_BYTES = 1 << 30
 
@@ -85,9 +86,9 @@ def read_export_file(path: str) -> export_file.Export:
     try:
         return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))
     except BadText as exc:
-        raise BadInput(str(exc)) from exc
+        raise BadInput(clean_line(str(exc))) from exc
     except export_file.InvalidExport as exc:
-        raise BadInput(f"{path}: {exc}") from exc
+        raise BadInput(f"{clean_line(path)}: {exc}") from exc
 
 
 @click.command()
