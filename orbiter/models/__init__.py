@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from orbiter.models.provider import ModelProvider, get_provider, model_registry
 from orbiter.models.reply_assembly import StreamAssembly
-from orbiter.models.scripted.provider import (
-    Call,
-    Fault,
-    Reply,
-    Script,
-    script,
-)
+from orbiter.models.scripted import Call, Fault, Reply, Script, script
 from orbiter.models.types import FinishReason, ModelError, ModelResponse, StreamChunk, ToolCallDelta
 
 __all__ = [

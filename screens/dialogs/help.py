@@ -19,7 +19,7 @@ from screens.widgets.text_page import TextPage
 
 _KEY_WIDTH = 16
 _FIRST = "First of all"
-_LATER = {"next_decision": 1, "up": 2, "palette": 3, "help": 4, "leave": 5}
+_LATER = {"next_decision": 1, "up": 2, "app.open_palette": 3, "help": 4, "leave": 5}
 """Ways on and out, after what is done on the screen."""
 
 

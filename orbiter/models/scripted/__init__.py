@@ -2,3 +2,9 @@
 
 Imports `orbiter`, `orbiter.models` and `yaml`.
 """
+
+from __future__ import annotations
+
+from orbiter.models.scripted.provider import Call, Fault, Reply, Script, ScriptedProvider, Turn, script
+
+__all__ = ["Call", "Fault", "Reply", "Script", "ScriptedProvider", "Turn", "script"]
