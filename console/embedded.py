@@ -16,7 +16,7 @@ from console.workspace import Workspace
 from runtime.config.loader import load_configuration
 from runtime.daemon.log_file import log_path, open_log, rotate_log
 from runtime.record.state.events import utc_now
-from runtime.record.workspace_lock import RUN, Locked
+from runtime.record.workspace_lock import RUN_PROGRAM, Locked
 from runtime.worker.driving_thread import DrivingThread
 
 TURN_S = 0.5
@@ -45,7 +45,7 @@ class EmbeddedDriver:
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
         conditions = load_configuration(workspace.root).execution_config(grace_s=grace_s)
-        self._host = DrivingThread(workspace.state, conditions, program=RUN)
+        self._host = DrivingThread(workspace.state, conditions, program=RUN_PROGRAM)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:

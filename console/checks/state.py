@@ -18,7 +18,7 @@ from runtime.record.journal import JournalError, NewerJournal
 from runtime.record.places import journal_exists, journal_name, open_journal
 from runtime.record.state import events as ev
 from runtime.service.program_version import program_version as our_program
-from runtime.worker.rescue import rescued
+from runtime.worker.rescue import rescue_directories
 from screens.render.sanitize import clean_line
 
 _MIB: Final = 1024 * 1024
@@ -145,7 +145,7 @@ def journal(world: CheckContext) -> Iterator[Finding]:
 
 def _rescued(state: Path) -> Iterator[Finding]:
     """What runtimes kept whose state directory was taken away while they worked."""
-    for kept in rescued(state):
+    for kept in rescue_directories(state):
         told = f"{kept} holds what a runtime had recorded whose state directory was removed, moved or replaced"
         advice = f"orbiter-console --state {kept} runs shows it; move it away or remove it when it is not needed"
         yield Finding("rescued", "warn", told, advice)
@@ -166,7 +166,7 @@ async def _read(place: Path) -> tuple[str, list[str], list[str], list[str], list
     """
     async with await open_journal(place, readonly=True) as found:
         runs, waiting = await found.runs(limit=10_000), await found.incidents()
-        last = await found.latest(ev.WORKSPACE, limit=3, marks=('"type":"journal.events_lost"',))
+        last = await found.latest(ev.WORKSPACE_RUN_ID, limit=3, marks=('"type":"journal.events_lost"',))
         found_out = [each.event for each in last if isinstance(each.event, ev.EventsLost)]
         lost = [
             f"on {each.ts.astimezone():%Y-%m-%d %H:%M} its newest events were found to be missing: {each.detail}"
@@ -175,14 +175,14 @@ async def _read(place: Path) -> tuple[str, list[str], list[str], list[str], list
         ]
         if missing := await found.look_for_loss():
             lost.append(f"its newest events are missing: {missing}")
-        last = await found.latest(ev.WORKSPACE, limit=50, marks=('"type":"permission.pattern_reread"',))
+        last = await found.latest(ev.WORKSPACE_RUN_ID, limit=50, marks=('"type":"permission.pattern_reread"',))
         reread = [
             f"{each.event.what} became stricter. Before: {each.event.before}. Now: {each.event.now}"
             for each in last
             if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
         ]
         told = f"{await found.describe()}, {len(runs)} runs, {len(waiting)} open incidents"
-        return told, await found.check(), lost, reread, await found.lost()
+        return told, await found.check(), lost, reread, await found.stranded()
 
 
 def _existing(path: Path) -> Path:

@@ -58,7 +58,7 @@ class CompletedArgument(click.types.StringParamType):
                 return
             if "run" in self.what:
                 for run in await journal.runs(MOST):
-                    yield run.id, f"{run.shown}: {run.title or run.ref}"
+                    yield run.id, f"{run.shown_phase}: {run.title or run.ref}"
             if "incident" in self.what:
                 for found in await journal.incidents():
                     yield found.opened.incident_id, found.opened.message

@@ -182,7 +182,7 @@ def _foreground_run_text(state: Path) -> str:
     from runtime.record import workspace_lock  # see `_gone`
 
     held = workspace_lock.holder(state)
-    if held is None or held.program != workspace_lock.RUN:
+    if held is None or held.program != workspace_lock.RUN_PROGRAM:
         return ""  # it has ended; what it wrote there stays
     return (
         f"{state} is in use by {held}, which drives its runs in its own terminal and serves no console. Meanwhile "
@@ -198,7 +198,7 @@ def _wait_until_gone(state: Path, timeout: float) -> bool:
 
     held = holder = workspace_lock.holder(state)
     until = time.monotonic() + timeout
-    while holder is not None and holder.program != workspace_lock.RUN and time.monotonic() < until:
+    while holder is not None and holder.program != workspace_lock.RUN_PROGRAM and time.monotonic() < until:
         time.sleep(0.05)
         holder = workspace_lock.holder(state)
     if holder is not None:
@@ -206,7 +206,7 @@ def _wait_until_gone(state: Path, timeout: float) -> bool:
             f"{state} is held by {holder}, which listens to nobody: "
             + (
                 "end it in its terminal, with ctrl+c"
-                if holder.program == workspace_lock.RUN
+                if holder.program == workspace_lock.RUN_PROGRAM
                 else f"if it does not end by itself, kill -9 {holder.pid} does; no run is lost by that"
             )
         )

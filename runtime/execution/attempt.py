@@ -36,10 +36,10 @@ from runtime.record.state.fault_taxonomy import (
 async def run_attempt(c: StepContext, changes: dict[str, Any]) -> Completed | IncidentDraft | None:
     """One attempt: a result, trouble that is left over, or None where another is due (its wait is over)."""
     async with step_alone(c):
-        return await _attempt(c, changes)
+        return await _gate_and_call(c, changes)
 
 
-async def _attempt(c: StepContext, changes: dict[str, Any]) -> Completed | IncidentDraft | None:
+async def _gate_and_call(c: StepContext, changes: dict[str, Any]) -> Completed | IncidentDraft | None:
     try:
         arguments = c.step.codec.replace(c.step.arguments, changes) if changes else c.step.arguments
     except Exception as exc:
@@ -63,12 +63,12 @@ async def _attempt(c: StepContext, changes: dict[str, Any]) -> Completed | Incid
     c.activity.must_not_repeat = not c.repeatable
     try:
         await _record_start(c, attempt, changes if checked is None else {**changes, "arguments": checked})
-        return await _outcome(c, arguments, attempt, changes)
+        return await _call_and_record(c, arguments, attempt, changes)
     finally:
         c.activity.must_not_repeat = False
 
 
-async def _outcome(
+async def _call_and_record(
     c: StepContext, arguments: Any, attempt: int, changes: dict[str, Any]
 ) -> Completed | IncidentDraft | None:
     began = time.monotonic()
@@ -120,10 +120,10 @@ async def _call(c: StepContext, arguments: Any, attempt: int) -> Any:
     timeout = c.step.traits.timeout
     with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
         if timeout is None:
-            return await _call_model(c, arguments, attempt)
+            return await _call_with_fault_origin(c, arguments, attempt)
         try:
             async with asyncio.timeout(timeout) as limit:
-                return await _call_model(c, arguments, attempt)
+                return await _call_with_fault_origin(c, arguments, attempt)
         except TimeoutError as exc:
             if not limit.expired():
                 raise
@@ -135,7 +135,7 @@ async def _call(c: StepContext, arguments: Any, attempt: int) -> Any:
             ) from exc
 
 
-async def _call_model(c: StepContext, arguments: Any, attempt: int) -> Any:
+async def _call_with_fault_origin(c: StepContext, arguments: Any, attempt: int) -> Any:
     with guard_user_code(f"{c.step.name!r} of agent {c.step.agent!r}"):
         return await _call_of(c, arguments, attempt)
 

@@ -152,7 +152,7 @@ async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | 
     run_id, first, answer = latest
     proof = _Proof(first, answer)
     for written in await journal.read(run_id):
-        if (came := proof.take(written)) is not None:
+        if (came := proof.observe(written)) is not None:
             return Precedent(run_id, first, answer, *came)
     return Precedent(run_id, first, answer, "not proven", "its step has not ended yet")
 
@@ -203,7 +203,7 @@ async def _await_proof(journal: Journal, found: OpenIncident, answer: ev.Inciden
         async with asyncio.timeout(proof_s):
             async for batch in journal.tail(found.run_id):
                 for event in batch:
-                    if (came := proof.take(event)) is not None:
+                    if (came := proof.observe(event)) is not None:
                         return replace(item, state=came[0], detail=came[1])
     except TimeoutError:
         return item
@@ -220,7 +220,7 @@ class _Proof:
         self._answer = answer
         self._state = DurableRun()
 
-    def take(self, event: ev.JournalEvent) -> tuple[OutcomeState, str] | None:
+    def observe(self, event: ev.JournalEvent) -> tuple[OutcomeState, str] | None:
         """What it came to, with the event that says so; None as long as nothing does."""
         state, opened = self._state, self._opened
         state.apply(event)

@@ -137,13 +137,13 @@ class Decisions:
         run_id, opened, first = found
         if first is not None:
             return AnswerRefused("answered", _id_prefix(first), first)
-        given = await self._checked(run_id, opened, option, params or {})
+        given = await self._validated_params(run_id, opened, option, params or {})
         if option == "abort":
             reason = reason or str(given.pop("value", ""))
         if reach is not None and reach not in _REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS):
             able = " or ".join(_REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS))
             raise InvalidCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
-        grant = await self._grant(run_id, opened, given, by) if option == "grant" else None
+        grant = await self._standing_grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(
             run_id=run_id,
             node_id=opened.node_id,
@@ -212,7 +212,7 @@ class Decisions:
         """
         if all(grant.grant_id != grant_id for grant in await self._journal.grants()):
             raise InvalidCommand(f"there is no grant {grant_id!r} in force: 'orbiter-console grants' lists them")
-        await self._journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id=grant_id, by=by))
+        await self._journal.post(ev.WORKSPACE_RUN_ID, ev.GrantRevoked(grant_id=grant_id, by=by))
 
     async def state(self, run_id: str) -> DurableRun:
         """A run as far as it is written.
@@ -225,16 +225,16 @@ class Decisions:
             raise InvalidCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
         return fold_events(recorded)
 
-    async def _checked(
+    async def _validated_params(
         self, run_id: str, opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The parameters as they are recorded: complete, of the right type, and sealed where they are secret."""
-        given = checked_params(opened, option, self._restored(opened, params))
+        given = checked_params(opened, option, self._restore_params(opened, params))
         if option == "switch_model":
             await self._check_provider(run_id, str(given["model"]))
         return given
 
-    def _restored(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _restore_params(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters with original values where an operator who was shown masks left them as they were.
 
         Raises:
@@ -264,7 +264,7 @@ class Decisions:
             hint = f"did you mean {near[0]}:{name}? " if near else ""
             raise InvalidCommand(f"there is no provider {provider!r}: {hint}There are {', '.join(known)}")
 
-    async def _grant(
+    async def _standing_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
     ) -> ev.GrantAdded | None:
         """The standing grant that an answer makes; None for `once`, which allows this one step by the answer itself."""

@@ -18,7 +18,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 
 _ALL_MARKS = 1_000_000
-_WINDOW = 50_000
+_WINDOW_EVENTS = 50_000
 """Positions that are sifted in one go: nobody else reads meanwhile."""
 
 
@@ -28,8 +28,8 @@ async def events_with_marks(
     """The events of all streams that have one of `marks` in them, from position `after` up to `end` (else: now)."""
     end = await journal.position() if end is None else end
     while after < end:
-        upto = min(after + _WINDOW, end)
-        for placed in await journal.latest(after=after, before=upto + 1, limit=_WINDOW, marks=marks):
+        upto = min(after + _WINDOW_EVENTS, end)
+        for placed in await journal.latest(after=after, before=upto + 1, limit=_WINDOW_EVENTS, marks=marks):
             yield placed.event
         after = upto
 
@@ -83,7 +83,7 @@ async def digest_for(journal: Journal, who: str, *, since: datetime | None = Non
     """What came since this operator's last look, or since `since`. Runs that did not change since are not read: what is
     open is known without them.
     """
-    workspace = await journal.read(ev.WORKSPACE)
+    workspace = await journal.read(ev.WORKSPACE_RUN_ID)
     since = since or last_look(workspace, who)
     changed = [
         summary.id
@@ -96,14 +96,14 @@ async def digest_for(journal: Journal, who: str, *, since: datetime | None = Non
 
 async def digest_since_last_look(journal: Journal, who: str) -> Digest:
     """What came since this operator's last look; an empty digest for one who never looked."""
-    if last_look(await journal.read(ev.WORKSPACE), who) is None:
+    if last_look(await journal.read(ev.WORKSPACE_RUN_ID), who) is None:
         return Digest()
     return await digest_for(journal, who)
 
 
 async def record_look(journal: Journal, by: ev.Actor) -> None:
     """Note that an operator has seen what there is."""
-    await journal.post(ev.WORKSPACE, ev.OperatorLooked(by=by))
+    await journal.post(ev.WORKSPACE_RUN_ID, ev.OperatorLooked(by=by))
 
 
 async def read_grant_preview(

@@ -86,15 +86,15 @@ class RunControls:
             InvalidControl: the run does not exist or has ended.
         """
         if not run_id:
-            await self._journal.post(ev.WORKSPACE, ev.FreezeSet(ref=ref, reason=reason, by=by))
-        chosen = await self._chosen(run_id, ref, ("queued", "running", "waiting"))
+            await self._journal.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(ref=ref, reason=reason, by=by))
+        chosen = await self._selected_runs(run_id, ref, ("queued", "running", "waiting"))
         return await self._post_each(chosen, ev.RunFrozen(reason=reason, by=by), alone=bool(run_id))
 
     async def thaw(self, run_id: str = "", *, ref: str = "", by: ev.Actor) -> list[str]:
         """Let frozen runs go on; see `freeze`."""
         if not run_id:
-            await self._journal.post(ev.WORKSPACE, ev.FreezeLifted(ref=ref, by=by))
-        chosen = await self._chosen(run_id, ref, ("frozen",))
+            await self._journal.post(ev.WORKSPACE_RUN_ID, ev.FreezeLifted(ref=ref, by=by))
+        chosen = await self._selected_runs(run_id, ref, ("frozen",))
         return await self._post_each(chosen, ev.RunThawed(by=by), alone=bool(run_id))
 
     async def _post_each(self, chosen: Sequence[Summary], event: ev.JournalEvent, *, alone: bool) -> list[str]:
@@ -201,7 +201,7 @@ class RunControls:
             InvalidControl: no such run or node, changes that the node cannot take, or the run was aborted at a step
                 that stays.
         """
-        recorded = await self._recorded(run_id)
+        recorded = await self._events_of(run_id)
         state = fold_events(recorded)
         told = max((event.seq for event in recorded if isinstance(event, _KIND_WORDS)), default=0)
         if (ending := _abort_under_way(state)) is not None:
@@ -209,7 +209,7 @@ class RunControls:
                 f"run {run_id} is being aborted ({ending.by.name or ending.by.channel}, {ending.ts:%H:%M:%S} UTC): "
                 "once it has ended it can be turned back"
             )
-        dropped = self._dropped(state, node_id)
+        dropped = self._dropped_nodes(state, node_id)
         if stays := _aborted_at(state) - dropped:
             raise InvalidControl(
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
@@ -243,7 +243,7 @@ class RunControls:
         source = await self._state(run_id)
         changed: dict[str, Any] = {}
         if node_id:
-            self._dropped(source, node_id)
+            self._dropped_nodes(source, node_id)
             changed = self._changes(source.nodes[node_id], source, changes or {})
         elif changes:
             raise InvalidControl("changes are for a node: name the one from which the fork goes its own way")
@@ -277,14 +277,14 @@ class RunControls:
         raise InvalidControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
 
     @staticmethod
-    def _dropped(state: DurableRun, node_id: str) -> set[str]:
+    def _dropped_nodes(state: DurableRun, node_id: str) -> set[str]:
         if node_id not in state.nodes:
             raise InvalidControl(
                 f"run {state.id} has no node {node_id!r}: 'orbiter-console show {state.id}' lists them"
             )
         return nodes_dropped_by(state, node_id)
 
-    async def _chosen(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
+    async def _selected_runs(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:
             summary = await self._journal.summary(run_id)
             if summary is None:
@@ -298,9 +298,9 @@ class RunControls:
         return [summary for summary in found if not ref or summary.ref == ref]
 
     async def _state(self, run_id: str) -> DurableRun:
-        return fold_events(await self._recorded(run_id))
+        return fold_events(await self._events_of(run_id))
 
-    async def _recorded(self, run_id: str) -> list[ev.JournalEvent]:
+    async def _events_of(self, run_id: str) -> list[ev.JournalEvent]:
         recorded = await self._journal.read(run_id)
         if not recorded:
             raise InvalidControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")

@@ -132,7 +132,7 @@ class Journal(Protocol):
         """Give the lease back (after parking or finishing). Quiet if it is another's by now."""
         ...
 
-    async def expire(self, died: Callable[[str], bool]) -> list[str]:
+    async def expire_leases(self, died: Callable[[str], bool]) -> list[str]:
         """Let every lease run out now whose owner `died` says is no more; the ids of their runs.
 
         Only for whoever knows that the owner drives no longer: who holds the workspace's lock, and sees that the
@@ -237,13 +237,13 @@ class Journal(Protocol):
         """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
         ...
 
-    async def lost(self) -> list[str]:
+    async def stranded(self) -> list[str]:
         """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, nobody drives them. No append of
         this program makes one (`runtime.record.rules.parking`); `claim` gives them to whoever asks.
         """
         ...
 
-    async def rouse(self, now: datetime) -> list[str]:
+    async def wake_future_parks(self, now: datetime) -> list[str]:
         """Let the wait of every run end that began in what is now the future; the ids of those runs.
 
         For whoever sees that the clock was set back, or may have been while nobody looked: such a wait would be longer

@@ -28,11 +28,11 @@ from runtime.record.journal import JournalError
 
 log = logging.getLogger(__name__)
 
-NAME = "runtime.lock"
-RUN = "orbiter-console run"
+LOCK_NAME = "runtime.lock"
+RUN_PROGRAM = "orbiter-console run"
 """The program of a holder that serves nobody: a `run` that drives by itself, in its terminal."""
-_WAY_OUT = "attach to it, or stop it (orbiter-console stop)"
-_PATIENCE_S = 0.2
+_ADVICE = "attach to it, or stop it (orbiter-console stop)"
+_LOCK_TIMEOUT_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
 
 
@@ -55,7 +55,7 @@ class Locked(JournalError):
     """Another process drives this workspace; `holder` says which."""
 
     def __init__(self, path: Path, holder: Holder) -> None:
-        way_out = "end it in its terminal, with ctrl+c" if holder.program == RUN else _WAY_OUT
+        way_out = "end it in its terminal, with ctrl+c" if holder.program == RUN_PROGRAM else _ADVICE
         super().__init__(f"{path.parent} is in use by {holder}: {way_out}")
         self.holder = holder
 
@@ -152,7 +152,7 @@ def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
         Locked: another process (or another lock object of this one) holds it.
         JournalError: the lock file cannot be made or written.
     """
-    path = Path(state_dir) / NAME
+    path = Path(state_dir) / LOCK_NAME
     mine = Holder(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"), program)
     on_path = _acquire_path(path, mine)
     try:
@@ -207,7 +207,7 @@ def _hold(descriptor: int, path: Path, mine: Holder) -> bool:
 
 def holder(state_dir: str | Path) -> Holder | None:
     """Who holds the workspace's lock now; None if nobody does."""
-    path = Path(state_dir) / NAME
+    path = Path(state_dir) / LOCK_NAME
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -242,7 +242,7 @@ def _take(descriptor: int, path: Path) -> None:
 
 def _flock(descriptor: int) -> None:
     """Raises `BlockingIOError` where it is held for longer than a moment."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _LOCK_TIMEOUT_S
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

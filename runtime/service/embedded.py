@@ -84,7 +84,7 @@ class EmbeddedRuntime:
         async with made as runtime:
             self._loop, self._runtime = asyncio.get_running_loop(), runtime
             self._ready.set()
-            await runtime.ended()
+            await runtime.wait_for_end()
 
     async def _adopt(self, role: Role, sock: socket.socket) -> None:
         if self._loop is None or self._runtime is None or self._thread is None or self._loop.is_closed():

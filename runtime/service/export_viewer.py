@@ -83,7 +83,7 @@ async def unpack_export(capsule: Export, place: Path) -> None:
         given: list[ev.JournalEvent] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
         taken_back = [event for event in capsule.grants if event not in given]
         for event in given:
-            await journal.post(ev.WORKSPACE, event)
+            await journal.post(ev.WORKSPACE_RUN_ID, event)
         await journal.create(first, created.summary())
         lease = await journal.claim(first.run_id, "replay", ttl_s=60.0)
         assert lease is not None
@@ -91,4 +91,4 @@ async def unpack_export(capsule: Export, place: Path) -> None:
             await journal.append(lease, rest, summary=capsule.state().summary())
         await journal.release(lease)
         for event in taken_back:
-            await journal.post(ev.WORKSPACE, event)
+            await journal.post(ev.WORKSPACE_RUN_ID, event)

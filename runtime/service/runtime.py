@@ -104,7 +104,7 @@ class Runtime:
         """Let `ended` return. For the loop's own thread."""
         self._stopping.set()
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Wait for `stop`, or for a console to ask for it.
 
         Raises:
@@ -154,7 +154,7 @@ class Runtime:
         try:
             await asyncio.to_thread(self._host.stop)
         finally:
-            with self._server.held() if self._server is not None else contextlib.nullcontext():
+            with self._server.hold_connections() if self._server is not None else contextlib.nullcontext():
                 if self._server is not None:
                     await self._server.close()
                 if self._journal is not None:
@@ -176,7 +176,7 @@ class Runtime:
             "state_dir": str(self._state_dir),
             "since": self._since.astimezone(UTC).isoformat(timespec="seconds"),
             "uptime_s": round((datetime.now(UTC) - self._since).total_seconds(), 1),
-            "consoles": self._server.consoles if self._server is not None else 0,
+            "consoles": self._server.connection_count if self._server is not None else 0,
             "driving": self._host.is_alive,
             "stopping": self._stopping.is_set(),
             "draining": sorted(self._host.driving) if self._draining else [],
@@ -231,7 +231,7 @@ class Runtime:
             keys=provider_keys(),
             streams=self._streams,
             held_up=self._held_up,
-            displaced=self._host.look if self._driving else self._journal.displaced,
+            displaced=self._host.check_files if self._driving else self._journal.displaced,
             views=views,
         )
         await self._server.start()

@@ -143,7 +143,7 @@ def relaxed_gc() -> Iterator[None]:
 
 async def _until_changed(runtime: Runtime, begun: str) -> bool:
     """True once the program has changed, False when the runtime is to end. Raises as `Runtime.ended`."""
-    ended, changed = asyncio.create_task(runtime.ended()), asyncio.create_task(program_changed(begun))
+    ended, changed = asyncio.create_task(runtime.wait_for_end()), asyncio.create_task(program_changed(begun))
     try:
         await asyncio.wait({ended, changed}, return_when=asyncio.FIRST_COMPLETED)
         if changed.done() and (failed := changed.exception()) is not None:

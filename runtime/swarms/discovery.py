@@ -18,7 +18,7 @@ _MAX_FOUND: Final = 200
 _SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
 
 
-async def check_swarm(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S) -> str:
+async def check_swarm(ref: str, root: Path, *, limit_s: float = imports.IMPORT_LIMIT_S) -> str:
     """The reference made absolute, after the swarm was loaded as the run's driver will load it.
 
     Raises:
@@ -26,7 +26,7 @@ async def check_swarm(ref: str, root: Path, *, limit_s: float = imports.LIMIT_S)
         AgentError: an agent's model cannot be used, for a reason that is known already.
     """
     ref = loader.absolute_ref(ref, root)
-    await imports.within(partial(_checked, ref, root), imports.Import(ref, root), limit_s)
+    await imports.load_within_limit(partial(_checked, ref, root), imports.SwarmImport(ref, root), limit_s)
     return ref
 
 

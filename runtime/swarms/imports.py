@@ -26,13 +26,13 @@ from runtime.swarms.loader import SwarmLoadError
 
 log = logging.getLogger("runtime.imports")
 
-LIMIT_S = 60.0
-SLOW_S = 3.0
+IMPORT_LIMIT_S = 60.0
+SLOW_IMPORT_S = 3.0
 """After how long, in seconds, an import is shown as one that hangs."""
 
 R = TypeVar("R")
 _pool = ThreadPool(limit=128, abandoned_limit=512)
-_under_way: set[Import] = set()
+_under_way: set[SwarmImport] = set()
 
 
 class ImportTimeoutError(SwarmLoadError):
@@ -40,7 +40,7 @@ class ImportTimeoutError(SwarmLoadError):
 
 
 @dataclass(slots=True, eq=False)
-class Import:
+class SwarmImport:
     """An import under way. `run_id` is empty where it is only checked whether the swarm can be run."""
 
     ref: str
@@ -76,16 +76,16 @@ class Import:
         return f"the import of {self.ref} has not come back since {since}: it stands at {self.place}{given_up}"
 
 
-async def load(ref: str, root: Path, *, limit_s: float = LIMIT_S, run_id: str = "") -> Any:
+async def load(ref: str, root: Path, *, limit_s: float = IMPORT_LIMIT_S, run_id: str = "") -> Any:
     """`runtime.swarms.loader.load_swarm` with a limit.
 
     Raises:
         SwarmLoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
     """
-    return await within(partial(loader.load_swarm, ref, root), Import(ref, root, run_id), limit_s)
+    return await load_within_limit(partial(loader.load_swarm, ref, root), SwarmImport(ref, root, run_id), limit_s)
 
 
-async def within(work: Callable[[Callable[[], None]], R], importing: Import, limit_s: float) -> R:
+async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: SwarmImport, limit_s: float) -> R:
     """What `work` returns, which runs user code on behalf of `importing`. It calls its argument when it really begins:
     the limit holds from there.
 
@@ -135,6 +135,6 @@ async def within(work: Callable[[Callable[[], None]], R], importing: Import, lim
             _under_way.discard(importing)
 
 
-def hanging() -> list[Import]:
+def hanging_imports() -> list[SwarmImport]:
     """Imports that are under way for longer than `SLOW_S`, given up or not, oldest first. For any thread."""
-    return sorted((each for each in _under_way.copy() if each.seconds >= SLOW_S), key=lambda each: each.since)
+    return sorted((each for each in _under_way.copy() if each.seconds >= SLOW_IMPORT_S), key=lambda each: each.since)

@@ -29,7 +29,7 @@ from runtime.swarms.module_reload import OUR_PACKAGES, SWARM_FOLDERS
 
 _added_folders: list[str] = []
 """What was put on the path for swarms."""
-TURN_S = 1.0
+IMPORT_TURN_S = 1.0
 """How long, in seconds, a load keeps other loads waiting. After that they go on beside it: it may never return."""
 
 
@@ -47,7 +47,7 @@ class _Load:
     overtaken: bool = False
 
 
-class _Turns:
+class _ImportTurns:
     """Lets loads go one after the other, because forgetting modules and importing them is one act.
 
     A load that takes longer than `TURN_S` loses its turn: no lock is held while user code runs. If the one that goes on
@@ -63,7 +63,9 @@ class _Turns:
     def begin(self, beside: Path, folders: tuple[Path, ...]) -> _Load:
         """Wait for the turn, then forget the modules that must be imported again."""
         with self._changed:
-            while (left := max((each.began + TURN_S for each in self._under_way), default=0.0) - time.monotonic()) > 0:
+            while (
+                left := max((each.began + IMPORT_TURN_S for each in self._under_way), default=0.0) - time.monotonic()
+            ) > 0:
                 self._changed.wait(left)
             load = _Load(beside)
             if not self._under_way:
@@ -86,7 +88,7 @@ class _Turns:
             self._changed.notify_all()
 
 
-_turns = _Turns()
+_turns = _ImportTurns()
 
 
 def absolute_ref(ref: str, root: Path) -> str:

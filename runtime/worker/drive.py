@@ -29,13 +29,13 @@ from runtime.execution.run_session import RunSession
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable, Unwritable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
-from runtime.record.state.nodes import DEATHS
+from runtime.record.state.nodes import MAX_DEATHS
 from runtime.record.state.rewind import nodes_dropped_by
 from runtime.swarms import imports
 
 log = logging.getLogger("runtime.drive")
 
-Driven = Literal["finished", "parked", "busy", "fenced", "stranded"]
+DriveOutcome = Literal["finished", "parked", "busy", "fenced", "stranded"]
 LEASE_S = 10.0
 """How long a run stays with a process that no longer renews. Three renewals fit in."""
 _CANCEL_RETRY_S = 5.0
@@ -52,7 +52,7 @@ class StopSignal(asyncio.Event):
     whole = False
     at_once = False
 
-    def patience_s(self, conditions: ExecutionConfig) -> float:
+    def timeout_s(self, conditions: ExecutionConfig) -> float:
         """How long, in seconds, the steps that are waited for may take."""
         if self.at_once:
             return 0.0
@@ -93,7 +93,7 @@ async def drive(
     lease_s: float = LEASE_S,
     stopping: StopSignal | None = None,
     failed: Exception | None = None,
-) -> Driven:
+) -> DriveOutcome:
     """Carry a run on from where it is; with `failed`, the reason why it cannot be, set it aside instead.
 
     Returns `busy` if it is another's or not runnable, `parked` if it waits (or `stopping` was set), `fenced` if
@@ -129,7 +129,7 @@ async def _drive_to_end(  # noqa: PLR0917 - of one caller
     clock: Callable[[], datetime],
     stopping: StopSignal | None,
     failed: Exception | None,
-) -> Driven:
+) -> DriveOutcome:
     if failed is None:
         try:
             return await _resume(journal, lease, conditions, clock, stopping)
@@ -146,7 +146,7 @@ async def _resume(
     conditions: ExecutionConfig,
     clock: Callable[[], datetime],
     stopping: StopSignal | None,
-) -> Driven:
+) -> DriveOutcome:
     recorded = await journal.read(lease.run_id)
     state = fold_events(recorded)
     life = RunSession(journal, lease, state, conditions, clock)
@@ -162,7 +162,7 @@ async def _resume(
         await life.record(started, *life.clock_set_back_events(), *(await _copy_fork(life) if not state.lives else ()))
         if state.terminal:
             return "finished"
-        if state.deaths >= DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
+        if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
         return await _run_session(life, recorded[-1].seq if recorded else 0, stopping, trial)
 
@@ -181,7 +181,9 @@ async def _copy_fork(life: RunSession) -> list[ev.JournalEvent]:
     return copied_events(source, str(plan["at"]), life.state.id[-4:])
 
 
-async def _run_session(life: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack) -> Driven:
+async def _run_session(
+    life: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack
+) -> DriveOutcome:
     """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
     root = asyncio.create_task(_run_root(life), name=f"run {life.state.id}")
     life.set_root_task(root)
@@ -248,7 +250,7 @@ async def _release_run(life: RunSession, stopping: StopSignal) -> None:
     if under_way := _open_steps_text(life, whole=stopping.whole):
         log.info("run %s: waits for the end of %s", life.state.id, under_way)
     try:
-        async with asyncio.timeout(stopping.patience_s(life.config)):
+        async with asyncio.timeout(stopping.timeout_s(life.config)):
             await life.wait_until_drained(lambda: stopping.whole)
     except TimeoutError:
         log.warning("run %s: cuts off %s", life.state.id, _open_steps_text(life, whole=stopping.whole))
@@ -279,7 +281,7 @@ async def _renew_lease(life: RunSession, lease: Lease) -> None:
             return
 
 
-async def _record_outcome(life: RunSession, root: asyncio.Task[ev.RunFinished]) -> Driven:
+async def _record_outcome(life: RunSession, root: asyncio.Task[ev.RunFinished]) -> DriveOutcome:
     """Write how the life ended, which is decided by all that the run was told until it is written."""
     await life.wait_for_writes()
     if root.done() and not root.cancelled() and life.ending:

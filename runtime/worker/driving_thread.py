@@ -25,7 +25,7 @@ from runtime.record.lease_owner import has_died
 from runtime.record.places import open_journal
 from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.rescue import (
-    explain,
+    explain_displaced,
     explain_overwritten,
     leave_note,
     rescue,
@@ -35,7 +35,7 @@ from runtime.worker.supervisor import BlockedRun, Supervisor
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.5
+FILE_CHECK_S = 0.5
 """How often, in seconds, it is looked whether lock and journal are still at their paths."""
 STOP_TIMEOUT_S = 15.0
 """How long, in seconds, the driving thread may take to end, over the time for draining, before it is left behind: its
@@ -159,7 +159,7 @@ class DrivingThread:
         """
         return self._displaced
 
-    def look(self) -> str:
+    def check_files(self) -> str:
         """Whether the journal's files are displaced or overwritten now, in words; empty if not. From any thread."""
         return self._displaced or (self._journal.displaced() if self._journal is not None else "")
 
@@ -179,7 +179,7 @@ class DrivingThread:
     async def _drive(self, held: workspace_lock.Lock) -> None:
         async with await open_journal(self._state_dir) as journal:
             await _check_for_loss(journal)
-            for run_id in await journal.expire(has_died):
+            for run_id in await journal.expire_leases(has_died):
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             await _sign(journal)
             self._journal = journal
@@ -187,7 +187,7 @@ class DrivingThread:
             journal.hold_back(True)
             self._supervisor = Supervisor(journal, self._conditions)
             watchdog = self._watchdog = LoopWatchdog()
-            looking = asyncio.create_task(self._look(journal, held, self._supervisor))
+            looking = asyncio.create_task(self._check_files(journal, held, self._supervisor))
             self._ready.set()
             try:
                 await self._supervisor.serve()
@@ -197,11 +197,11 @@ class DrivingThread:
             if displaced := self._displaced or journal.displaced():
                 await self._rescue(journal, displaced)
 
-    async def _look(self, journal: JournalCare, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
+    async def _check_files(self, journal: JournalCare, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
         """End the driving where another process could work at the same paths."""
         unlocked = ""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(FILE_CHECK_S)
             self._displaced = journal.displaced()
             if held.displaced:
                 try:
@@ -235,7 +235,7 @@ class DrivingThread:
             text = explain_overwritten(displaced, self._state_dir, kept, whole=whole)
         else:
             kept = await rescue(journal, self._state_dir)
-            text = explain(displaced, self._state_dir, kept)
+            text = explain_displaced(displaced, self._state_dir, kept)
         leave_note(kept, text)
         raise Displaced(text)
 

@@ -20,7 +20,7 @@ from runtime.record.places import journal_exists
 
 log = logging.getLogger(__name__)
 
-NOTE = "README.txt"
+NOTE_NAME = "README.txt"
 
 
 async def rescue(journal: JournalCare, state_dir: Path) -> Path:
@@ -30,9 +30,9 @@ async def rescue(journal: JournalCare, state_dir: Path) -> Path:
         JournalError: no place takes it.
     """
     refusals: list[str] = []
-    for place in _places(state_dir):
+    for place in _candidate_paths(state_dir):
         try:
-            made = _made(place)
+            made = _make_directory(place)
             await journal.rescue(made)
         except (OSError, JournalError) as exc:
             refusals.append(f"{place}: {exc}")
@@ -48,9 +48,9 @@ async def rescue_overwritten(journal: JournalCare, state_dir: Path) -> tuple[Pat
         JournalError: no place takes it.
     """
     refusals: list[str] = []
-    for place in _places(state_dir):
+    for place in _candidate_paths(state_dir):
         try:
-            made = _made(place)
+            made = _make_directory(place)
             whole = await journal.rescue_overwritten(made)
         except OSError as exc:
             refusals.append(f"{place}: {exc}")
@@ -59,7 +59,7 @@ async def rescue_overwritten(journal: JournalCare, state_dir: Path) -> tuple[Pat
     raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
 
 
-def explain(what: str, state_dir: Path, kept: Path) -> str:
+def explain_displaced(what: str, state_dir: Path, kept: Path) -> str:
     """What happened to the state directory, and what to do."""
     return (
         f"{what}: nothing new was begun, and the runtime ends. Everything that it had recorded is kept in {kept}. "
@@ -86,22 +86,22 @@ def explain_overwritten(what: str, state_dir: Path, kept: Path, *, whole: bool) 
 def leave_note(kept: Path, text: str) -> None:
     """Write what happened beside what was kept."""
     try:
-        (kept / NOTE).write_text(f"{text}.\n")
+        (kept / NOTE_NAME).write_text(f"{text}.\n")
     except OSError as exc:
-        log.warning("%s cannot be written: %s", kept / NOTE, exc)
+        log.warning("%s cannot be written: %s", kept / NOTE_NAME, exc)
 
 
-def rescued(state_dir: Path) -> list[Path]:
+def rescue_directories(state_dir: Path) -> list[Path]:
     """Directories in which something of this state directory was kept, oldest first."""
     return sorted(
         found
-        for place in _places(state_dir)
+        for place in _candidate_paths(state_dir)
         for found in (place.parent.glob(f"{place.name}-*") if place.parent.is_dir() else ())
         if journal_exists(found) or (found / DAMAGED_FILE).exists()
     )
 
 
-def _places(state_dir: Path) -> Iterator[Path]:
+def _candidate_paths(state_dir: Path) -> Iterator[Path]:
     """Where a directory for it may be, best first, without the time at the end of its name."""
     state = Path(os.path.abspath(state_dir))  # noqa: PTH100 - not through links, which may lead elsewhere by now
     yield state.with_name(f"{state.name}.rescued")
@@ -110,7 +110,7 @@ def _places(state_dir: Path) -> Iterator[Path]:
         yield Path.home() / ".local" / "state" / "orbiter" / "rescued" / digest
 
 
-def _made(place: Path) -> Path:
+def _make_directory(place: Path) -> Path:
     """A new directory for the owner alone. One above it is made in the owner's home only."""
     if place.parent.name == "rescued":
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

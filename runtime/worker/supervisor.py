@@ -34,10 +34,10 @@ from runtime.worker.drive import (
 from runtime.worker.duties.analyst import Analyst
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.engines.local import (
-    Drive,
+    DriveRun,
     Engine,
+    EngineOutcome,
     LocalEngine,
-    Outcome,
 )
 from runtime.worker.wakeup import Wakeup
 
@@ -49,11 +49,11 @@ computer may sleep before that counts as a break in which nobody was alive.
 """
 RECONCILE_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint, while a run is driven."""
-IDLE_PERIODS = 8
+IDLE_RECONCILE_PERIODS = 8
 """So many periods later it is asked where nothing is driven: what brings a run whose hint was lost, or whose lease ran
 out.
 """
-LOST_S = 60.0
+STRANDED_CHECK_S = 60.0
 """How often, in seconds, runs are looked for that wait for nothing."""
 MAX_HOLD_UP_TRIES = 3
 """How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
@@ -114,7 +114,7 @@ class Supervisor:
         *,
         clock: Callable[[], datetime] = utc_now,
         lease_s: float = LEASE_S,
-        engine: Callable[[Drive], Engine] = LocalEngine,
+        engine: Callable[[DriveRun], Engine] = LocalEngine,
         period_s: float = RECONCILE_S,
         gap_s: float = SUSPEND_GAP_S,
         slept: Callable[[], float] = suspended_s,
@@ -161,7 +161,10 @@ class Supervisor:
         waiting = [each for each in list(self._held_up.values()) if each.run_id not in driving]
         return [
             *waiting,
-            *(BlockedRun("" if each.given_up else each.run_id, str(each), each.since) for each in imports.hanging()),
+            *(
+                BlockedRun("" if each.given_up else each.run_id, str(each), each.since)
+                for each in imports.hanging_imports()
+            ),
         ]
 
     def now(self) -> datetime:
@@ -215,7 +218,7 @@ class Supervisor:
             except TimeoutError:
                 continue
         # What cannot be written for as long as steps are waited for is given up: the next life finds them in doubt.
-        patience = self._stopping.patience_s(self._conditions)
+        patience = self._stopping.timeout_s(self._conditions)
         giving_up = asyncio.get_running_loop().call_later(patience, self._journal.hold_back, False)
         try:
             await self._engine.join()
@@ -254,19 +257,19 @@ class Supervisor:
         if asleep > self._gap_s:
             self._alive_since = now
         if not self._roused:
-            for run_id in await self._journal.rouse(now):
+            for run_id in await self._journal.wake_future_parks(now):
                 log.info("run %s: the clock was set back; its wait is held against the new time", run_id)
             self._roused = True
 
-    async def _find_lost(self) -> list[str]:
+    async def _find_stranded(self) -> list[str]:
         """Runs that wait for nothing, as earlier programs could leave them; asked for at the start and now and then."""
         if time.monotonic() < self._lost_again_at:
             return []
-        found = await self._journal.lost()
+        found = await self._journal.stranded()
         if found:
             log.warning("%d runs waited for nothing and are driven again: %s", len(found), ", ".join(found[:20]))
         else:
-            self._lost_again_at = time.monotonic() + LOST_S
+            self._lost_again_at = time.monotonic() + STRANDED_CHECK_S
         return found
 
     async def _clock_stepped(self, seconds: float) -> None:
@@ -290,7 +293,7 @@ class Supervisor:
             ticks = time.monotonic()
             held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
             # What is held up must not hide what is not.
-            found = [*await self._find_lost(), *await self._journal.runnable(self._clock(), 100 + len(held))]
+            found = [*await self._find_stranded(), *await self._journal.runnable(self._clock(), 100 + len(held))]
             taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
             wake_at = None if found or self._busy else await self._journal.next_wake()
         except JournalError as exc:
@@ -307,7 +310,7 @@ class Supervisor:
             self._crowded.set()
         if found or self._busy:
             return self._period_s
-        idle_s = IDLE_PERIODS * self._period_s
+        idle_s = IDLE_RECONCILE_PERIODS * self._period_s
         until = (wake_at - self._clock()).total_seconds() if wake_at is not None else idle_s
         return min(idle_s, max(self._period_s, until))
 
@@ -316,7 +319,7 @@ class Supervisor:
         """Whether something here may change without a word in the journal."""
         return bool(self._engine.driving or self._held_up)
 
-    async def _resume_blocked(self, run_id: str) -> Outcome:
+    async def _resume_blocked(self, run_id: str) -> EngineOutcome:
         # Each drive is an owner of its own. What this process drives it does not take up again (`LocalEngine`); a lease
         # that one of its drives could not give back, with the disk full, runs out like anybody's.
         self._drives += 1

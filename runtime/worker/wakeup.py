@@ -11,7 +11,7 @@ from collections.abc import Callable
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 
-KINDS = frozenset[type[ev.JournalEvent]](
+WAKING_KINDS = frozenset[type[ev.JournalEvent]](
     (*ev.OPERATOR_EVENTS, ev.RunCreated, ev.RunParked, ev.IncidentAnswered, ev.FreezeLifted)
 )
 """What may make a run runnable: what operators and other processes write, and a park that found an answer."""
@@ -28,5 +28,5 @@ class Wakeup:
         """Until cancelled, or until the journal is closed."""
         after = await self._journal.position()
         self._hint()  # for what was written before the tail began
-        async for _ in self._journal.tail(None, after, kinds=KINDS):
+        async for _ in self._journal.tail(None, after, kinds=WAKING_KINDS):
             self._hint()

@@ -233,7 +233,7 @@ class RuntimeScreen(ExportableScreen):
         return (Span(f"{looks.glyphs.state['failed']} {told}", "severity-error"),)
 
     def _way_back(self) -> Spans:
-        action, words = ("app.login", " logs in again") if self.link.asks else ("app.revive", " brings it back")
+        action, words = ("app.login", " logs in again") if self.link.needs_login else ("app.revive", " brings it back")
         active = (each.binding for each in self.active_bindings.values())
         key = next((self.app.get_key_display(each) for each in active if each.id == action), "b")
         return (Span(key, "ink-key"), Span(words))
@@ -272,7 +272,7 @@ class RuntimeScreen(ExportableScreen):
         if action == "revive":
             return self.link.status.phase == "lost" and not self.link.status.mismatch
         if action == "login":  # before any other meaning of its key, but not of a letter that is typed
-            return self.link.asks and not (self.focused is not None and self.focused.check_consume_key("r", "r"))
+            return self.link.needs_login and not (self.focused is not None and self.focused.check_consume_key("r", "r"))
         if action == "up":
             return bool(self.came_from)
         return True
@@ -387,7 +387,7 @@ class RuntimeScreen(ExportableScreen):
         """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
         self.say("starting the runtime")
         try:
-            if self.link.asks:
+            if self.link.needs_login:
                 with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
                     self.link.login()
             else:

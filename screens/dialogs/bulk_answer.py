@@ -320,7 +320,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
     # -- the runtime -----------------------------------------------------------------------------------------
 
     def _where(self) -> dict[str, str]:
-        host = self._session.link.where(self._alike[0].run_id)
+        host = self._session.link.host_of(self._alike[0].run_id)
         return {"where": host} if host else {}
 
     async def _look_back(self) -> None:

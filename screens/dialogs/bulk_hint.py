@@ -52,7 +52,7 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
 
 
 async def _precedent(session: ConsoleContext, answered: OpenDecision) -> Mapping[str, Any]:
-    where = {"where": host} if (host := session.link.where(answered.run_id)) else {}
+    where = {"where": host} if (host := session.link.host_of(answered.run_id)) else {}
     with suppress(LinkError):  # it is asked again when something changes
         found: Mapping[str, Any] = await session.link.command(
             "precedent", incident_id=answered.opened.incident_id, **where
@@ -79,9 +79,10 @@ def _tell(app: App[Any], session: ConsoleContext, answered: OpenDecision, before
 def _others(session: ConsoleContext, answered: OpenDecision) -> list[OpenDecision]:
     """What waits and is the same."""
     link = session.link
-    key = group_key(answered, link.where(answered.run_id))
+    key = group_key(answered, link.host_of(answered.run_id))
     return [
         found
         for found in link.incidents.values()
-        if group_key(found, link.where(found.run_id)) == key and found.opened.incident_id != answered.opened.incident_id
+        if group_key(found, link.host_of(found.run_id)) == key
+        and found.opened.incident_id != answered.opened.incident_id
     ]

@@ -184,7 +184,7 @@ def _waiting(screen: RuntimeScreen) -> Iterator[Command]:
 def _runs(screen: RuntimeScreen) -> Iterator[Command]:
     looks = screen.session.looks()
     for found in reversed(list(screen.link.summaries.values())):
-        state = f"Go to it: {looks.line(found.shown, 20)}"
+        state = f"Go to it: {looks.line(found.shown_phase, 20)}"
         yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
 
 

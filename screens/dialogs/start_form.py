@@ -203,7 +203,7 @@ class StartScreen(ArmedScreen[str]):
         link = self._session.link
         host = self._where().get("where", "")
         known = known_refs(
-            (run for run in link.summaries.values() if not host or link.where(run.id) == host), self._root
+            (run for run in link.summaries.values() if not host or link.host_of(run.id) == host), self._root
         )
         typed = self._value("ref")
         searched = "" if typed == self._relative(self._ref) else typed

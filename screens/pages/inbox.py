@@ -58,7 +58,7 @@ class InboxScreen(RunListScreen):
             self.link.summaries,
             self.session.decisions(),
             self.session.looks(),
-            self.link.where,
+            self.link.host_of,
             self._memory,
         )
 
@@ -66,7 +66,7 @@ class InboxScreen(RunListScreen):
         self.session.order.renew()
 
     def preview(self, key: str) -> list[Spans]:
-        alike = group_members(key, self.link.incidents.values(), self.link.where) if key.startswith(GROUP) else ()
+        alike = group_members(key, self.link.incidents.values(), self.link.host_of) if key.startswith(GROUP) else ()
         return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class InboxScreen(RunListScreen):
         if kind == "run":
             return (name,)
         if key.startswith(GROUP):
-            return [found.run_id for found in group_members(key, self.link.incidents.values(), self.link.where)]
+            return [found.run_id for found in group_members(key, self.link.incidents.values(), self.link.host_of)]
         found = self.link.incidents.get(name)
         return (found.run_id,) if found is not None else ()
 
@@ -86,7 +86,7 @@ class InboxScreen(RunListScreen):
         if kind == "run":
             self.post_message(OpenRun(name))
             return
-        found = group_members(message.key, self.link.incidents.values(), self.link.where)
+        found = group_members(message.key, self.link.incidents.values(), self.link.host_of)
         first = next((each for each in found if each.opened.incident_id == name), found[0] if found else None)
         if first is not None:
             self.post_message(OpenRun(first.run_id, first.opened.incident_id))
@@ -112,4 +112,4 @@ class InboxScreen(RunListScreen):
         row = self.list.cursor_row
         if row is None or not (row.under or key.startswith(GROUP)):
             return ()
-        return group_members(key, self.link.incidents.values(), self.link.where)
+        return group_members(key, self.link.incidents.values(), self.link.host_of)

@@ -89,7 +89,7 @@ class LogScreen(PollingScreen):
     @property
     def _hosts(self) -> tuple[str, ...]:
         names = tuple(self.link.host_names)
-        where = self.link.where(self.run_id) if self.run_id else ""
+        where = self.link.host_of(self.run_id) if self.run_id else ""
         return (where,) if where in names else names
 
     async def ask(self) -> None:

@@ -420,7 +420,7 @@ class RunScreen(RunActionScreen):
     @property
     def _link_stands(self) -> bool:
         """Whether the runtime that this run is on is there."""
-        where = self.link.where(self.run_id)
+        where = self.link.host_of(self.run_id)
         links = [each for each in self.link.qualities if each.host == where] or self.link.qualities
         return any(each.phase == "connected" for each in links)
 

@@ -52,16 +52,16 @@ class SwarmsScreen(RunListScreen):
     def all_rows(self) -> Sequence[Row]:
         looks, summaries = self.session.looks(), self.link.summaries
         self._trends.look(summaries, looks.now)
-        return swarm_rows(summaries, looks, self._trends, self.link.where, self._memory)
+        return swarm_rows(summaries, looks, self._trends, self.link.host_of, self._memory)
 
     def preview(self, key: str) -> list[Spans]:
         looks, summaries = self.session.looks(), self.link.summaries
         if key.startswith(SWARM):
-            return swarm_lines(key, summaries, looks, self.link.where)
+            return swarm_lines(key, summaries, looks, self.link.host_of)
         return preview_lines(key, summaries, self.link.incidents, looks)
 
     def runs_of(self, key: str) -> Sequence[str]:
-        return runs_of(key, self.link.summaries, self.link.where)
+        return runs_of(key, self.link.summaries, self.link.host_of)
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """Open a run; fold or unfold a swarm."""
@@ -76,7 +76,7 @@ class SwarmsScreen(RunListScreen):
         if not self.may_act():
             return
         key, summaries = self.list.cursor_key, self.link.summaries
-        host = next((self.link.where(run_id) for run_id in runs_of(key, summaries, self.link.where)), "")
+        host = next((self.link.host_of(run_id) for run_id in runs_of(key, summaries, self.link.host_of)), "")
         self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host, self._draft), self._started)
 
     def _started(self, run_id: str | None) -> None:

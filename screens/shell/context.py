@@ -86,7 +86,7 @@ class Link(Protocol):
         """Raises `runtime.link.client.client.LinkError`."""
         ...
 
-    def where(self, run_id: str, /) -> str:
+    def host_of(self, run_id: str, /) -> str:
         """The host that a run is on; empty where there is only one."""
         ...
 
@@ -96,7 +96,7 @@ class Link(Protocol):
         ...
 
     @property
-    def asks(self) -> bool:
+    def needs_login(self) -> bool:
         """Whether a lost runtime wants a login: `login`, then, and not `revive`."""
         ...
 
@@ -167,7 +167,7 @@ class ConsoleContext:
             incidents.keys(),
             lambda: (
                 found.opened.incident_id
-                for found in by_priority(incidents.values(), link.summaries, self.clock(), link.where)
+                for found in by_priority(incidents.values(), link.summaries, self.clock(), link.host_of)
             ),
         )
         return [incidents[key] for key in ranked]
@@ -176,7 +176,7 @@ class ConsoleContext:
         """Whether more than looking is allowed where a run is; without one, on any host."""
         links = self.link.qualities
         if run_id:
-            where = self.link.where(run_id)
+            where = self.link.host_of(run_id)
             links = [each for each in links if each.host == where] or links
         return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
 

@@ -49,8 +49,8 @@ class LinkLine(Sentence):
         looks, status = self._session.looks(), self._session.link.status
         why = f": {looks.line(status.reason, 300)}" if status.reason else ""
         if status.phase == "lost":
-            again = "app.login" if self._session.link.asks else "app.revive"
-            key = looks.key(again, "r" if self._session.link.asks else "b")
+            again = "app.login" if self._session.link.needs_login else "app.revive"
+            key = looks.key(again, "r" if self._session.link.needs_login else "b")
             back = f", {key} outside of here brings it back" if key else ""
             return span(f"{looks.glyphs.state['failed']} No runtime{back}{why}; nothing here is lost", "severity-error")
         if status.phase == "connecting" and status.reason:

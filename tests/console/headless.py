@@ -75,6 +75,6 @@ async def check_journals(root: Path) -> int:
         async with await open_journal(path.parent, readonly=True) as journal:
             runs = await journal.runs(limit=10_000)
             assert [each for each in runs if each.state not in RUN_TERMINAL] == [], path
-            assert await journal.lost() == []
+            assert await journal.stranded() == []
             count += len(runs)
     return count

@@ -73,4 +73,4 @@ async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches
 
 async def _looks(bench: Bench) -> int:
     """How often an operator's look was noted."""
-    return sum(isinstance(event, ev.OperatorLooked) for event in await (await bench.open()).read(ev.WORKSPACE))
+    return sum(isinstance(event, ev.OperatorLooked) for event in await (await bench.open()).read(ev.WORKSPACE_RUN_ID))

@@ -52,7 +52,7 @@ async def written(place: Path) -> None:
         await journal.append(lease, events, summary=state.summary())
         for failures, reason in ((1, "the service is down"), (0, "a call succeeded")):
             changed = ev.BreakerChanged(key="model:openai:gpt", failures=failures, reason=reason)
-            await journal.post(ev.WORKSPACE, changed)
+            await journal.post(ev.WORKSPACE_RUN_ID, changed)
 
 
 @pytest.fixture

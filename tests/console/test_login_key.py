@@ -23,7 +23,7 @@ async def test_r_logs_in_again_and_the_line_says_so() -> None:
     async with console(digest()) as (pilot, desk):
         await pilot.press("r")
         assert desk.logins == 0
-        desk.asks = True
+        desk.needs_login = True
         desk.lose("ssh: Permission denied: a login is needed")
         await until(pilot, lambda: "r logs in again" in text_of(pilot))
         assert "a login is needed" in text_of(pilot)
@@ -46,7 +46,7 @@ async def test_where_no_login_is_needed_r_stays_what_it_was() -> None:
 async def test_over_a_prompt_whose_link_is_lost_r_logs_in_and_decides_nothing() -> None:
     async with console(broken(), run_id="run-3") as (pilot, desk):
         await armed(pilot)
-        desk.asks = True
+        desk.needs_login = True
         desk.lose("a login is needed")
         await until(pilot, lambda: "logs in again" in text_of(pilot))
         await pilot.press("r")
@@ -58,7 +58,7 @@ async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() 
     async with console(broken(), run_id="run-3") as (pilot, desk):
         await armed(pilot)
         desk.hosts = {"run-3": "here"}
-        desk.asks = True
+        desk.needs_login = True
         desk.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
         desk.changed()
         await pilot.press("r")
@@ -68,7 +68,7 @@ async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() 
 
 async def test_a_field_in_which_someone_types_keeps_its_r() -> None:
     async with console(digest()) as (pilot, desk):
-        desk.asks = True
+        desk.needs_login = True
         desk.lose("a login is needed")
         await pilot.press("slash")
         await until(pilot, lambda: isinstance(pilot.app.focused, Input))

@@ -137,7 +137,9 @@ def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, p
 
 
 def test_another_version_over_there_is_said_with_its_cure_in_any_width(home: Home, place: Path) -> None:
-    hello = p.Hello(proto=p.PROTO + 1, epoch="e", position=0, role="operator", peer="x", program="orbiter-console 9.0")
+    hello = p.Hello(
+        proto=p.PROTOCOL_VERSION + 1, epoch="e", position=0, role="operator", peer="x", program="orbiter-console 9.0"
+    )
     (place / "one" / "told").write_bytes(hello.line() + b"\n")
     home.sshd.key("newer", options=f'command="cat {place}/one/told -"')
     home.use("newer")
@@ -273,7 +275,7 @@ eval "$SSH_ORIGINAL_COMMAND"
 HOSTILE = "\x1b]52;c;aGl0\x07\x1b]0;title\x07\x1bc[/int] \x9b \u202e$(touch hit)`touch hit`"
 
 
-@pytest.mark.parametrize("proto", [p.PROTO, 99])
+@pytest.mark.parametrize("proto", [p.PROTOCOL_VERSION, 99])
 def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
     home: Home, place: Path, proto: int
 ) -> None:
@@ -295,7 +297,7 @@ def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
     home.use("hostile")
     before = sorted(path for path in home.place.rglob("*"))
     with home.console("--host", "one") as terminal:
-        terminal.until("a title" if proto == p.PROTO else "Another version")
+        terminal.until("a title" if proto == p.PROTOCOL_VERSION else "Another version")
         for key in ("j", "Y", "\r", "y"):
             terminal.press(key)
             terminal.quiet(0.3)

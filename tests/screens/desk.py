@@ -34,7 +34,7 @@ class Desk:
         self.cannot_revive = ""
         self.overtaken: Callable[[], None] = lambda: None
         """Called when a command has come in and before it is looked at: somebody else was faster."""
-        self.asks = False
+        self.needs_login = False
         self.role: Role = "operator"
         self.position: object = 0
         self.grants: dict[str, ev.GrantAdded] = {}
@@ -82,7 +82,7 @@ class Desk:
     def unwatch(self, run_id: str) -> None:
         self.watched.remove(run_id)
 
-    def where(self, run_id: str) -> str:
+    def host_of(self, run_id: str) -> str:
         return self.hosts.get(run_id, "")
 
     def login(self) -> None:

@@ -25,7 +25,7 @@ from runtime.execution.gates.breaker import (
     fold_last_failures,
 )
 from runtime.operations.usage import ACTIVE_STATES, UsageReader
-from runtime.record.state.events import WORKSPACE, utc_now
+from runtime.record.state.events import WORKSPACE_RUN_ID, utc_now
 
 
 @verb()
@@ -37,7 +37,7 @@ async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
     if reset is not None:
         await _reset(reset)
     async with open_for_reading() as journal:
-        events = await journal.read(WORKSPACE) if journal is not None else []
+        events = await journal.read(WORKSPACE_RUN_ID) if journal is not None else []
     known, lately = fold_breakers(events), fold_last_failures(events)
     shown = breaker_rows(known.values(), policy, utc_now().timestamp(), lately, every=every)
     if as_json:
@@ -52,7 +52,7 @@ async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
 
 async def _reset(key: str) -> None:
     async with open_for_writing() as journal:
-        known = fold_breakers(await journal.read(WORKSPACE))
+        known = fold_breakers(await journal.read(WORKSPACE_RUN_ID))
         if key not in known:
             raise BadInput(f"there is no breaker {key!r}: there are {', '.join(sorted(known)) or 'none'}")
         await BreakerRegistry(journal).reset(key, cli_actor())

@@ -89,7 +89,7 @@ async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
                 return freeze_progress(state)
         for event in coming.result():
             state.apply(event)
-    return freeze_progress(state) if state.freezing else state_word(state.shown)
+    return freeze_progress(state) if state.freezing else state_word(state.shown_phase)
 
 
 @verb()
@@ -246,7 +246,7 @@ async def _tell(journal: Journal, run_id: str, told: str, *, as_json: bool, **mo
     if as_json:
         summary = await journal.summary(run_id)
         assert isinstance(summary, Summary)
-        print_json({"id": run_id, "state": summary.shown, **more})
+        print_json({"id": run_id, "state": summary.shown_phase, **more})
     else:
         print_note(told)
         _who_drives()

@@ -21,7 +21,7 @@ from runtime.config.loader import load_configuration, load_env_file
 from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
 from runtime.record.journal import Journal
-from runtime.record.state.events import WORKSPACE, utc_now
+from runtime.record.state.events import WORKSPACE_RUN_ID, utc_now
 from screens.render.sanitize import clean_line
 
 _EXPORT_BYTES = 1 << 30
@@ -39,7 +39,7 @@ async def export(what: str, *, output: str, force: bool) -> int:
     async with open_for_reading() as journal:
         run_id, incident_id = await _named(journal, what)
         assert journal is not None
-        events, workspaces = await journal.read(run_id), await journal.read(WORKSPACE)
+        events, workspaces = await journal.read(run_id), await journal.read(WORKSPACE_RUN_ID)
     header = export_file.ExportHeader(
         orbiter_export=export_file.FORMAT,
         run_id=run_id,

@@ -98,8 +98,8 @@ async def _checked(ref: str, place: Workspace, configured: Configuration) -> str
 async def _tell_what_hangs() -> None:
     told: set[str] = set()
     while True:
-        await asyncio.sleep(imports.SLOW_S)
-        for each in imports.hanging():
+        await asyncio.sleep(imports.SLOW_IMPORT_S)
+        for each in imports.hanging_imports():
             if each.ref not in told:
                 told.add(each.ref)
                 print_note(str(each))

@@ -58,7 +58,7 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
         found = await _in(journal, states, limit) if journal is not None else []
     if as_json:
         for summary in found:
-            print_json(summary.told())
+            print_json(summary.public_fields())
     elif found:
         print_table(("run", "state", "open", "age", "tokens", "cost", "what"), [_row(each) for each in found])
     else:
@@ -74,7 +74,7 @@ async def _in(journal: Journal, states: tuple[str, ...], limit: int) -> list[Sum
     if not {"running", "waiting"} & set(states):
         return await journal.runs(limit, states=states)
     found = await journal.runs(_ALL, states=(*states, "running", "waiting"))
-    return [each for each in found if each.shown in states][:limit]
+    return [each for each in found if each.shown_phase in states][:limit]
 
 
 def _held_up() -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def _held_up() -> list[dict[str, Any]]:
 def _row(each: Summary) -> tuple[str, ...]:
     return (
         each.id,
-        "freezing" if each.freezing else state_word(each.shown),
+        "freezing" if each.freezing else state_word(each.shown_phase),
         str(each.open_incidents or ""),
         age(each.created_at, utc_now()),
         tokens(each.input_tokens, each.output_tokens),
@@ -122,7 +122,7 @@ async def show(run: str, *, path: str, as_json: bool) -> int:
 def run_object(state: DurableRun) -> dict[str, Any]:
     """A run with its nodes and incidents, as JSON: ids are `id`, states are `state`."""
     return {
-        **state.summary().told(),
+        **state.summary().public_fields(),
         "input": state.input,
         "output": state.output,
         "error": state.error,
@@ -187,7 +187,7 @@ def _print(state: DurableRun) -> None:
     unicode = supports_unicode()
     glyphs = UNICODE if unicode else ASCII
     now = utc_now()
-    phase = freeze_progress(state) if state.freezing else state_word(state.shown)
+    phase = freeze_progress(state) if state.freezing else state_word(state.shown_phase)
     print_line(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
     print_line(f"task: {clean_line(state.input, limit=400)}")
     if state.phase == "frozen" and state.frozen is not None and state.frozen.reason:
@@ -225,7 +225,7 @@ async def abort(run: str, *, reason: str, as_json: bool) -> int:
         await journal.post(summary.id, AbortRequested(reason=reason, by=cli_actor()))
         summary = await journal.summary(summary.id) or summary
     if as_json:
-        print_json({"id": summary.id, "state": summary.shown})
+        print_json({"id": summary.id, "state": summary.shown_phase})
     else:
         print_note(f"run {summary.id}: asked to end")
     return 0

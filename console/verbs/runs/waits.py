@@ -32,7 +32,7 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
         state = await state_of(journal, summary.id)
     found = wait_chain(state, node_id)
     if as_json:
-        print_json({"id": summary.id, "state": state.shown, **found.model_dump(mode="json")})
+        print_json({"id": summary.id, "state": state.shown_phase, **found.model_dump(mode="json")})
         return 0
     looks = RenderContext(utc_now(), UNICODE if supports_unicode() else ASCII)
     for line in waits_lines(found, looks):

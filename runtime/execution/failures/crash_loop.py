@@ -2,8 +2,8 @@
 
 The journal says what was under way when a process ended: steps that had begun and have no end, or, in a life of which
 only its start is recorded, the import of the swarm. Other runs and steps were under way in the same process and are not
-to blame. So what has ended a process one time less than `DEATHS` is a suspect, and suspects are tried one at a time:
-the innocent ones get on and are none any more.
+to blame. So what has ended a process one time less than `MAX_DEATHS` is a suspect, and suspects are tried one at a
+time: the innocent ones get on and are none any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from runtime.record.state.nodes import DEATHS
+from runtime.record.state.nodes import MAX_DEATHS
 
 RULE_ID = "process-ended"
 TRIAL_S = 20.0
@@ -81,13 +81,13 @@ class Trials:
 
 def is_suspect(deaths: int) -> bool:
     """Whether one more process that ends at the same place is enough."""
-    return deaths == DEATHS - 1
+    return deaths == MAX_DEATHS - 1
 
 
 def has_ended_process(c: StepContext) -> IncidentDraft | None:
-    """What to ask before a step begins that was under way each time when `DEATHS` processes ended."""
+    """What to ask before a step begins that was under way each time when `MAX_DEATHS` processes ended."""
     node = c.node
-    if node is None or node.deaths < DEATHS:
+    if node is None or node.deaths < MAX_DEATHS:
         return None
     message = f"{c.step.name} ended its process {node.deaths} times: it had begun each time, and nothing came after it"
     fault = Classification(
@@ -111,7 +111,7 @@ async def step_alone(c: StepContext) -> AsyncIterator[None]:
     if trials is None or c.node is None or not is_suspect(c.node.deaths):
         yield
         return
-    text = f"its process ended {DEATHS - 1} times while {c.step.name} was under way: it is tried alone"
+    text = f"its process ended {MAX_DEATHS - 1} times while {c.step.name} was under way: it is tried alone"
     await c.session.record(ev.Warned(node_id=c.node_id, parent_id=c.parent_id, text=text))
     async with trials.isolate(c.session.state.id, c.node_id):
         yield

@@ -134,7 +134,7 @@ class BreakerRegistry:
 
     async def _read(self, key: str) -> Breaker:
         """A breaker as it stands in the journal now. Where nothing is new there, that is told without waiting."""
-        for event in await self._journal.read(ev.WORKSPACE, self._seq):
+        for event in await self._journal.read(ev.WORKSPACE_RUN_ID, self._seq):
             if event.seq > self._seq:  # else somebody who asked meanwhile has taken it into account
                 self._seq = event.seq
                 fold_breakers((event,), self._known)
@@ -145,7 +145,7 @@ class BreakerRegistry:
         if after == before:
             return
         event = ev.BreakerChanged(**after.model_dump(), reason=reason[:300], by=by or ev.Actor())
-        await self._journal.post(ev.WORKSPACE, event)
+        await self._journal.post(ev.WORKSPACE_RUN_ID, event)
         self._known[after.key] = after
 
 

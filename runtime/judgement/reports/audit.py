@@ -101,7 +101,7 @@ def _command_entry(event: ev.JournalEvent) -> AuditEntry:
         what=_ACTION_WORDS[type(event)],
         params={name: body[name] for name in _DETAILS.get(type(event), ()) if body.get(name) not in (None, "", {})},
         reason=getattr(event, "reason", ""),
-        run_id="" if event.run_id == ev.WORKSPACE else event.run_id,
+        run_id="" if event.run_id == ev.WORKSPACE_RUN_ID else event.run_id,
         incident_id=getattr(event, "incident_id", ""),
         node_id=event.node_id,
     )

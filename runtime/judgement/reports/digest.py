@@ -81,7 +81,7 @@ def build_digest(
             _follow(waiting, event)
             if (since is not None and event.ts <= since) or (until is not None and event.ts > until):
                 continue
-            if event.run_id not in ("", ev.WORKSPACE):
+            if event.run_id not in ("", ev.WORKSPACE_RUN_ID):
                 runs[event.run_id] = None
             _count(made, event, ended, people, groups)
         made.open_now += len(waiting)

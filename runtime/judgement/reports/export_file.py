@@ -143,5 +143,5 @@ def read_export(text: str) -> Export:
             events.append(ev.load_event(row))
         except ValidationError as exc:
             raise InvalidExport(f"line {number} is no event: the file was cut or changed") from exc
-    own = tuple(event for event in events if event.run_id != ev.WORKSPACE)
-    return Export(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE))
+    own = tuple(event for event in events if event.run_id != ev.WORKSPACE_RUN_ID)
+    return Export(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE_RUN_ID))

@@ -29,7 +29,7 @@ class ChangeSignal:
             self._told = True
             asyncio.get_running_loop().call_soon(self._notify)
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds."""
         changed = asyncio.Event()
         end = self.subscribe(changed.set)

@@ -118,7 +118,7 @@ class LinkClient:
         return bool(self._view.epoch)
 
     @property
-    def snapshots(self) -> list[p.Why]:
+    def snapshots(self) -> list[p.SnapshotReason]:
         """Why the picture was told as a whole, each time; ``slow`` means that we fell behind."""
         return self._view.snapshots
 
@@ -143,7 +143,7 @@ class LinkClient:
         """Call `listener` when anything changed; the result ends it."""
         return self._signal.subscribe(listener)
 
-    def where(self, _run_id: str) -> str:
+    def host_of(self, _run_id: str) -> str:
         """The host that a run is on: empty, for there is one only."""
         return ""
 
@@ -231,9 +231,9 @@ class LinkClient:
         return loop.time() - began
 
     @property
-    def asks(self) -> bool:
+    def needs_login(self) -> bool:
         """Whether a login is needed: `login`, then, and not `revive`."""
-        return self.transport.asks
+        return self.transport.needs_login
 
     def login(self) -> None:
         """Log in, start a runtime if there is none, and connect. Blocks, and needs the terminal: suspend the app.
@@ -244,7 +244,7 @@ class LinkClient:
         try:
             self.transport.login(start=True)
         except Unreachable as exc:
-            self._lose(str(exc))
+            self._mark_lost(str(exc))
             raise LinkLost(str(exc)) from exc
         self._redial.reconnect_now()
 
@@ -256,9 +256,9 @@ class LinkClient:
             raise LinkLost(str(exc)) from exc
         self._redial.reconnect_now()
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds of what is known."""
-        await self._signal.until(true)
+        await self._signal.wait_until(true)
 
     def start(self) -> None:
         """Begin to connect."""
@@ -267,7 +267,7 @@ class LinkClient:
 
     async def close(self) -> None:
         """End it. Commands without a reply raise `LinkLost`."""
-        self._set(LinkStatus("closed", "the link is closed"))
+        self._set_status(LinkStatus("closed", "the link is closed"))
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -279,31 +279,31 @@ class LinkClient:
     async def _run(self) -> None:
         while True:
             try:
-                await self._converse(await self.transport.connect())
+                await self._run_connection(await self.transport.connect())
             except IncompatibleVersion as exc:
-                self._lose(str(exc), mismatch=True)
+                self._mark_lost(str(exc), mismatch=True)
             except Unreachable as exc:
                 if exc.gone:
-                    self._lose(str(exc))
+                    self._mark_lost(str(exc))
                 else:
-                    self._set(LinkStatus("connecting", str(exc)))
+                    self._set_status(LinkStatus("connecting", str(exc)))
             except MissingChange as exc:
                 log.warning("the picture has a gap and is asked for anew: %s", exc)
                 self._view.epoch = ""
             except (FramingError, p.InvalidMessage) as exc:
                 log.warning("the runtime at %s breaks the protocol: %s", self.transport.where, exc)
-                self._lose(f"the runtime at {self.transport.where} breaks the protocol, and was cut off: {exc}")
+                self._mark_lost(f"the runtime at {self.transport.where} breaks the protocol, and was cut off: {exc}")
             except Exception as exc:
                 log.exception("the link failed")
-                self._lose(f"the link failed: {type(exc).__name__}: {exc}")
+                self._mark_lost(f"the link failed: {type(exc).__name__}: {exc}")
             await self._redial.wait()
 
-    def _lose(self, reason: str, *, mismatch: bool = False) -> None:
-        self._set(LinkStatus("lost", reason, mismatch))
+    def _mark_lost(self, reason: str, *, mismatch: bool = False) -> None:
+        self._set_status(LinkStatus("lost", reason, mismatch))
         if not self._hold:
             self._asked.link_lost(reason)
 
-    async def _converse(self, streams: Streams) -> None:
+    async def _run_connection(self, streams: Streams) -> None:
         """One connection, to its end."""
         reader, writer = streams
         reason, bad = "the connection was cut", False
@@ -313,7 +313,7 @@ class LinkClient:
             lines = LineReader()
             hello, rest = await read_hello(reader, lines, self.transport)
             began = now()
-            await self._begun(HandshakeResult(writer, hello)).listen(reader, lines, rest)
+            await self._start_receiver(HandshakeResult(writer, hello)).listen(reader, lines, rest)
             if self.round_trip.is_dead:
                 reason = f"nothing was heard for {DEAD_BEATS * HEARTBEAT_S:.0f} seconds"
         except (FramingError, p.InvalidMessage):
@@ -331,21 +331,21 @@ class LinkClient:
             self._asked.connection_cut(reason)
             if not writer.transport.is_closing():
                 writer.transport.abort()
-        self._set(LinkStatus("connecting", reason))
+        self._set_status(LinkStatus("connecting", reason))
 
-    def _begun(self, session: HandshakeResult) -> Receiver:
+    def _start_receiver(self, session: HandshakeResult) -> Receiver:
         self.hello = session.hello
-        self.transport.settled()
+        self.transport.hello_received()
         self._conversation = Receiver(session, self._view, self._asked, self.round_trip, self._signal.mark)
         self._conversation.open(self._program, self._watching)
-        self._set(LinkStatus("connected"))
+        self._set_status(LinkStatus("connected"))
         return self._conversation
 
     def _send(self, message: p.Message) -> None:
         if self._conversation is not None:
             self._conversation.send(message)
 
-    def _set(self, status: LinkStatus) -> None:
+    def _set_status(self, status: LinkStatus) -> None:
         if status != self.status and self.status.phase != "closed":
             self.status = status
             self._signal.mark()

@@ -40,7 +40,7 @@ class Heartbeat:
     _sent: dict[int, float] = field(default_factory=dict)
     _next: int = 0
 
-    def began(self) -> None:
+    def connected(self) -> None:
         """A connection stands: what an earlier one was waiting for does not come any more."""
         self._sent.clear()
         self.silent = self._beats = 0

@@ -69,7 +69,7 @@ class MultiClient:
             for name, client in self.clients.items()
             if client.status.phase != "connected"
         )
-        mismatch = all(client.status.mismatch for client in self._lost())
+        mismatch = all(client.status.mismatch for client in self._lost_clients())
         for phase in _PHASES_WORST_FIRST:
             if phase in found:
                 return LinkStatus(phase, away, phase == "lost" and mismatch)
@@ -95,18 +95,18 @@ class MultiClient:
         """How good the link to each host is."""
         return tuple(found for client in self.clients.values() for found in client.qualities)
 
-    def where(self, run_id: str) -> str:
+    def host_of(self, run_id: str) -> str:
         """The host that a run is on; empty if none tells of it."""
         return next((name for name, client in self.clients.items() if run_id in client.summaries), "")
 
     def run(self, run_id: str) -> DurableRun | None:
-        return self._with(run_id).run(run_id)
+        return self._client_of_run(run_id).run(run_id)
 
     def problem(self, run_id: str) -> str:
-        return self._with(run_id).problem(run_id)
+        return self._client_of_run(run_id).problem(run_id)
 
     def text(self, run_id: str, node_id: str) -> StreamedText | None:
-        return self._with(run_id).text(run_id, node_id)
+        return self._client_of_run(run_id).text(run_id, node_id)
 
     # -- what screens do ---------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class MultiClient:
         return end
 
     def watch(self, run_id: str) -> None:
-        self._with(run_id).watch(run_id)
+        self._client_of_run(run_id).watch(run_id)
 
     def unwatch(self, run_id: str) -> None:
         for client in self.clients.values():
@@ -140,7 +140,7 @@ class MultiClient:
             CommandRefused: a runtime said no.
             LinkLost: there is no runtime to ask.
         """
-        client = self._named(where) if where else self._about(args)
+        client = self._client_named(where) if where else self._client_for(args)
         if client is not None:
             return await client.command(verb, **args)
         if verb not in FAN_OUT_VERBS:
@@ -156,9 +156,9 @@ class MultiClient:
         return dict(zip(asked, answers, strict=True))
 
     @property
-    def asks(self) -> bool:
+    def needs_login(self) -> bool:
         """Whether a lost host wants a login: `login`, then, and not `revive`."""
-        return any(client.asks for client in self._lost())
+        return any(client.needs_login for client in self._lost_clients())
 
     def login(self) -> None:
         """Log in to the hosts that want it, one after the other. Blocks; the terminal is ssh's meanwhile.
@@ -168,7 +168,7 @@ class MultiClient:
         """
         reasons: list[str] = []
         for name, client in self.clients.items():
-            if client.asks:
+            if client.needs_login:
                 try:
                     client.login()
                 except LinkLost as exc:
@@ -203,15 +203,15 @@ class MultiClient:
 
     # -- whom a thing belongs to -------------------------------------------------------------------------------
 
-    def _lost(self) -> Iterator[LinkClient]:
+    def _lost_clients(self) -> Iterator[LinkClient]:
         return (client for client in self.clients.values() if client.status.phase == "lost")
 
-    def _named(self, name: str) -> LinkClient:
+    def _client_named(self, name: str) -> LinkClient:
         if name not in self.clients:
             raise LinkError(f"no host here is called {name!r}: {', '.join(self.clients)}")
         return self.clients[name]
 
-    def _with(self, run_id: str) -> LinkClient:
+    def _client_of_run(self, run_id: str) -> LinkClient:
         """Whoever tells of a run, else the first: its runtime then says that there is none."""
         clients = list(self.clients.values())
         for client in clients:
@@ -219,7 +219,7 @@ class MultiClient:
                 return client
         return clients[0]
 
-    def _about(self, args: Mapping[str, Any]) -> LinkClient | None:
+    def _client_for(self, args: Mapping[str, Any]) -> LinkClient | None:
         """Whoever tells of the run, incident or grant that is named; None if nothing is, or nobody knows it."""
         for client in self.clients.values():
             if (

@@ -70,7 +70,7 @@ class Receiver:
 
     async def _beat(self) -> None:
         """Measure the round trip, and give up a connection on which nothing comes any more."""
-        self._round_trip.began()
+        self._round_trip.connected()
         while not self._round_trip.is_dead:
             number = self._round_trip.beat()
             if number is not None:
@@ -83,29 +83,29 @@ class Receiver:
         self.answered = True
         if message is None:
             return
-        if message.t in p.STREAM:
+        if message.t in p.STREAM_TYPES:
             self._show_message(message)
         else:
             self._parse_line(message)
         self._changed()
 
-    def _show_message(self, message: p.FromRuntime) -> None:
+    def _show_message(self, message: p.RuntimeMessage) -> None:
         size = self.session.size
         match message:
             case p.WorkspaceSnapshot():
-                self._view.snapshot(message, self.session.hello.epoch, size)
+                self._view.apply_snapshot(message, self.session.hello.epoch, size)
             case p.WorkspaceChange():
-                self._view.changed(message, size)
+                self._view.apply_change(message, size)
             case p.RunSnapshot():
-                self._view.run_snapshot(message, size)
+                self._view.apply_run_snapshot(message, size)
             case p.RunEvent():
-                if not self._view.event(message, size):
+                if not self._view.apply_event(message, size):
                     log.warning("run %s has a gap and is asked for anew", message.run_id)
                     self.send(p.Watch(run_id=message.run_id))
             case p.Delta():
-                self._view.delta(message)
+                self._view.apply_delta(message)
 
-    def _parse_line(self, message: p.FromRuntime) -> None:
+    def _parse_line(self, message: p.RuntimeMessage) -> None:
         match message:
             case p.Pong():  # before those that would be loaded with the rest of the vocabulary
                 self._round_trip.pong_received(message.id)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
-from runtime.link.wire.run_snapshot import BadState, StateAssembler, bad_node
+from runtime.link.wire.run_snapshot import InvalidState, StateAssembler, bad_node
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 
@@ -30,7 +30,7 @@ class RunView:
     coming: StateAssembler = field(default_factory=StateAssembler)
     size: int = 0
     """Bytes of the events since the last snapshot, or of the snapshot that is coming."""
-    anew: bool = False
+    needs_snapshot: bool = False
     """Whether a snapshot was asked for: events change nothing until it is here."""
 
     @property
@@ -40,40 +40,40 @@ class RunView:
 
     def connection_cut(self) -> None:
         """The connection ended: half a snapshot is worth nothing."""
-        self.coming, self.anew, self.size = StateAssembler(), False, 0
+        self.coming, self.needs_snapshot, self.size = StateAssembler(), False, 0
 
-    def snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
+    def apply_snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
         """Take a part of the run's state in."""
         self.size = size if message.head is not None else self.size + size
         try:
-            if self.size > limits.RUN_BYTES:
-                raise BadState(f"its state takes more than {limits.megabytes(limits.RUN_BYTES)}")
+            if self.size > limits.MAX_RUN_BYTES:
+                raise InvalidState(f"its state takes more than {limits.format_mebibytes(limits.MAX_RUN_BYTES)}")
             state = self.coming.add(message)
         except ValidationError as exc:
             log.exception("run %s", message.run_id)
             self._give_up(f"this program cannot read the run: {exc.errors(include_url=False)[0]['msg']}")
             return
-        except BadState as exc:
+        except InvalidState as exc:
             self._give_up(f"the run cannot be shown: {exc}")
             return
         if state is not None:
             self.state, self.problem, self.coming = state, "", StateAssembler()
-            self.size, self.anew = 0, False
+            self.size, self.needs_snapshot = 0, False
             self.texts.clear()
 
     def _give_up(self, problem: str) -> None:
-        self.state, self.problem, self.coming, self.anew = None, problem, StateAssembler(), False
+        self.state, self.problem, self.coming, self.needs_snapshot = None, problem, StateAssembler(), False
         self.texts.clear()
 
-    def event(self, message: p.RunEvent, size: int = 0) -> bool:
+    def apply_event(self, message: p.RunEvent, size: int = 0) -> bool:
         """Take an event in; False if a snapshot must be asked for: events before it are missing, or are too many."""
-        if self.state is None or self.anew or message.seq <= self.state.last_seq:
+        if self.state is None or self.needs_snapshot or message.seq <= self.state.last_seq:
             return True
         self.size += size
-        if message.seq != self.state.last_seq + 1 or self.size > limits.RUN_BYTES:
-            self.anew = True
+        if message.seq != self.state.last_seq + 1 or self.size > limits.MAX_RUN_BYTES:
+            self.needs_snapshot = True
             return False
-        event = _event(message)
+        event = _parse_event(message)
         if isinstance(event, ev.NodeOpened) and (why := bad_node(self.state, event)):
             self._give_up(f"the run cannot be shown: {why}")
             return True
@@ -82,22 +82,22 @@ class RunView:
             self.texts.pop(event.node_id, None)
         return True
 
-    def delta(self, message: p.Delta) -> None:
+    def apply_delta(self, message: p.Delta) -> None:
         """Take a piece of a streamed reply in."""
         node = self.state.nodes.get(message.node_id) if self.state is not None else None
         if node is not None and node.terminal:
             return
         found = self.texts.get(message.node_id)
-        if found is None and len(self.texts) >= limits.TEXTS:
+        if found is None and len(self.texts) >= limits.MAX_TEXTS:
             return
         if found is None or found.attempt < message.attempt:
             found = self.texts[message.node_id] = StreamedText(message.attempt)
         have = getattr(found, message.kind)
-        if found.attempt == message.attempt and message.offset <= len(have) < limits.TEXT_CHARS:
+        if found.attempt == message.attempt and message.offset <= len(have) < limits.MAX_TEXT_CHARS:
             setattr(found, message.kind, have[: message.offset] + message.text)
 
 
-def _event(message: p.RunEvent) -> ev.JournalEvent:
+def _parse_event(message: p.RunEvent) -> ev.JournalEvent:
     """The event, or what is left of it if this program cannot read it: one odd event must not hide a run."""
     try:
         return ev.parse_event(message.body)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runtime.link.wire import protocol as p
     from runtime.link.wire.startup_messages import (
         InboxRow,
-        Why,
+        SnapshotReason,
         WorkspaceChange,
         WorkspaceSnapshot,
     )
@@ -37,7 +37,7 @@ class WorkspaceView:
         self.incidents: dict[str, InboxRow] = {}
         self.grants: dict[str, GrantAdded] = {}
         self.runs: dict[str, RunView] = {}
-        self.snapshots: list[Why] = []
+        self.snapshots: list[SnapshotReason] = []
         """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
         self.held_up = ""
         """Runs that cannot be carried on now, in words, by the last pong."""
@@ -57,11 +57,11 @@ class WorkspaceView:
         run = self.runs.get(run_id)
         return run.last_seq if run is not None else 0
 
-    def snapshot(self, message: WorkspaceSnapshot, epoch: str, size: int = 0) -> None:
+    def apply_snapshot(self, message: WorkspaceSnapshot, epoch: str, size: int = 0) -> None:
         """Take a part of the picture in, of `size` bytes; the last one makes it valid. Raises `LimitExceeded`."""
         self._parts_bytes += size
-        if self._parts_bytes > limits.PICTURE_BYTES:
-            most = limits.megabytes(limits.PICTURE_BYTES)
+        if self._parts_bytes > limits.MAX_WORKSPACE_BYTES:
+            most = limits.format_mebibytes(limits.MAX_WORKSPACE_BYTES)
             raise limits.LimitExceeded(f"the lists of runs and incidents take more than {most}")
         self._parts.append(message)
         if message.more:
@@ -74,18 +74,17 @@ class WorkspaceView:
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
 
-    def changed(self, message: WorkspaceChange, size: int = 0) -> None:
+    def apply_change(self, message: WorkspaceChange, size: int = 0) -> None:
         """Take a change of the picture in, of `size` bytes. Raises `MissingChange`."""
         if message.position <= self.position:
             return
         if message.position != self.position + 1:
             raise MissingChange(f"change {message.position} came after {self.position}")
         self._changes_bytes += size
-        if self._changes_bytes > limits.PICTURE_BYTES:
+        if self._changes_bytes > limits.MAX_WORKSPACE_BYTES:
             # What a runtime forgets (old runs that ended) it does not take back: a snapshot has no more of it.
-            raise MissingChange(
-                f"the changes since the last snapshot take more than {limits.megabytes(limits.PICTURE_BYTES)}"
-            )
+            size_text = limits.format_mebibytes(limits.MAX_WORKSPACE_BYTES)
+            raise MissingChange(f"the changes since the last snapshot take more than {size_text}")
         self.position = message.position
         if message.summary is not None:
             self.summaries[message.summary.id] = message.summary
@@ -96,17 +95,17 @@ class WorkspaceView:
         if message.grants is not None:
             self.grants = {row.grant_id: row for row in message.grants}
 
-    def run_snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
+    def apply_run_snapshot(self, message: p.RunSnapshot, size: int = 0) -> None:
         """Take a part of a run's state in."""
         if (run := self.runs.get(message.run_id)) is not None:
-            run.snapshot(message, size)
+            run.apply_snapshot(message, size)
 
-    def event(self, message: p.RunEvent, size: int = 0) -> bool:
+    def apply_event(self, message: p.RunEvent, size: int = 0) -> bool:
         """Take an event of a run in; False if the run must be asked for anew."""
         run = self.runs.get(message.run_id)
-        return run is None or run.event(message, size)
+        return run is None or run.apply_event(message, size)
 
-    def delta(self, message: p.Delta) -> None:
+    def apply_delta(self, message: p.Delta) -> None:
         """Take a piece of a streamed reply in."""
         if (run := self.runs.get(message.run_id)) is not None:
-            run.delta(message)
+            run.apply_delta(message)

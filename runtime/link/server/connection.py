@@ -22,17 +22,17 @@ from runtime.record.state.events import Actor
 log = logging.getLogger(__name__)
 
 READ_BYTES = 64 * 1024
-UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
+MAX_UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
 """Half of what is taken off the socket of a connection from which nothing is read; the rest stays with the sender."""
 MAX_COMMAND_BYTES = 16 * 1024 * 1024
 """The longest message taken from an operator: a corrected input may be long, a journal it is not."""
-VIEWER_BYTES = 64 * 1024
+MAX_VIEWER_BYTES = 64 * 1024
 """The longest line and message taken from a viewer, who has nothing long to say."""
-UNDER_WAY: dict[p.Role, int] = {"operator": 8, "viewer": 2}
+MAX_CONCURRENT_REQUESTS: dict[p.Role, int] = {"operator": 8, "viewer": 2}
 """Commands and runs to be loaded that one connection may have under way. Beyond that it is not read."""
-WATCHED = 64
+MAX_WATCHED_RUNS = 64
 """Runs that one connection may watch at once."""
-LINES = 64
+MAX_LINES_PER_TURN = 64
 """Lines taken from one connection before the others have a turn."""
 FLUSH_TIMEOUT_S = 1.0
 """For the last replies to a console that is being sent away."""
@@ -85,7 +85,7 @@ class ConnectionHost(Protocol):
         """The console wants a run no longer."""
         ...
 
-    def refill(self, connection: Connection) -> list[bytes]:
+    def snapshot_lines(self, connection: Connection) -> list[bytes]:
         """All that the console sees, as a snapshot: it fell behind."""
         ...
 
@@ -109,7 +109,7 @@ class Connection:
         self.name = account
         self.attached = False
         self.watching: set[str] = set()
-        self.lane = ClientOutbox(lambda: server.refill(self), window=server.window, capacity=server.capacity)
+        self.lane = ClientOutbox(lambda: server.snapshot_lines(self), window=server.window, capacity=server.capacity)
         self._server = server
         self._reader = reader
         self._writer = writer
@@ -121,8 +121,8 @@ class Connection:
         self._room = asyncio.Event()
         self._gone = False
         viewer = role == "viewer"
-        self._lines = LineReader(VIEWER_BYTES if viewer else MAX_LINE_BYTES)
-        self._parts = PartAssembler(VIEWER_BYTES if viewer else MAX_COMMAND_BYTES)
+        self._lines = LineReader(MAX_VIEWER_BYTES if viewer else MAX_LINE_BYTES)
+        self._parts = PartAssembler(MAX_VIEWER_BYTES if viewer else MAX_COMMAND_BYTES)
 
     async def run(self) -> None:
         """Serve the console until it goes or is sent away."""
@@ -149,23 +149,23 @@ class Connection:
         refused = p.MessageRefused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
         self.lane.reply(refused.line())
 
-    def begun(self) -> None:
+    def request_started(self) -> None:
         """Something that was asked for is under way, until `done`."""
         self._under_way += 1
 
-    def done(self) -> None:
+    def request_ended(self) -> None:
         """It has ended."""
         self._under_way -= 1
         self._room.set()
 
-    async def _until_room(self) -> None:
+    async def _wait_for_room(self) -> None:
         """Wait until this console may ask for more: what it has under way and has not read yet is bounded, and the
         rest stays in its own buffers. None of it needs more to be read from it.
 
         Raises:
             ConnectionError: the console went.
         """
-        while self.lane.full or self._under_way >= UNDER_WAY[self.role] or self._server.closing:
+        while self.lane.full or self._under_way >= MAX_CONCURRENT_REQUESTS[self.role] or self._server.closing:
             self._room.clear()
             await self._room.wait()
             if self._gone:
@@ -174,9 +174,9 @@ class Connection:
     async def _write(self) -> None:
         key = 0
         try:
-            while (line := await self.lane.next()) is not None:
+            while (line := await self.lane.next_line()) is not None:
                 key += 1
-                for piece in split_into_parts(await self._shown(line), key):
+                for piece in split_into_parts(await self._mask_line(line), key):
                     self._writer.write(piece)
                     await self._writer.drain()
                 self._room.set()
@@ -187,7 +187,7 @@ class Connection:
             self._room.set()
             self._reader.feed_eof()
 
-    async def _shown(self, line: bytes) -> bytes:
+    async def _mask_line(self, line: bytes) -> bytes:
         """The line as this console may see it. To mask a long one takes long: on a thread, which the loop does not wait
         for.
         """
@@ -212,9 +212,9 @@ class Connection:
     async def _read(self) -> None:
         while data := await self._reader.read(READ_BYTES):
             for number, line in enumerate(self._lines.feed(data), 1):
-                await self._until_room()
+                await self._wait_for_room()
                 self._handle_message(line)
-                if not number % LINES:
+                if not number % MAX_LINES_PER_TURN:
                     await asyncio.sleep(0)
 
     def _handle_message(self, line: bytes) -> None:
@@ -255,10 +255,10 @@ class Connection:
         self.name = f"{name} ({self._account})"
 
     def _attach(self, message: p.Attach) -> None:
-        if message.proto != p.PROTO:
+        if message.proto != p.PROTOCOL_VERSION:
             self.refuse(
                 "proto",
-                f"this runtime speaks protocol {p.PROTO}, the console {message.proto}: "
+                f"this runtime speaks protocol {p.PROTOCOL_VERSION}, the console {message.proto}: "
                 "stop the runtime (orbiter-console stop) and open the console again, so that both are of one version",
             )
             return
@@ -271,7 +271,9 @@ class Connection:
         if not self.attached:
             self.refuse("too_early", "attach first, then watch", message.run_id)
             return
-        if message.run_id not in self.watching and len(self.watching) >= WATCHED:
-            self.refuse("too_many", f"{WATCHED} runs are watched over this connection: unwatch one", message.run_id)
+        if message.run_id not in self.watching and len(self.watching) >= MAX_WATCHED_RUNS:
+            self.refuse(
+                "too_many", f"{MAX_WATCHED_RUNS} runs are watched over this connection: unwatch one", message.run_id
+            )
             return
         self._server.watch(self, message.run_id, message.after)

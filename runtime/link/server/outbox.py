@@ -23,11 +23,11 @@ MAX_QUEUE_AGE_S = 1.0
 MIN_QUEUE_FOR_SNAPSHOT = 100
 """So many messages that wait are fewer than a snapshot is long, however old they are."""
 
-REPLIES = 64
+MAX_REPLIES = 64
 """Replies, pongs and refusals that may wait for a console before nothing more is read from it."""
-REPLY_BYTES = 1024 * 1024
+MAX_REPLY_BYTES = 1024 * 1024
 """The same in bytes."""
-QUEUE_BYTES = 8 * 1024 * 1024
+MAX_QUEUE_BYTES = 8 * 1024 * 1024
 """Of the messages that wait for a console, before it counts as slow."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
@@ -72,7 +72,7 @@ class ClientOutbox:
     @property
     def full(self) -> bool:
         """Whether so many replies wait for the console that it must read before it may ask for more."""
-        return len(self._ways) >= REPLIES or self._ways_bytes >= REPLY_BYTES
+        return len(self._ways) >= MAX_REPLIES or self._ways_bytes >= MAX_REPLY_BYTES
 
     def reply(self, line: bytes) -> None:
         """Send apart from the stream, next."""
@@ -80,13 +80,13 @@ class ClientOutbox:
         self._ways_bytes += len(line)
         self._wake.set()
 
-    def bulk(self, lines: Iterable[bytes]) -> None:
+    def send_bulk(self, lines: Iterable[bytes]) -> None:
         """Send a snapshot or a replay: however long it is, and before what waits in the stream."""
         self._bulk.extend(lines)
         self._wake.set()
 
     def show(self, run_id: str, lines: Callable[[], Iterable[bytes]]) -> None:
-        """Send what `lines` gives when it is this run's turn, as `bulk`. Asked for twice it is sent once."""
+        """Send what `lines` gives when it is this run's turn, as `send_bulk`. Asked for twice it is sent once."""
         self._shows[run_id] = lines
         self._wake.set()
 
@@ -101,7 +101,7 @@ class ClientOutbox:
         now = self._clock()
         waiting = len(self._queue)
         old = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._queue[0][0] > MAX_QUEUE_AGE_S
-        if old or waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > QUEUE_BYTES):
+        if old or waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > MAX_QUEUE_BYTES):
             self._queue.clear()
             self._queue_bytes = 0
             self._deltas.clear()
@@ -136,14 +136,14 @@ class ClientOutbox:
         self._closed = True
         self._wake.set()
 
-    async def next(self) -> bytes | None:
+    async def next_line(self) -> bytes | None:
         """The next line to send, waiting for one; None when the lane was closed."""
-        while (line := self.ready()) is None and not self._closed:
+        while (line := self.ready_line()) is None and not self._closed:
             self._wake.clear()
             await self._wake.wait()
         return line
 
-    def ready(self) -> bytes | None:
+    def ready_line(self) -> bytes | None:
         """The next line that may go out now, None if there is none."""
         if self._ways:
             line = self._ways.popleft()

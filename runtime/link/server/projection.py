@@ -13,7 +13,7 @@ from itertools import islice
 
 from runtime.link.wire.protocol import (
     InboxRow,
-    Why,
+    SnapshotReason,
     WorkspaceChange,
     WorkspaceSnapshot,
 )
@@ -38,7 +38,7 @@ class WorkspaceProjection:
         self.incidents: dict[str, InboxRow] = {}
         self.grants: tuple[GrantAdded, ...] = ()
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_CHANGES)
-        self._snapshots: dict[Why, list[bytes]] = {}
+        self._snapshots: dict[SnapshotReason, list[bytes]] = {}
         """Those of this position: consoles that come at the same time share them."""
 
     def load(
@@ -55,7 +55,7 @@ class WorkspaceProjection:
         self._snapshots.clear()
         self.position += 1
 
-    def summarise(self, summary: Summary) -> bytes | None:
+    def set_summary(self, summary: Summary) -> bytes | None:
         """A run's summary is this by now; the line that tells of it, None if nothing changed."""
         if self.summaries.get(summary.id) == summary:
             return None
@@ -77,7 +77,7 @@ class WorkspaceProjection:
             return None
         return self._changed(WorkspaceChange(position=self.position + 1, closed=incident_id))
 
-    def grant(self, grants: Iterable[GrantAdded]) -> bytes | None:
+    def set_grants(self, grants: Iterable[GrantAdded]) -> bytes | None:
         """These grants are in force by now."""
         grants = tuple(grants)
         if grants == self.grants:
@@ -89,7 +89,7 @@ class WorkspaceProjection:
         """Something of the workspace changed that the picture does not show: whoever looks at it may ask anew."""
         return self._changed(WorkspaceChange(position=self.position + 1))
 
-    def since(self, epoch: str, position: int) -> list[bytes] | Why:
+    def changes_since(self, epoch: str, position: int) -> list[bytes] | SnapshotReason:
         """Lines of the changes after `position`, or the reason why a snapshot is needed instead."""
         if not epoch:
             return "first"
@@ -101,13 +101,13 @@ class WorkspaceProjection:
             return "gap"
         return [line for at, line in self._recent if at > position]
 
-    def snapshot(self, why: Why) -> list[bytes]:
+    def snapshot(self, why: SnapshotReason) -> list[bytes]:
         """The picture in `WorkspaceSnapshot` messages."""
         if why not in self._snapshots:
             self._snapshots[why] = self._snapshot(why)
         return list(self._snapshots[why])
 
-    def _snapshot(self, why: Why) -> list[bytes]:
+    def _snapshot(self, why: SnapshotReason) -> list[bytes]:
         summaries, incidents = iter(self.summaries.values()), iter(self.incidents.values())
         lines: list[bytes] = []
         grants = self.grants

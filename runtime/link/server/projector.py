@@ -61,12 +61,12 @@ class Projector:
             tail = self._journal.tail(None, self._at)
             try:
                 async for batch in tail:
-                    self._take(batch)
+                    self._handle_batch(batch)
                 return  # the journal was closed
             except Exception:  # whatever it is, consoles must not be left with an old picture
                 log.exception("cannot follow the journal; trying again")
                 await asyncio.sleep(RELOAD_RETRY_S)
-                await self._load_again()
+                await self._reload()
             finally:
                 if isinstance(tail, AsyncGenerator):
                     await tail.aclose()
@@ -81,7 +81,7 @@ class Projector:
             grants, self._grants = self._grants, False
             try:
                 if grants:
-                    self._listener.broadcast(self._picture.grant(await self._journal.grants()))
+                    self._listener.broadcast(self._picture.set_grants(await self._journal.grants()))
                 for run_id in moved:
                     await self._refresh_run(run_id, inbox=run_id in inbox)
             except Exception:
@@ -92,7 +92,7 @@ class Projector:
                 await asyncio.sleep(RELOAD_RETRY_S)
                 self._wake.set()
 
-    async def _load_again(self) -> None:
+    async def _reload(self) -> None:
         try:
             await self.load()
         except Exception:
@@ -100,9 +100,9 @@ class Projector:
         else:
             self._listener.reset()
 
-    def _take(self, batch: Iterable[ev.JournalEvent]) -> None:
+    def _handle_batch(self, batch: Iterable[ev.JournalEvent]) -> None:
         for event in batch:
-            if event.run_id == ev.WORKSPACE:
+            if event.run_id == ev.WORKSPACE_RUN_ID:
                 self._grants = True
                 if isinstance(event, ev.BreakerChanged | ev.FreezeSet | ev.FreezeLifted):
                     self._listener.broadcast(self._picture.touch())
@@ -111,14 +111,14 @@ class Projector:
             self._listener.on_event(event)
             match event:
                 case ev.IncidentOpened():
-                    self._listener.broadcast(self._opened(event))
+                    self._listener.broadcast(self._incident_opened(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
                     self._listener.broadcast(self._picture.close(event.incident_id))
                 case ev.RunFinished():
                     self._inbox.add(event.run_id)
         self._wake.set()
 
-    def _opened(self, event: ev.IncidentOpened) -> bytes | None:
+    def _incident_opened(self, event: ev.IncidentOpened) -> bytes | None:
         """Of a run that consoles have not heard of yet, an incident is told after the run."""
         found = self._picture.summaries.get(event.run_id)
         if found is None:
@@ -130,7 +130,7 @@ class Projector:
         summary = await self._journal.summary(run_id)
         if summary is None:
             return
-        self._listener.broadcast(self._picture.summarise(summary))
+        self._listener.broadcast(self._picture.set_summary(summary))
         if inbox:
             await self._refresh_inbox(summary)
 

@@ -91,9 +91,9 @@ class ReplyStreams:
         with self._lock:
             waiting, self._waiting = self._waiting, []
         for piece in waiting:
-            self._take(piece)
+            self._handle_piece(piece)
 
-    def _take(self, piece: TextPiece) -> None:
+    def _handle_piece(self, piece: TextPiece) -> None:
         texts = self._texts.setdefault(piece.run_id, {})
         found = texts.get((piece.node_id, piece.kind))
         if found is None or found.attempt < piece.attempt:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from pydantic import TypeAdapter
 
-from runtime.link.wire.protocol import Why
+from runtime.link.wire.protocol import SnapshotReason
 from runtime.link.wire.run_snapshot import snapshot_parts
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
@@ -21,7 +21,7 @@ RECENT_EVENTS = 2000
 """Events kept as sent, for consoles that come back after a cut."""
 MAX_IDLE_RUNS = 8
 """Runs kept though nobody watches them any more."""
-CHUNK = 1000
+CHUNK_EVENTS = 1000
 """Events folded in one go: the other consoles must not wait for a big run."""
 
 
@@ -65,7 +65,7 @@ class CachedRun:
         self._recent.append((event.seq, line))
         return line
 
-    def since(self, after: int) -> list[bytes] | None:
+    def events_since(self, after: int) -> list[bytes] | None:
         """Lines of the events after `after`; None if they are not all at hand, or if `after` is none of this run's."""
         if after <= 0 or after > self.seq:
             return None
@@ -75,7 +75,7 @@ class CachedRun:
             return None
         return [line for seq, line in self._recent if seq > after]
 
-    def snapshot(self, why: Why) -> list[bytes]:
+    def snapshot(self, why: SnapshotReason) -> list[bytes]:
         """The state in `RunSnapshot` messages."""
         return [message.line() for message in snapshot_parts(self.run_id, self.state, why)]
 
@@ -118,7 +118,7 @@ class RunCache:
         run = CachedRun(run_id)
         waiting = self._loading.setdefault(run_id, [])
         try:
-            while events := await self._journal.read(run_id, run.seq, CHUNK):
+            while events := await self._journal.read(run_id, run.seq, CHUNK_EVENTS):
                 for event in events:
                     run.feed(event)
         finally:

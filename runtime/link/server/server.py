@@ -20,7 +20,7 @@ from typing import Any
 from runtime.daemon.sockets import BACKLOG, peer_uid
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.command_handler import CommandHandler
-from runtime.link.server.connection import READ_BYTES, UNREAD_BYTES, Connection
+from runtime.link.server.connection import MAX_UNREAD_BYTES, READ_BYTES, Connection
 from runtime.link.server.projection import WorkspaceProjection
 from runtime.link.server.projector import Projector
 from runtime.link.server.reply_streams import ReplyStreams, TextPiece
@@ -36,7 +36,7 @@ ACK_WINDOW = 500
 """Messages under way to a console that it has not acknowledged."""
 QUEUE_CAPACITY = 2000
 """Messages that wait for a console before it counts as slow."""
-CONNECTIONS = 600
+MAX_CONNECTIONS = 600
 """Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
 
 
@@ -83,7 +83,7 @@ class LinkServer:
 
     async def start(self) -> None:
         """Load the picture and begin to follow the journal. Raises `JournalError`."""
-        self.deltas.bind(asyncio.get_running_loop(), self._tell_delta)
+        self.deltas.bind(asyncio.get_running_loop(), self._send_delta)
         await self._follower.load()
         self._spawn(self._follower.follow())
         self._spawn(self._follower.refresh())
@@ -94,12 +94,12 @@ class LinkServer:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._serve(reader, writer, role)
 
-        server = await asyncio.start_unix_server(accept, sock=sock, limit=UNREAD_BYTES[role], backlog=BACKLOG)
+        server = await asyncio.start_unix_server(accept, sock=sock, limit=MAX_UNREAD_BYTES[role], backlog=BACKLOG)
         self._servers.append(server)
 
     async def adopt(self, sock: socket.socket, role: p.Role = "operator") -> None:
         """Serve a console over a connected Unix socket, one end of a pair."""
-        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=UNREAD_BYTES[role])
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=MAX_UNREAD_BYTES[role])
         self._serve(reader, writer, role)
 
     def stop_listening(self) -> None:
@@ -123,7 +123,7 @@ class LinkServer:
         self.deltas.close()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def hold_connections(self) -> Iterator[None]:
         """Whoever is connected now sees us hang up at the end of the ``with``, also if `close` comes before. That is
         how one who waits for the runtime to be gone knows it, and may then move what was ours or take it away.
         """
@@ -134,7 +134,7 @@ class LinkServer:
             yield
 
     @property
-    def consoles(self) -> int:
+    def connection_count(self) -> int:
         """How many are connected."""
         return len(self._connections)
 
@@ -155,21 +155,23 @@ class LinkServer:
 
     def join(self, connection: Connection, epoch: str, position: int) -> None:
         """From here on the console is told every change. No await between taking the snapshot and joining."""
-        found = self.picture.since(epoch, position)
-        connection.lane.bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
+        found = self.picture.changes_since(epoch, position)
+        connection.lane.send_bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
         connection.attached = True
 
     def watch(self, connection: Connection, run_id: str, after: int) -> None:
         """Tell the console of a run, once it is loaded."""
         connection.watching.add(run_id)
         if self._runs.get(run_id) is not None:
-            self._show(connection, run_id, after)
+            self._send_run(connection, run_id, after)
             return
         loading = run_id in connection.loading
         connection.loading[run_id] = after
         if not loading:
-            connection.begun()
-            self._spawn(self._show_later(connection, run_id)).add_done_callback(lambda _: connection.done())
+            connection.request_started()
+            self._spawn(self._send_run_later(connection, run_id)).add_done_callback(
+                lambda _: connection.request_ended()
+            )
 
     def unwatch(self, connection: Connection, run_id: str) -> None:
         connection.watching.discard(run_id)
@@ -178,15 +180,15 @@ class LinkServer:
 
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self._count_eyes()
+        self._count_watchers()
         connection.attached = False
         connection.watching.clear()
         self._trim()
 
-    def refill(self, connection: Connection) -> list[bytes]:
+    def snapshot_lines(self, connection: Connection) -> list[bytes]:
         """A fresh snapshot of all that the console is told of."""
         for run_id in connection.watching:
-            connection.lane.show(run_id, lambda run_id=run_id: self._shown(run_id, 0, "slow"))  # type: ignore[misc]
+            connection.lane.show(run_id, lambda run_id=run_id: self._run_lines(run_id, 0, "slow"))  # type: ignore[misc]
             self.deltas.repeat(run_id, connection.lane)
         return self.picture.snapshot("slow")
 
@@ -199,9 +201,9 @@ class LinkServer:
 
         def done(task: asyncio.Task[None]) -> None:
             self._obeying.discard(task)
-            connection.done()
+            connection.request_ended()
 
-        connection.begun()
+        connection.request_started()
         task = self._spawn(work())
         self._obeying.add(task)
         task.add_done_callback(done)
@@ -236,11 +238,11 @@ class LinkServer:
         self._runs.clear()
         for connection in self._connections:
             if connection.attached:
-                connection.lane.bulk(self.picture.snapshot("gap"))
+                connection.lane.send_bulk(self.picture.snapshot("gap"))
                 for run_id in list(connection.watching):
                     self.watch(connection, run_id, 0)
 
-    def _tell_delta(self, piece: TextPiece) -> None:
+    def _send_delta(self, piece: TextPiece) -> None:
         for connection in self._watchers(piece.run_id):
             key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
             connection.lane.delta(key, piece.offset, piece.text)
@@ -250,19 +252,19 @@ class LinkServer:
 
     # -- watched runs ------------------------------------------------------------------------------------------
 
-    def _show(self, connection: Connection, run_id: str, after: int) -> None:
+    def _send_run(self, connection: Connection, run_id: str, after: int) -> None:
         """Made when it is sent: what a console that reads nothing is owed takes no memory here."""
-        connection.lane.show(run_id, lambda: self._shown(run_id, after, "first" if after <= 0 else "gap"))
+        connection.lane.show(run_id, lambda: self._run_lines(run_id, after, "first" if after <= 0 else "gap"))
         self.deltas.repeat(run_id, connection.lane)
 
-    def _shown(self, run_id: str, after: int, why: p.Why) -> list[bytes]:
+    def _run_lines(self, run_id: str, after: int, why: p.SnapshotReason) -> list[bytes]:
         run = self._runs.get(run_id)
         if run is None:  # it is being loaded again, and shown then
             return []
-        lines = run.since(after)
+        lines = run.events_since(after)
         return lines if lines is not None else run.snapshot(why)
 
-    async def _show_later(self, connection: Connection, run_id: str) -> None:
+    async def _send_run_later(self, connection: Connection, run_id: str) -> None:
         try:
             run = await self._runs.load(run_id)
         except Exception as exc:
@@ -278,7 +280,7 @@ class LinkServer:
             connection.watching.discard(run_id)
             connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
         else:
-            self._show(connection, run_id, after)
+            self._send_run(connection, run_id, after)
 
     def _trim(self) -> None:
         self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
@@ -291,16 +293,16 @@ class LinkServer:
             log.warning("a process of uid %d dialled our socket and was sent away", uid)
             writer.close()
             return
-        if sum(each.role == role for each in self._connections) >= CONNECTIONS:
-            log.warning("%d consoles are connected as %s: one more was sent away", CONNECTIONS, role)
-            words = f"{CONNECTIONS} consoles are connected as {role} already: close some, then try again"
+        if sum(each.role == role for each in self._connections) >= MAX_CONNECTIONS:
+            log.warning("%d consoles are connected as %s: one more was sent away", MAX_CONNECTIONS, role)
+            words = f"{MAX_CONNECTIONS} consoles are connected as {role} already: close some, then try again"
             writer.write(p.MessageRefused(error="too_many", message=words).line() + b"\n")
             writer.close()
             return
         writer.transport.set_write_buffer_limits(high=READ_BYTES)
         connection = Connection(self, reader, writer, role, account_name(uid))
         self._connections.add(connection)
-        self._count_eyes()
+        self._count_watchers()
 
         def hung_up(_ended: asyncio.Task[None]) -> None:
             if not writer.is_closing():  # it was sent away before it began
@@ -308,7 +310,7 @@ class LinkServer:
 
         self._spawn(connection.run()).add_done_callback(hung_up)
 
-    def _count_eyes(self) -> None:
+    def _count_watchers(self) -> None:
         """Count who sees replies while they stream. A piece may end inside a secret: masked views get none."""
         self.deltas.eyes = 0 if self.views.masked else len(self._connections)
 

@@ -10,7 +10,7 @@ from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader, PartAssembler, split_into_parts
 
-NOISE_BYTES = 64 * 1024
+MAX_NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
 
 UPGRADE_ADVICE = "install one version at both ends, then stop the runtime there (orbiter-console stop)"
@@ -32,7 +32,7 @@ class HandshakeResult:
     key: int = 0
     size: int = 0
     """Bytes of the message that was read last."""
-    parts: PartAssembler = field(default_factory=lambda: PartAssembler(limits.MESSAGE_BYTES))
+    parts: PartAssembler = field(default_factory=lambda: PartAssembler(limits.MAX_PARTS_BYTES))
 
     def send(self, line: bytes) -> None:
         self.key += 1
@@ -44,7 +44,7 @@ class HandshakeResult:
             self.acked = self.taken
             self.send(p.Ack(taken=self.taken).line())
 
-    def read(self, line: bytes) -> p.FromRuntime | None:
+    def read(self, line: bytes) -> p.RuntimeMessage | None:
         """The message that `line` is, or completes; None if there is none to look at (yet). Counts what was taken.
 
         Raises:
@@ -66,7 +66,7 @@ class HandshakeResult:
             if exc.error == "bad_message":
                 raise IncompatibleVersion(f"{UPGRADE_ADVICE}: what it says cannot be read: {exc}") from exc
             raise
-        if message.t in p.STREAM:
+        if message.t in p.STREAM_TYPES:
             self.taken += 1
         return message
 
@@ -83,7 +83,7 @@ async def read_hello(
     """
     noise: list[bytes] = []
     loop = asyncio.get_running_loop()
-    until = loop.time() + transport.patience
+    until = loop.time() + transport.hello_timeout_s
     while True:
         try:
             data = await asyncio.wait_for(reader.read(READ_BYTES), until - loop.time())
@@ -95,7 +95,7 @@ async def read_hello(
             if hello is not None:
                 return _check_version(hello), found[number + 1 :]
             noise.append(line)
-        if not data or sum(map(len, noise)) > NOISE_BYTES:
+        if not data or sum(map(len, noise)) > MAX_NOISE_BYTES:
             raise await transport.explain() or Unreachable(_no_hello_error(noise), gone=bool(noise))
 
 
@@ -112,11 +112,13 @@ def hello_in_line(line: bytes) -> p.Hello | None:
 
 
 def _check_version(hello: p.Hello) -> p.Hello:
-    if hello.proto != p.PROTO:
-        open_again = ". If it was open during an upgrade, close it and open it again" if hello.proto > p.PROTO else ""
+    if hello.proto != p.PROTOCOL_VERSION:
+        open_again = (
+            ". If it was open during an upgrade, close it and open it again" if hello.proto > p.PROTOCOL_VERSION else ""
+        )
         raise IncompatibleVersion(
             f"{UPGRADE_ADVICE}: it ({hello.program or 'of another version'}) speaks protocol {hello.proto}, "
-            f"this console {p.PROTO}{open_again}"
+            f"this console {p.PROTOCOL_VERSION}{open_again}"
         )
     return hello
 
@@ -129,7 +131,7 @@ def _no_hello_error(noise: list[bytes]) -> str:
 
 def _silent_error(transport: Transport, noise: list[bytes]) -> str:
     printed = f"; it printed: {_printed_text(noise)}" if noise else ""
-    return f"{transport.where} is connected and says no hello for {transport.patience:g} seconds{printed}"
+    return f"{transport.where} is connected and says no hello for {transport.hello_timeout_s:g} seconds{printed}"
 
 
 def _printed_text(noise: list[bytes]) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.link.transports.dial_stdio import EXIT_NO_RUNTIME, EXIT_REFUSED
-from runtime.link.transports.handshake import NOISE_BYTES, hello_in_line
+from runtime.link.transports.handshake import MAX_NOISE_BYTES, hello_in_line
 from runtime.link.transports.ssh_process import END_TIMEOUT_S, SshProcess
 from runtime.link.transports.transport import (
     CONNECT_TIMEOUT_S,
@@ -51,7 +51,7 @@ _HOST = re.compile(
     r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:/\s\[\]]+)(?::(?P<path>.*))?", re.DOTALL
 )
 
-_SHELL = re.compile(r"""['`"$\\;&<>|(){}]""")
+_SHELL_CHARS = re.compile(r"""['`"$\\;&<>|(){}]""")
 """What a `ProxyCommand` with `%h` or `%r` would hand to a shell: OpenSSH refuses it from 9.6 on (CVE-2023-51385)."""
 
 
@@ -81,7 +81,7 @@ class SshHost:
         for part in (host, user):
             if part.startswith("-"):
                 raise InvalidHost(f"{text!r:.200}: neither a host nor a user begins with '-'")
-            if wrong := _SHELL.search(part):
+            if wrong := _SHELL_CHARS.search(part):
                 raise InvalidHost(f"{text!r:.200}: no host or user has a {wrong[0]!r} in it")
         return cls(host, user, path)
 
@@ -112,7 +112,7 @@ class SshTransport:
         says: Callable[[str], None] | None = None,
     ) -> None:
         self.where = f"{host}:{host.path}" if host.path else str(host)
-        self.asks = False
+        self.needs_login = False
         """Whether a login is needed: no connection is tried before `login`."""
         self._host = host
         self._remote = remote
@@ -126,7 +126,7 @@ class SshTransport:
         self._closed = False
 
     @property
-    def patience(self) -> float:
+    def hello_timeout_s(self) -> float:
         return START_TIMEOUT_S if self._start else CONNECT_TIMEOUT_S
 
     def command(self, *, batch: bool = True) -> list[str]:
@@ -163,12 +163,12 @@ class SshTransport:
         """
         with self._busy:
             self._drop()
-            self._start, self.asks = start, False
+            self._start, self.needs_login = start, False
             process = self._spawn(batch=False)
             try:
-                heard, said_hello = _until_hello(process, self._still_silent)
+                heard, said_hello = _read_until_hello(process, self._still_silent)
             except BaseException:
-                process.end()
+                process.terminate()
                 raise
             if not said_hello:
                 printed = heard.decode(errors="replace").strip()
@@ -198,13 +198,13 @@ class SshTransport:
         process = self._process
         return await asyncio.to_thread(self._reason, process) if process is not None else None
 
-    def settled(self) -> None:
+    def hello_received(self) -> None:
         """The runtime spoke: connections that follow ask nothing and start nothing."""
-        self.asks = self._start = False
+        self.needs_login = self._start = False
 
     async def revive(self) -> None:
         """Let the next connection start a runtime over there if there is none. Raises `Unreachable` if `asks`."""
-        if self.asks:
+        if self.needs_login:
             raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
         self._start = True
 
@@ -221,7 +221,7 @@ class SshTransport:
             if self._ready is not None:
                 ready, self._ready = self._ready, None
                 return ready
-            if self._closed or self.asks:
+            if self._closed or self.needs_login:
                 raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
             self._drop()
             return self._spawn(batch=True), b""
@@ -239,16 +239,16 @@ class SshTransport:
         self._ready = None
         process, self._process = self._process, None
         if process is not None:
-            process.end()
+            process.terminate()
 
     def _reason(self, process: SshProcess, *, printed: str = "", asked: bool = False) -> Unreachable | None:
         """Why it ended; `printed` is what came over the pipe in place of a hello. `asked`: during a login, of which to
         say that one is needed would help nobody.
         """
-        code = process.ended(END_TIMEOUT_S)
+        code = process.wait_for_exit(END_TIMEOUT_S)
         if not code:
             return None
-        reason, gone, self.asks = _explain_exit(code, process.stderr_tail(), self.where, self._remote)
+        reason, gone, self.needs_login = _explain_exit(code, process.stderr_tail(), self.where, self._remote)
         if asked:
             reason = reason.removesuffix(f": {LOGIN_ADVICE}")
         if printed and code not in _KNOWN_FAILURES:
@@ -260,7 +260,7 @@ _KNOWN_FAILURES = (EXIT_NO_RUNTIME, EXIT_REFUSED, 127, 255)
 """Exit codes that say all by themselves."""
 
 
-def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple[bytes, bool]:
+def _read_until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple[bytes, bool]:
     """What came up to the runtime's first message, that one included, or up to the end; whether the message came."""
     heard, lines = bytearray(), LineReader()
     while True:
@@ -277,8 +277,8 @@ def _until_hello(process: SshProcess, still_silent: Callable[[], None]) -> tuple
             raise Unreachable(f"the far side said no hello: {exc}", gone=True) from exc
         if any(hello_in_line(line) for line in found):
             return bytes(heard), True
-        if len(heard) > NOISE_BYTES:
-            raise Unreachable(f"the far side said no hello in {NOISE_BYTES} bytes", gone=True)
+        if len(heard) > MAX_NOISE_BYTES:
+            raise Unreachable(f"the far side said no hello in {MAX_NOISE_BYTES} bytes", gone=True)
 
 
 def _explain_exit(code: int, said: str, where: str, remote: str) -> tuple[str, bool, bool]:

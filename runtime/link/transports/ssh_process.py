@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-KEPT_LINES = 16
+MAX_KEPT_LINES = 16
 """Lines of what ssh and the far shell said that are kept."""
-LINE_BYTES = 4096
-SAID_BYTES = 64 * 1024
+MAX_LINE_BYTES = 4096
+MAX_STDERR_BYTES = 64 * 1024
 """Of what ssh and the far shell say, so much is handed on; the rest is read and dropped."""
 END_TIMEOUT_S = 2.0
 """For an ssh whose connection we gave up, before it is killed."""
@@ -28,7 +28,7 @@ class SshProcess:
     Args:
         command: What is run.
         own_session: Without the terminal: ctrl+c in it does not reach ssh, and ssh cannot ask on it.
-        says: Is told each line of its stderr as it comes, uncleaned, from a thread; up to `SAID_BYTES`.
+        says: Is told each line of its stderr as it comes, uncleaned, from a thread; up to `MAX_STDERR_BYTES`.
 
     Raises:
         OSError: it cannot be run.
@@ -37,7 +37,7 @@ class SshProcess:
     def __init__(self, command: Sequence[str], *, own_session: bool, says: Callable[[str], None] | None = None) -> None:
         self.sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._says = says
-        self._said: deque[str] = deque(maxlen=KEPT_LINES)
+        self._said: deque[str] = deque(maxlen=MAX_KEPT_LINES)
         try:
             with theirs:
                 end = theirs.fileno()
@@ -54,7 +54,7 @@ class SshProcess:
     def pid(self) -> int:
         return self._child.pid
 
-    def ended(self, timeout: float) -> int | None:
+    def wait_for_exit(self, timeout: float) -> int | None:
         """Its exit code, once it has ended; None if it has not in time."""
         try:
             code = self._child.wait(timeout)
@@ -75,7 +75,7 @@ class SshProcess:
         causes = [line for line in lines if "UNKNOWN port" not in line and not line.startswith("kex_exchange_")]
         return (causes or lines)[-1][:300] if lines else ""
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """Hang up, wait for it, kill it if it stays."""
         self.sock.close()
         try:
@@ -87,12 +87,14 @@ class SshProcess:
 
     def _listen(self) -> None:
         assert self._child.stderr is not None
-        left = SAID_BYTES
+        left = MAX_STDERR_BYTES
         with self._child.stderr as stderr:
-            while line := stderr.readline(LINE_BYTES):
+            while line := stderr.readline(MAX_LINE_BYTES):
                 text = line.decode(errors="replace").strip()
                 self._said.append(text)
                 if self._says is None or not text or left <= 0:
                     continue
                 left -= len(line)
-                self._says(text if left > 0 else f"the far side has said {SAID_BYTES} bytes; the rest is not shown")
+                self._says(
+                    text if left > 0 else f"the far side has said {MAX_STDERR_BYTES} bytes; the rest is not shown"
+                )

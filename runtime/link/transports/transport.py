@@ -45,10 +45,10 @@ class Transport(Protocol):
     backoff: Sequence[float]
 
     @property
-    def patience(self) -> float: ...
+    def hello_timeout_s(self) -> float: ...
 
     @property
-    def asks(self) -> bool: ...
+    def needs_login(self) -> bool: ...
 
     async def connect(self) -> Streams:
         """A fresh connection. Raises `Unreachable`."""
@@ -64,7 +64,7 @@ class Transport(Protocol):
         """Why the last connection ended before the runtime spoke, where the transport knows."""
         ...
 
-    def settled(self) -> None:
+    def hello_received(self) -> None:
         """The runtime spoke on the last connection."""
         ...
 
@@ -79,8 +79,8 @@ class UnixTransport:
     """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
 
     backoff: Sequence[float] = BACKOFF_S
-    patience: float = CONNECT_TIMEOUT_S
-    asks = False
+    hello_timeout_s: float = CONNECT_TIMEOUT_S
+    needs_login = False
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class UnixTransport:
     async def explain(self) -> Unreachable | None:
         return None
 
-    def settled(self) -> None:
+    def hello_received(self) -> None:
         return None
 
     async def close(self) -> None:
@@ -176,8 +176,8 @@ class PairTransport:
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
 
     backoff: Sequence[float] = BACKOFF_S
-    patience: float = CONNECT_TIMEOUT_S
-    asks = False
+    hello_timeout_s: float = CONNECT_TIMEOUT_S
+    needs_login = False
 
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:
         self.where = where
@@ -202,7 +202,7 @@ class PairTransport:
     async def explain(self) -> Unreachable | None:
         return None
 
-    def settled(self) -> None:
+    def hello_received(self) -> None:
         return None
 
     async def close(self) -> None:

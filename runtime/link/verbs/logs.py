@@ -25,7 +25,7 @@ MAX_TEXT_CHARS: Final = 300
 """Characters kept of each text of an event."""
 MAX_ITEMS: Final = 10
 """Entries kept of each list and object of an event."""
-TURN: Final = 50
+EVENTS_PER_TURN: Final = 50
 """Events that are shortened before other consoles have a turn."""
 PAGE_BYTES: Final = 32 * 1024
 """Of the log file, in one answer."""
@@ -57,7 +57,7 @@ def log_verbs(journal: Journal, state_dir: Path, redact: tuple[str, ...] = ()) -
         found = await journal.latest(args.run_id or None, after=args.after, before=args.before, limit=args.limit)
         lines: list[dict[str, Any]] = []
         for placed in found:
-            if not len(lines) % TURN:
+            if not len(lines) % EVENTS_PER_TURN:
                 await asyncio.sleep(0)
             lines.append({"at": placed.pos, "event": shorten_event(placed.event)})
         return lines

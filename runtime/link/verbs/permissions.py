@@ -22,7 +22,7 @@ from runtime.operations.queries import LedgerReader
 from runtime.record.journal import Journal
 from runtime.record.state.events import utc_now
 
-RECENT_USES: Final = 100
+MAX_RECENT_USES: Final = 100
 """Uses and denials in one answer, the latest."""
 
 
@@ -47,7 +47,7 @@ def permission_verbs(journal: Journal, policy: PermissionPolicy, workspace: Path
         return {
             "version": reader.version,
             "grants": [grant_row(held) for held in ledger.entries(utc_now())],
-            "recent": [_use_row(use) for use in list(ledger.recent)[-RECENT_USES:]],
+            "recent": [_use_row(use) for use in list(ledger.recent)[-MAX_RECENT_USES:]],
             "rules": rule_rows(policy, lambda: load_configuration(workspace)),
         }
 

@@ -188,7 +188,7 @@ def recovery_verbs(
         )
         return {
             "text": "\n".join(
-                export_file.export_lines(events, header, make_redactor(redact), await journal.read(ev.WORKSPACE))
+                export_file.export_lines(events, header, make_redactor(redact), await journal.read(ev.WORKSPACE_RUN_ID))
             )
             + "\n"
         }

@@ -171,7 +171,7 @@ def read_verbs(journal: Journal) -> dict[str, Verb]:
         return [_to_json(event) for event in found]
 
     async def runs(args: RunsArgs, _asked: CommandOrigin) -> list[Any]:
-        return [found.plain(brief=True) for found in await journal.runs(args.limit, states=args.states)]
+        return [found.to_dict(brief=True) for found in await journal.runs(args.limit, states=args.states)]
 
     async def incident(args: IncidentArgs, _asked: CommandOrigin) -> dict[str, Any]:
         found = await journal.incident(args.incident_id)

@@ -15,14 +15,14 @@ from runtime.link.verbs.registry import (
     VerbArgs,
 )
 from runtime.swarms.discovery import check_swarm, find_swarms
-from runtime.swarms.imports import LIMIT_S
+from runtime.swarms.imports import IMPORT_LIMIT_S
 
 
 class CheckArgs(VerbArgs):
     ref: str = Field(min_length=1)
 
 
-def start_verbs(workspace: Path, import_limit_s: float = LIMIT_S) -> dict[str, Verb]:
+def start_verbs(workspace: Path, import_limit_s: float = IMPORT_LIMIT_S) -> dict[str, Verb]:
     """`swarms` reads the workspace's files and runs none of them; `check` loads a swarm as a run would, so only an
     operator may ask for it.
     """

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from runtime.link.wire.framing import FramingError
 
-MESSAGE_BYTES = 32 * 1024 * 1024
+MAX_PARTS_BYTES = 32 * 1024 * 1024
 """The messages that are being put together from parts."""
-PICTURE_BYTES = 64 * 1024 * 1024
+MAX_WORKSPACE_BYTES = 64 * 1024 * 1024
 """A snapshot of the picture; and all changes since, after which a fresh one is asked for."""
-RUN_BYTES = 64 * 1024 * 1024
+MAX_RUN_BYTES = 64 * 1024 * 1024
 """A snapshot of a watched run; and all events since, after which a fresh one is asked for."""
-NODES = 200_000
+MAX_NODES = 200_000
 """Nodes of a watched run."""
-TEXTS = 256
+MAX_TEXTS = 256
 """Replies that stream at the same time in a watched run."""
-TEXT_CHARS = 1024 * 1024
+MAX_TEXT_CHARS = 1024 * 1024
 """One such reply. The rest is shown when the step has ended."""
 
 
@@ -26,5 +26,5 @@ class LimitExceeded(FramingError):
     """The runtime sends more than a console keeps."""
 
 
-def megabytes(size: int) -> str:
+def format_mebibytes(size: int) -> str:
     return f"{size / (1024 * 1024):g} MiB"

@@ -19,8 +19,8 @@ from runtime.link.wire.startup_messages import (
     DeltaKind,
     InvalidMessage,
     Ping,
+    SnapshotReason,
     StartupMessage,
-    Why,
 )
 from runtime.record.state.events import utc_now
 
@@ -44,7 +44,7 @@ class RunSnapshot(WireModel):
     t: Literal["run"] = "run"
     run_id: str
     seq: int
-    why: Why
+    why: SnapshotReason
     head: dict[str, Any] | None = None
     nodes: dict[str, Any] = Field(default_factory=dict)
     more: bool = False
@@ -146,25 +146,29 @@ class MessagePart(WireModel):
     last: bool = False
 
 
-Later = RunSnapshot | RunEvent | Delta | CommandReply | MessageRefused | MessagePart
-FromRuntime = StartupMessage | Later
-FromConsole = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | MessagePart
+LaterMessage = RunSnapshot | RunEvent | Delta | CommandReply | MessageRefused | MessagePart
+RuntimeMessage = StartupMessage | LaterMessage
+ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | MessagePart
 
-_LATE = ConfigDict(defer_build=True)
+_DEFERRED_BUILD = ConfigDict(defer_build=True)
 """What is read is worked out when it is first read: whoever opens a console waits for it."""
-_runtime: TypeAdapter[Later] = TypeAdapter(Annotated[Later, Field(discriminator="t")], config=_LATE)
-_console: TypeAdapter[FromConsole] = TypeAdapter(Annotated[FromConsole, Field(discriminator="t")], config=_LATE)
+_runtime_adapter: TypeAdapter[LaterMessage] = TypeAdapter(
+    Annotated[LaterMessage, Field(discriminator="t")], config=_DEFERRED_BUILD
+)
+_console_adapter: TypeAdapter[ConsoleMessage] = TypeAdapter(
+    Annotated[ConsoleMessage, Field(discriminator="t")], config=_DEFERRED_BUILD
+)
 
 
-def parse_runtime_message(line: bytes) -> Later:
+def parse_runtime_message(line: bytes) -> LaterMessage:
     """The message of a runtime in `line`, if it is one of these. Raises `InvalidMessage`."""
-    message: Later = _parse(_runtime, line)
+    message: LaterMessage = _parse(_runtime_adapter, line)
     return message
 
 
-def parse_console_message(line: bytes) -> FromConsole:
+def parse_console_message(line: bytes) -> ConsoleMessage:
     """The message of a console in `line`. Raises `InvalidMessage`."""
-    message: FromConsole = _parse(_console, line)
+    message: ConsoleMessage = _parse(_console_adapter, line)
     return message
 
 
@@ -173,15 +177,15 @@ def _parse(adapter: TypeAdapter[Any], line: bytes) -> Any:
         return adapter.validate_json(line)
     except ValidationError as exc:
         bad = _explain(exc)
-        raise InvalidMessage(bad.error, str(bad), _recognised(line)) from exc
+        raise InvalidMessage(bad.error, str(bad), _message_id(line)) from exc
     except RecursionError as exc:
-        raise InvalidMessage("not_json", "the line is nested too deeply", _recognised(line)) from exc
+        raise InvalidMessage("not_json", "the line is nested too deeply", _message_id(line)) from exc
 
 
 _ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
 
 
-def _recognised(line: bytes) -> str:
+def _message_id(line: bytes) -> str:
     """The id of a message that cannot be read; empty if it has none that is recognised. Python's own reader takes some
     JSON that pydantic's does not: lone surrogates, NaN.
     """

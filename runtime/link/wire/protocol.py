@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from runtime.link.wire.startup_messages import (
-    PROTO,
-    STREAM,
+    PROTOCOL_VERSION,
+    STREAM_TYPES,
     Ack,
     Attach,
     DeltaKind,
@@ -31,8 +31,8 @@ from runtime.link.wire.startup_messages import (
     Ping,
     Pong,
     Role,
+    SnapshotReason,
     StartupMessage,
-    Why,
     WorkspaceChange,
     WorkspaceSnapshot,
     parse_startup_message,
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from runtime.link.wire.messages import (
         Command,
         CommandReply,
+        ConsoleMessage,
         Delta,
-        FromConsole,
-        FromRuntime,
         Identify,
-        Later,
+        LaterMessage,
         MessagePart,
         MessageRefused,
         RunEvent,
         RunSnapshot,
+        RuntimeMessage,
         Unwatch,
         Watch,
         new_command_id,
@@ -58,21 +58,20 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "PROTO",
-    "STREAM",
+    "PROTOCOL_VERSION",
+    "STREAM_TYPES",
     "Ack",
     "Attach",
     "Command",
     "CommandReply",
+    "ConsoleMessage",
     "Delta",
     "DeltaKind",
-    "FromConsole",
-    "FromRuntime",
     "Hello",
     "Identify",
     "InboxRow",
     "InvalidMessage",
-    "Later",
+    "LaterMessage",
     "Message",
     "MessagePart",
     "MessageRefused",
@@ -81,10 +80,11 @@ __all__ = [
     "Role",
     "RunEvent",
     "RunSnapshot",
+    "RuntimeMessage",
+    "SnapshotReason",
     "StartupMessage",
     "Unwatch",
     "Watch",
-    "Why",
     "WorkspaceChange",
     "WorkspaceSnapshot",
     "new_command_id",
@@ -102,7 +102,7 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module("runtime.link.wire.messages"), name)
 
 
-def parse_message(line: bytes) -> FromRuntime:
+def parse_message(line: bytes) -> RuntimeMessage:
     """The message of a runtime in `line`. Raises `InvalidMessage`."""
     found = parse_startup_message(line)
     if found is not None:

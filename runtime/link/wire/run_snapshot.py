@@ -10,14 +10,14 @@ from pydantic import TypeAdapter
 
 from runtime.link.wire import limits
 from runtime.link.wire.messages import RunSnapshot
-from runtime.link.wire.startup_messages import Why
+from runtime.link.wire.startup_messages import SnapshotReason
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 
 NODES_PER_PART = 250
 
 
-def snapshot_parts(run_id: str, state: DurableRun, why: Why) -> Iterator[RunSnapshot]:
+def snapshot_parts(run_id: str, state: DurableRun, why: SnapshotReason) -> Iterator[RunSnapshot]:
     """The messages, in the order in which they are sent."""
     whole: dict[str, Any] = _state_adapter().dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
     nodes: dict[str, Any] = whole.pop("nodes", {})
@@ -29,7 +29,7 @@ def snapshot_parts(run_id: str, state: DurableRun, why: Why) -> Iterator[RunSnap
         yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
 
 
-class BadState(ValueError):
+class InvalidState(ValueError):
     """A state that a console does not take from a runtime."""
 
 
@@ -53,8 +53,8 @@ class StateAssembler:
         if self._state is None:  # the rest of a snapshot whose head could not be read
             return None
         self._nodes.update(_nodes_adapter().validate_python(part.nodes))
-        if len(self._nodes) > limits.NODES:
-            raise BadState(f"it has more than {limits.NODES} nodes")
+        if len(self._nodes) > limits.MAX_NODES:
+            raise InvalidState(f"it has more than {limits.MAX_NODES} nodes")
         if part.more:
             return None
         self._state.nodes = self._nodes
@@ -64,32 +64,32 @@ class StateAssembler:
 
 def bad_node(state: DurableRun, opened: ev.NodeOpened) -> str:
     """Why a node cannot be opened in a tree, in words; empty if it can."""
-    if len(state.nodes) >= limits.NODES:
-        return f"it has more than {limits.NODES} nodes"
+    if len(state.nodes) >= limits.MAX_NODES:
+        return f"it has more than {limits.MAX_NODES} nodes"
     above = [opened.parent_id, *(node.parent_id for node in state.lineage(opened.parent_id))]
     return f"the node {opened.node_id!r:.80} would be above itself" if opened.node_id in above else ""
 
 
 def _check_tree(state: DurableRun) -> None:
-    """Raises `BadState` unless each node is reached from the roots once: what walks the tree ends."""
+    """Raises `InvalidState` unless each node is reached from the roots once: what walks the tree ends."""
     seen: set[str] = set()
     below = list(state.roots)
     while below:
         node = state.nodes.get(below.pop())
         if node is None or node.id in seen:
-            raise BadState("its nodes are not a tree")
+            raise InvalidState("its nodes are not a tree")
         seen.add(node.id)
         if any(child in state.nodes and state.nodes[child].parent_id != node.id for child in node.children):
-            raise BadState("its nodes are not a tree")
+            raise InvalidState("its nodes are not a tree")
         below.extend(node.children)
     if len(seen) != len(state.nodes):
-        raise BadState("its nodes are not a tree")
+        raise InvalidState("its nodes are not a tree")
     ended: set[str] = set()
     for node_id in state.nodes:
         above: set[str] = set()
         while node_id in state.nodes and node_id not in ended:
             if node_id in above:
-                raise BadState("its nodes are not a tree")
+                raise InvalidState("its nodes are not a tree")
             above.add(node_id)
             node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
         ended |= above

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="JournalEvent")
 
-PROTO = 1
+PROTOCOL_VERSION = 1
 """Both sides must speak the same; a message or field that the other may ignore needs no new number."""
 
 Role = Literal["operator", "viewer"]
-Why = Literal["first", "gap", "epoch", "slow"]
+SnapshotReason = Literal["first", "gap", "epoch", "slow"]
 DeltaKind = Literal["text", "reasoning"]
 
 
-STREAM = frozenset({"snapshot", "changed", "run", "event", "delta"})
+STREAM_TYPES = frozenset({"snapshot", "changed", "run", "event", "delta"})
 """Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
 
 
@@ -79,11 +79,11 @@ class Hello:
     workspace: str = ""
     keys: tuple[str, ...] = ()
     window: int = 500
-    proto: int = PROTO
+    proto: int = PROTOCOL_VERSION
     t: Literal["hello"] = "hello"
 
     def line(self) -> bytes:
-        return line("hello", **{name: value for name, value in asdict(self).items() if name != "t"})
+        return encode_line("hello", **{name: value for name, value in asdict(self).items() if name != "t"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -91,7 +91,7 @@ class WorkspaceSnapshot:
     """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
 
     position: int
-    why: Why
+    why: SnapshotReason
     summaries: tuple[Summary, ...] = ()
     incidents: tuple[InboxRow, ...] = ()
     grants: tuple[GrantAdded, ...] = ()
@@ -99,8 +99,11 @@ class WorkspaceSnapshot:
     t: Literal["snapshot"] = "snapshot"
 
     def line(self) -> bytes:
-        head = line("snapshot", position=self.position, why=self.why, more=self.more)
-        summaries, incidents = _list(row.json() for row in self.summaries), _list(row.json() for row in self.incidents)
+        head = encode_line("snapshot", position=self.position, why=self.why, more=self.more)
+        summaries, incidents = (
+            _list(row.to_json() for row in self.summaries),
+            _list(row.json() for row in self.incidents),
+        )
         rest = f',"summaries":{summaries},"incidents":{incidents},"grants":{_grants(self.grants)}}}'
         return head[:-1] + rest.encode()
 
@@ -120,12 +123,12 @@ class WorkspaceChange:
 
     def line(self) -> bytes:
         said = {
-            "summary": self.summary.json() if self.summary is not None else "",
+            "summary": self.summary.to_json() if self.summary is not None else "",
             "incident": self.incident.json() if self.incident is not None else "",
             "grants": _grants(self.grants) if self.grants is not None else "",
         }
         rest = "".join(f',"{name}":{text}' for name, text in said.items() if text)
-        return line("changed", position=self.position, closed=self.closed)[:-1] + f"{rest}}}".encode()
+        return encode_line("changed", position=self.position, closed=self.closed)[:-1] + f"{rest}}}".encode()
 
 
 @dataclass(slots=True, frozen=True)
@@ -137,14 +140,14 @@ class Pong:
     t: Literal["pong"] = "pong"
 
     def line(self) -> bytes:
-        return line("pong", id=self.id, **({"held_up": self.held_up} if self.held_up else {}))
+        return encode_line("pong", id=self.id, **({"held_up": self.held_up} if self.held_up else {}))
 
 
 @dataclass(slots=True, frozen=True)
 class Attach:
     """Tell me the picture, and go on telling. `epoch` and `position` are those of the last change that I have."""
 
-    proto: int = PROTO
+    proto: int = PROTOCOL_VERSION
     epoch: str = ""
     position: int = 0
     program: str = ""
@@ -152,7 +155,7 @@ class Attach:
 
     def line(self) -> bytes:
         place = {"epoch": self.epoch, "position": self.position}
-        return line("attach", proto=self.proto, **place, program=self.program)
+        return encode_line("attach", proto=self.proto, **place, program=self.program)
 
 
 @dataclass(slots=True, frozen=True)
@@ -163,7 +166,7 @@ class Ack:
     t: Literal["ack"] = "ack"
 
     def line(self) -> bytes:
-        return line("ack", taken=self.taken)
+        return encode_line("ack", taken=self.taken)
 
 
 @dataclass(slots=True, frozen=True)
@@ -172,13 +175,13 @@ class Ping:
     t: Literal["ping"] = "ping"
 
     def line(self) -> bytes:
-        return line("ping", id=self.id)
+        return encode_line("ping", id=self.id)
 
 
 StartupMessage = Hello | WorkspaceSnapshot | WorkspaceChange | Pong
 
 
-def line(t: str, **said: Any) -> bytes:
+def encode_line(t: str, **said: Any) -> bytes:
     """A message as one line of JSON, without its line feed."""
     return drop_surrogates(json.dumps({"t": t, **said}, ensure_ascii=False, separators=(",", ":"))).encode()
 
@@ -220,7 +223,7 @@ def _read_snapshot(said: dict[str, Any]) -> WorkspaceSnapshot:
     return WorkspaceSnapshot(
         _read_number(said, "position"),
         _read_why(said["why"]),
-        tuple(map(Summary.of, _read_rows(said, "summaries"))),
+        tuple(map(Summary.from_dict, _read_rows(said, "summaries"))),
         tuple(map(_read_inbox_row, _read_rows(said, "incidents"))),
         _read_grants(_read_rows(said, "grants")),
         more=bool(said.get("more")),
@@ -231,7 +234,7 @@ def _read_change(said: dict[str, Any]) -> WorkspaceChange:
     summary, incident = said.get("summary"), said.get("incident")
     return WorkspaceChange(
         _read_number(said, "position"),
-        Summary.of(summary) if summary is not None else None,
+        Summary.from_dict(summary) if summary is not None else None,
         _read_inbox_row(incident) if incident is not None else None,
         str(said.get("closed", "")),
         _read_grants(_read_rows(said, "grants")) if said.get("grants") is not None else None,
@@ -252,7 +255,7 @@ def _read_number(said: dict[str, Any], name: str) -> int:
     return int(said[name])
 
 
-def _read_why(said: Any) -> Why:
+def _read_why(said: Any) -> SnapshotReason:
     if said not in ("first", "gap", "epoch", "slow"):
         raise ValueError(f"why: {said!r:.80} is no reason")
     return said  # type: ignore[no-any-return]

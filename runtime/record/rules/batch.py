@@ -122,7 +122,7 @@ class Batch:
         self.blobs.update(draft.values)
         run.updated_at = event.ts.timestamp()
         self.longer[run.id] = run
-        if run.id == ev.WORKSPACE:
+        if run.id == ev.WORKSPACE_RUN_ID:
             pass  # a freeze of everything stands there too; the stream itself has no state
         elif type(event) in RUN_COLUMNS:
             self._phase(run, event)

@@ -13,7 +13,7 @@ from runtime.record.state.events import RunParked
 from runtime.record.state.summary import RunPhase
 
 
-def decided(
+def decide_park(
     park: RunParked, *, now: datetime, told: bool, frozen: bool, open_incidents: int, is_open: Callable[[str], bool]
 ) -> RunParked:
     """The park as it is written: unchanged where the run may wait, else with the reason `stop`, which queues the run.

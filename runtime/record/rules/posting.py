@@ -5,13 +5,19 @@ from __future__ import annotations
 from runtime.record.state import events as ev
 from runtime.record.state.summary import RUN_TERMINAL
 
-_LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped, ev.IncidentClosed)
+_POSTABLE_AFTER_END = (
+    ev.AnalysisStarted,
+    ev.AnalysisAdded,
+    ev.RewindRequested,
+    ev.LateResultDropped,
+    ev.IncidentClosed,
+)
 """What may be written to a run that has ended."""
 
 
 def refusal(event: ev.JournalEvent, state: str) -> str:
     """Why the event would have no effect on a run in `state`; empty where it has one."""
-    if state in RUN_TERMINAL and not isinstance(event, _LATE):
+    if state in RUN_TERMINAL and not isinstance(event, _POSTABLE_AFTER_END):
         why = {ev.AbortRequested: "there is nothing to abort", ev.ClockStepped: "it waits for nothing"}
         return f"is {state} already: {why.get(type(event), 'it has ended')}"
     if isinstance(event, ev.RunFrozen) and state == "frozen":

@@ -44,7 +44,7 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
     """
     kind: str = getattr(event, "type", "")
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
-    fresh = event.seq == 0 and not event.run_id and event.v == ev.VERSION and type(event) is not ev.UnknownEvent
+    fresh = event.seq == 0 and not event.run_id and event.v == ev.EVENT_VERSION and type(event) is not ev.UnknownEvent
     try:
         body = dump_json(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
         if body.count("{") + body.count("[") > _MAX_NESTING:
@@ -90,9 +90,9 @@ def _with_blobs(event: ev.JournalEvent, head: str, body: str) -> EventRow:
 def encode_summary(summary: Summary) -> str:
     """The same JSON as `Summary.json` makes, at a quarter of its cost: a run's summary is written with every step."""
     try:
-        return to_json(summary.said()).decode()
+        return to_json(summary.brief_fields()).decode()
     except PydanticSerializationError:  # half an emoji in a task
-        return summary.json()
+        return summary.to_json()
 
 
 def decode_event(

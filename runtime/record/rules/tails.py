@@ -35,7 +35,7 @@ class Waker(Protocol):
     def stop(self) -> None:
         """Notice nothing more, until `start`."""
 
-    def wrote(self, written: Sequence[WrittenEvent]) -> None:
+    def notify_written(self, written: Sequence[WrittenEvent]) -> None:
         """This journal object itself has committed these events."""
 
 
@@ -108,7 +108,7 @@ class Tails:
                 subscription.offer(written)
             elif subscription.run_id in by_run:
                 subscription.offer(by_run[subscription.run_id])
-        self._waker.wrote(written)
+        self._waker.notify_written(written)
 
     def wake(self) -> None:
         """Let every tail ask the store now."""
@@ -118,7 +118,7 @@ class Tails:
     async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.JournalEvent]]:
         subscription = Subscription(run_id, after, kinds)
         self._subscriptions.add(subscription)
-        self._pace()
+        self._adjust_polling()
         try:
             while not self._closed:
                 subscription.ready.clear()
@@ -129,7 +129,7 @@ class Tails:
                     await subscription.ready.wait()
         finally:
             self._subscriptions.discard(subscription)
-            self._pace()
+            self._adjust_polling()
 
     def close(self) -> None:
         """End every tail."""
@@ -137,12 +137,12 @@ class Tails:
         self._waker.stop()
         self.wake()
 
-    def _pace(self) -> None:
+    def _adjust_polling(self) -> None:
         """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
         if self._closed or not self._subscriptions:
             self._waker.stop()
             return
-        self._waker.eager = any(found.run_id not in (None, ev.WORKSPACE) for found in self._subscriptions)
+        self._waker.eager = any(found.run_id not in (None, ev.WORKSPACE_RUN_ID) for found in self._subscriptions)
         self._waker.start(self.wake)
 
     async def _check_for_changes(self, subscription: Subscription) -> list[ev.JournalEvent]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from runtime.record.journal import AnswerRefused, Fenced, JournalError, Lease, StaleSequence
 from runtime.record.rules.batch import INCIDENT_COLUMNS, Batch, RunRow
-from runtime.record.rules.parking import decided
+from runtime.record.rules.parking import decide_park
 from runtime.record.rules.posting import refusal
 from runtime.record.rules.rows import EventRow, encode_event
 from runtime.record.state import events as ev
@@ -97,7 +97,7 @@ class LeasedWrite(Write):
     def run_ids(self) -> Sequence[str]:
         return (self.lease.run_id,)
 
-    def held(self, batch: Batch) -> RunRow:
+    def leased_run(self, batch: Batch) -> RunRow:
         run = batch.runs.get(self.lease.run_id)
         if run is None:
             raise Fenced(f"run {self.lease.run_id} is not in the journal (pruned?)")
@@ -111,7 +111,7 @@ class LeasedWrite(Write):
 @dataclass(slots=True)
 class RenewLease(LeasedWrite):
     def apply(self, batch: Batch) -> None:
-        run = self.held(batch)
+        run = self.leased_run(batch)
         run.lease_until, run.lease_ttl = batch.now + self.lease.ttl_s, self.lease.ttl_s
         batch.touch(run)
 
@@ -120,7 +120,7 @@ class RenewLease(LeasedWrite):
 class ReleaseLease(LeasedWrite):
     def apply(self, batch: Batch) -> None:
         try:
-            run = self.held(batch)
+            run = self.leased_run(batch)
         except Fenced:
             return
         run.lease_until, run.owner = None, ""
@@ -133,7 +133,7 @@ class ExpireLease(LeasedWrite):
 
     def apply(self, batch: Batch) -> bool:
         try:
-            run = self.held(batch)
+            run = self.leased_run(batch)
         except Fenced:
             return False
         run.lease_until = 0.0
@@ -165,11 +165,11 @@ class AppendEvents(LeasedWrite):
         return found
 
     def apply(self, batch: Batch) -> Sequence[ev.JournalEvent]:
-        run = self.held(batch)
+        run = self.leased_run(batch)
         ends = any(type(draft.event) in (ev.RunFinished, ev.RunRewound) for draft in self.drafts)
         if ends and self.seen is not None and run.told_seq > self.seen:
             raise StaleSequence(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
-        written = [batch.write(run, self._decided(batch, run, draft)) for draft in self.drafts]
+        written = [batch.write(run, self._decide_park(batch, run, draft)) for draft in self.drafts]
         for event in written:
             if type(event) is ev.RunRewound:
                 run.told_seq = event.seq  # whoever asks for another rewind must know which nodes are gone
@@ -178,7 +178,7 @@ class AppendEvents(LeasedWrite):
             batch.longer[run.id] = run
         return written
 
-    def _decided(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
+    def _decide_park(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
         """A park as `runtime.record.rules.parking` decides it from this transaction's rows; anything else as it is."""
         park = draft.event
         if not isinstance(park, ev.RunParked):
@@ -189,7 +189,7 @@ class AppendEvents(LeasedWrite):
             return found is not None and found.run == run.id and found.state == "open"
 
         seen = self.lease.seq if self.seen is None else self.seen
-        made = decided(
+        made = decide_park(
             park,
             now=datetime.fromtimestamp(batch.now, UTC),
             told=run.told_seq > seen,
@@ -219,7 +219,7 @@ class AnswerIncident(Write):
         return self.draft.event
 
     def run_ids(self) -> Sequence[str]:
-        return (ev.WORKSPACE,) if self.grant is not None else ()
+        return (ev.WORKSPACE_RUN_ID,) if self.grant is not None else ()
 
     def incident_ids(self) -> Sequence[str]:
         return (self.event.incident_id,)
@@ -236,7 +236,7 @@ class AnswerIncident(Write):
             return AnswerRefused("revision", detail), run.id, None
         if self.grant is not None:
             # Before the answer: whoever hears the answer looks for the grant at once.
-            batch.write(batch.runs[ev.WORKSPACE], self.grant)
+            batch.write(batch.runs[ev.WORKSPACE_RUN_ID], self.grant)
         event = batch.write(run, self.draft)
         _wake_run(batch, run, event)
         assert isinstance(event, ev.IncidentAnswered)
@@ -268,7 +268,7 @@ class PostEvent(Write):
         if self.told is not None and run.told_seq > self.told:
             raise StaleSequence(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
         asked = self.effective or isinstance(event, ev.AbortRequested | ev.ClockStepped)
-        if asked and run.id != ev.WORKSPACE and (why := refusal(event, run.state)):
+        if asked and run.id != ev.WORKSPACE_RUN_ID and (why := refusal(event, run.state)):
             raise StaleSequence(f"run {run.id} {why}")
         if isinstance(event, ev.IncidentClosed):
             found = batch.incidents.get(event.incident_id)
@@ -276,7 +276,7 @@ class PostEvent(Write):
                 state = found.state if found is not None and found.run == run.id else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
         written = batch.write(run, self.draft)
-        if isinstance(event, ev.WAKING_EVENTS) and run.id != ev.WORKSPACE:
+        if isinstance(event, ev.WAKING_EVENTS) and run.id != ev.WORKSPACE_RUN_ID:
             _wake_run(batch, run, written)
         return written
 

@@ -22,15 +22,15 @@ IDLE_POLL_S = 0.25
 """Seconds between two looks in a journal at rest: the longest time until another process's write is noticed."""
 FOLLOWER_POLL_S = 1.0
 """The same where another watch of this process looks for us, in case that its loop is blocked."""
-_SLOWER = 1.25
+_POLL_BACKOFF_FACTOR = 1.25
 """Each look that finds nothing makes the next pause longer by this factor: at rest after about a second."""
 
-_watches: dict[Path, list[Watch]] = {}
+_watches: dict[Path, list[ChangeWatch]] = {}
 """Those that look, by file; the first is the leader."""
 _lock = threading.Lock()
 
 
-class Watch:
+class ChangeWatch:
     """The tails' `Waker`: notices events in the file that were not written through this journal object.
 
     Args:
@@ -67,7 +67,7 @@ class Watch:
         self._loop, self._known, self._changed = asyncio.get_running_loop(), None, changed
         with _lock:
             _watches.setdefault(self._path, []).append(self)
-        self._look()
+        self._poll()
 
     def stop(self) -> None:
         """Look no more, until `start`."""
@@ -81,33 +81,33 @@ class Watch:
             self._timer.cancel()
         self._loop = self._timer = None
 
-    def wrote(self, written: Sequence[WrittenEvent]) -> None:
+    def notify_written(self, written: Sequence[WrittenEvent]) -> None:
         """This object has committed these events."""
         if self._known is not None and written[0].pos != self._known + 1:
             self._changed()  # events of others lie between
         self._known = written[-1].pos
-        self.hasten()
+        self.poll_faster()
         self._wake_others()
 
     @property
-    def resting(self) -> bool:
+    def is_resting(self) -> bool:
         """Whether it looks less often than it may."""
         return self._pause > self._poll_s and not self.eager
 
-    def hasten(self) -> None:
+    def poll_faster(self) -> None:
         """Something happens: look often again."""
-        resting, self._pause = self.resting, self._poll_s
+        resting, self._pause = self.is_resting, self._poll_s
         if resting and self._loop is not None:
             self._wait()
 
     def wake(self) -> None:
         """There is news: look soon. From any thread; a watch that is not at rest looks soon anyway."""
         loop = self._loop
-        if loop is not None and self.resting:
+        if loop is not None and self.is_resting:
             with suppress(RuntimeError):  # the loop has been closed at this moment
-                loop.call_soon_threadsafe(self.hasten)
+                loop.call_soon_threadsafe(self.poll_faster)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if not self._writing():  # else `wrote` follows, and finds the same
             found = self._position()
             if found is None:
@@ -117,7 +117,7 @@ class Watch:
                 self._changed()
                 self._wake_others()
             else:
-                self._pause = min(self._pause * _SLOWER, self._idle_s)
+                self._pause = min(self._pause * _POLL_BACKOFF_FACTOR, self._idle_s)
         self._wait()
 
     def _wake_others(self) -> None:
@@ -134,7 +134,7 @@ class Watch:
         pause = self._poll_s if self.eager else self._pause
         if pause == self._idle_s and _watches[self._path][0] is not self:
             pause = max(pause, FOLLOWER_POLL_S)
-        self._timer = self._loop.call_later(pause, self._look)
+        self._timer = self._loop.call_later(pause, self._poll)
 
 
 def _nothing() -> None:

@@ -24,21 +24,21 @@ from runtime.record.sqlite.statements import POSITION
 from runtime.record.sqlite.wal_loss import read_mark
 
 _TABLE = "CREATE TABLE IF NOT EXISTS life (token TEXT NOT NULL)"
-_NOT_OURS = "not a database"
-_REST_S = 0.1
+_NOT_A_DATABASE = "not a database"
+_TIMESTAMP_SETTLE_S = 0.1
 """Seconds since its last change after which a file is at rest: more than the resolution of its time stamps."""
-_LOG_HEAD = 32
+_WAL_HEADER_BYTES = 32
 
 
 @dataclass(slots=True, frozen=True)
-class Content:
+class ContentMark:
     """What a database file has without its write-ahead log. `token` is empty where there is no table for it."""
 
     token: str
     position: int
 
 
-def sign(connection: sqlite3.Connection, path: Path) -> ContentWatch:
+def sign_content(connection: sqlite3.Connection, path: Path) -> ContentWatch:
     """Write a new token into the journal, and into its database file if nothing holds up the checkpoint."""
     before = read_content(path)
     token = secrets.token_hex(16)
@@ -58,16 +58,16 @@ def remove_token(path: Path) -> None:
         connection.execute("DELETE FROM life")
 
 
-def read_content(path: Path) -> Content | None:
+def read_content(path: Path) -> ContentMark | None:
     """What the database file has by itself; None where it cannot be read: it is being written, or damaged."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             tokens = connection.execute("SELECT token FROM life").fetchall() if "life" in tables else []
             position = connection.execute(POSITION).fetchone()[0] if {"event", "pruned"} <= tables else 0
-            return Content("".join(str(token) for (token,) in tokens), int(position))
+            return ContentMark("".join(str(token) for (token,) in tokens), int(position))
     except sqlite3.Error as exc:
-        return Content(_NOT_OURS, 0) if getattr(exc, "sqlite_errorname", "") == "SQLITE_NOTADB" else None
+        return ContentMark(_NOT_A_DATABASE, 0) if getattr(exc, "sqlite_errorname", "") == "SQLITE_NOTADB" else None
 
 
 class ContentWatch:
@@ -118,21 +118,21 @@ class ContentWatch:
         known = read_mark(self._path)
         try:
             with self._log.open("rb") as file:  # this file has no locks that closing could drop
-                head, size = file.read(_LOG_HEAD), file.seek(0, 2)
+                head, size = file.read(_WAL_HEADER_BYTES), file.seek(0, 2)
         except OSError:
             return ""
         salts, before = head[16:24], self._salts
-        cut = size >= _LOG_HEAD and salts == before and size < self._log_size
-        if size < _LOG_HEAD and known > self._marked:
+        cut = size >= _WAL_HEADER_BYTES and salts == before and size < self._log_size
+        if size < _WAL_HEADER_BYTES and known > self._marked:
             content, at_rest = self._read(self._stamp_now())
             cut = at_rest and content is not None and content.position < known
         self._salts, self._log_size = salts, size
         return f"{self._log} was cut short while it was in use" if cut else ""
 
-    def _read(self, stamp: tuple[int, int]) -> tuple[Content | None, bool]:
+    def _read(self, stamp: tuple[int, int]) -> tuple[ContentMark | None, bool]:
         """The content, and whether the file was at rest while it was read."""
         content = read_content(self._path)
-        at_rest = time.time() - stamp[0] / 1e9 > _REST_S and stamp == self._stamp_now()
+        at_rest = time.time() - stamp[0] / 1e9 > _TIMESTAMP_SETTLE_S and stamp == self._stamp_now()
         return content, at_rest
 
     def _stamp_now(self) -> tuple[int, int]:

@@ -23,7 +23,7 @@ def stop_at_exit(connection: aiosqlite.Connection) -> None:
         _open.add(connection)
         if not _watching:
             _watching = True
-            threading.Thread(target=_watch, name="journal exit guard", daemon=True).start()
+            threading.Thread(target=_install_hook, name="journal exit guard", daemon=True).start()
 
 
 def forget(connection: aiosqlite.Connection) -> None:
@@ -31,7 +31,7 @@ def forget(connection: aiosqlite.Connection) -> None:
         _open.discard(connection)
 
 
-def _watch() -> None:
+def _install_hook() -> None:
     threading.main_thread().join()
     with _lock:
         for connection in _open:

@@ -25,7 +25,7 @@ class FileIdentity:
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Self:
+    def of_path(cls, path: Path) -> Self:
         """The file that is at `path` now. Raises `OSError`."""
         found = path.stat()
         return cls(path, found.st_dev, found.st_ino)
@@ -56,7 +56,7 @@ class JournalFiles:
         self.content: ContentWatch | None = None
         """Where the journal is signed (`SqliteJournal.sign`)."""
         try:
-            self._database = FileIdentity.of(path)
+            self._database = FileIdentity.of_path(path)
         except OSError as exc:
             raise JournalError(f"{path} was removed while it was being opened: {exc.strerror or exc}") from exc
 
@@ -75,7 +75,7 @@ class JournalFiles:
     def _log_displaced(self) -> str:
         if self._log is None:
             with suppress(FileNotFoundError):  # SQLite makes it when something is read or written
-                self._log = FileIdentity.of(self._log_path)
+                self._log = FileIdentity.of_path(self._log_path)
         return self._log.displaced() if self._log is not None else ""
 
     @property

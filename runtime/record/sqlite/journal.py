@@ -39,7 +39,7 @@ from runtime.record.rules.writes import (
     RenewLease,
 )
 from runtime.record.sqlite import content_check, maintenance, wal_loss
-from runtime.record.sqlite.change_watch import POLL_S, Watch
+from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
 from runtime.record.sqlite.position_probe import PositionProbe
@@ -73,7 +73,7 @@ class SqliteJournal:
         self._clock = clock
         self._standing = WorkspaceState()
         self._glance = PositionProbe(path)
-        self._tails = Tails(reader.after, Watch(path, self._glance.position, self._writing, poll_s))
+        self._tails = Tails(reader.events_after, ChangeWatch(path, self._glance.position, self._writing, poll_s))
 
     @classmethod
     async def open(
@@ -143,22 +143,22 @@ class SqliteJournal:
         if not event.run_id or event.run_id.startswith("@"):
             raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
         drafts = [encode_event(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().do(CreateRun(event.run_id, drafts, encode_summary(summary)))
+        result: bool = await self._write().submit(CreateRun(event.run_id, drafts, encode_summary(summary)))
         return result
 
     async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
-        result: Lease | None = await self._write().do(ClaimLease(run_id, owner, ttl_s))
+        result: Lease | None = await self._write().submit(ClaimLease(run_id, owner, ttl_s))
         return result
 
     async def renew(self, lease: Lease) -> None:
-        await self._write().do(RenewLease(lease))
+        await self._write().submit(RenewLease(lease))
 
     async def release(self, lease: Lease) -> None:
-        await self._write().do(ReleaseLease(lease))
+        await self._write().submit(ReleaseLease(lease))
 
-    async def expire(self, died: Callable[[str], bool]) -> list[str]:
+    async def expire_leases(self, died: Callable[[str], bool]) -> list[str]:
         held = [lease for lease in await self._reader.leases() if died(lease.owner)]
-        expired = await asyncio.gather(*(self._write().do(ExpireLease(lease)) for lease in held))
+        expired = await asyncio.gather(*(self._write().submit(ExpireLease(lease)) for lease in held))
         return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
 
     def append(
@@ -173,7 +173,7 @@ class SqliteJournal:
         try:
             text = encode_summary(summary) if summary is not None else None
             drafts = [encode_event(event) for event in events]
-            return self._write().do(AppendEvents(lease, drafts, text, seen))
+            return self._write().submit(AppendEvents(lease, drafts, text, seen))
         except JournalError as exc:
             failed: asyncio.Future[Sequence[ev.JournalEvent]] = asyncio.get_running_loop().create_future()
             failed.set_exception(exc)
@@ -185,11 +185,11 @@ class SqliteJournal:
     async def next_wake(self) -> datetime | None:
         return await self._reader.next_wake()
 
-    async def lost(self) -> list[str]:
-        return await self._reader.lost(self._clock().timestamp())
+    async def stranded(self) -> list[str]:
+        return await self._reader.stranded(self._clock().timestamp())
 
-    async def rouse(self, now: datetime) -> list[str]:
-        return await self._write().alone(lambda connection: wake_parked_runs(connection, now.timestamp()))
+    async def wake_future_parks(self, now: datetime) -> list[str]:
+        return await self._write().run_exclusive(lambda connection: wake_parked_runs(connection, now.timestamp()))
 
     async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
         found = await self._reader.summaries(limit, states)
@@ -205,14 +205,14 @@ class SqliteJournal:
         """Write down the summaries that another version of the fold had left, so that they are made anew once."""
         renewed, self._reader.renewed = self._reader.renewed, []
         if renewed and self._writer is not None:
-            await asyncio.gather(*(self._writer.do(op) for op in renewed))
+            await asyncio.gather(*(self._writer.submit(op) for op in renewed))
 
     # -- the desk ----------------------------------------------------------------------------------------------
 
     async def answer(
         self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None
     ) -> AnswerAccepted | AnswerRefused:
-        result = await self._write().do(
+        result = await self._write().submit(
             AnswerIncident(encode_event(answer), encode_event(grant) if grant is not None else None)
         )
         if isinstance(result, ev.IncidentAnswered):
@@ -230,12 +230,12 @@ class SqliteJournal:
     async def post(
         self, run_id: str, event: ev.JournalEvent, *, told: int | None = None, effective: bool = False
     ) -> ev.JournalEvent:
-        if run_id != ev.WORKSPACE and not isinstance(event, ev.OPERATOR_EVENTS):
+        if run_id != ev.WORKSPACE_RUN_ID and not isinstance(event, ev.OPERATOR_EVENTS):
             kinds = ", ".join(kind.__name__ for kind in ev.OPERATOR_EVENTS)
             raise JournalError(
                 f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
             )
-        result: ev.JournalEvent = await self._write().do(PostEvent(run_id, encode_event(event), told, effective))
+        result: ev.JournalEvent = await self._write().submit(PostEvent(run_id, encode_event(event), told, effective))
         return result
 
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
@@ -253,7 +253,7 @@ class SqliteJournal:
 
     async def _now_standing(self) -> WorkspaceState:
         """The workspace's stream, folded as far as it is written; only what is new is read."""
-        for event in await self.read(ev.WORKSPACE, self._standing.seq):
+        for event in await self.read(ev.WORKSPACE_RUN_ID, self._standing.seq):
             self._standing.apply(event)
         return self._standing
 
@@ -261,14 +261,14 @@ class SqliteJournal:
         if reply is None:
             text = await self._reader.reply(command_id)
         else:
-            text = await self._write().do(RecordCommand(command_id, json.dumps(reply, ensure_ascii=False)))
+            text = await self._write().submit(RecordCommand(command_id, json.dumps(reply, ensure_ascii=False)))
         stored: dict[str, Any] | None = json.loads(text) if text is not None else None
         return stored
 
     # -- events ------------------------------------------------------------------------------------------------
 
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
-        if run_id == ev.WORKSPACE and not self._reader.closed and self._glance.seq() == after:
+        if run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == after:
             return []
         return await self._reader.events(run_id, after, limit)
 
@@ -292,10 +292,10 @@ class SqliteJournal:
         """The place of the newest event: ``tail(after=await journal.position())`` gives what happens from now on."""
         return await self._reader.position()
 
-    def stir(self) -> None:
+    def wake_tails(self) -> None:
         """A hint that another journal object of this process has written: tails look now, not at the next poll.
 
-        Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.stir)``.
+        Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.wake_tails)``.
         """
         self._tails.wake()
 
@@ -321,22 +321,24 @@ class SqliteJournal:
         if self._writer is None:
             known = wal_loss.read_mark(self.path)  # before the position, as in `find_loss`
             return wal_loss.behind_mark(known, await self.position())
-        return await self._write().alone(lambda connection: wal_loss.find_loss(connection, self.path))
+        return await self._write().run_exclusive(lambda connection: wal_loss.find_loss(connection, self.path))
 
     async def stand_still(self, lost: str) -> list[str]:
         by = ev.Actor(name="the journal", channel="rule")
-        ids = await self._write().alone(wal_loss.unfrozen_runs)
+        ids = await self._write().run_exclusive(wal_loss.unfrozen_runs)
         # Queued at once, and in this order: a loss is told of once it has taken effect on all.
         await asyncio.gather(
-            self.post(ev.WORKSPACE, ev.FreezeSet(reason=wal_loss.LOSS_REASON, by=by)),
+            self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=wal_loss.LOSS_REASON, by=by)),
             *(self.post(run_id, ev.RunFrozen(reason=wal_loss.LOSS_REASON, by=by)) for run_id in ids),
-            self.post(ev.WORKSPACE, ev.EventsLost(detail=lost)),
+            self.post(ev.WORKSPACE_RUN_ID, ev.EventsLost(detail=lost)),
         )
         wal_loss.mark_again(self.path, await self.position())
         return ids
 
     async def sign(self) -> None:
-        content = await self._write().alone(lambda connection: content_check.sign(connection, self.path))
+        content = await self._write().run_exclusive(
+            lambda connection: content_check.sign_content(connection, self.path)
+        )
         assert self._files is not None
         self._files.content = content
 
@@ -348,11 +350,13 @@ class SqliteJournal:
 
     async def keep_log(self) -> None:
         """Write nothing from the write-ahead log into the database any more, in this connection."""
-        await self._write().alone(lambda connection: connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall())
+        await self._write().run_exclusive(
+            lambda connection: connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        )
 
     async def rescue(self, target: Path) -> None:
         path = target / self.path.name
-        await self._write().alone(lambda connection: maintenance.rescue(connection, path))
+        await self._write().run_exclusive(lambda connection: maintenance.rescue(connection, path))
         wal_loss.mark_again(path, await self.position())
 
     async def rescue_overwritten(self, target: Path) -> bool:

@@ -127,8 +127,8 @@ async def rebuild_summaries(reader: Reader, writer: Writer) -> int:
     done = 0
     for run_id, _ in await reader.rows("SELECT id, rid FROM run WHERE rid > 1 ORDER BY rid"):
         state = await reader.fold(run_id)
-        summary = state.summary().json()
-        done += await writer.do(RebuildSummary(run_id, state.last_seq, summary))
+        summary = state.summary().to_json()
+        done += await writer.submit(RebuildSummary(run_id, state.last_seq, summary))
     return done
 
 
@@ -158,7 +158,7 @@ async def prune_runs(writer: Writer, *, before: datetime | None, max_bytes: int 
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return gone
 
-    return await writer.alone(work)
+    return await writer.run_exclusive(work)
 
 
 def _used(connection: sqlite3.Connection) -> int:

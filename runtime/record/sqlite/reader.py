@@ -44,7 +44,7 @@ _RUNNABLE = (
     " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _FREE + " LIMIT :limit"
 )
 # As `runtime.record.rules.parking.waits_for_nothing` says.
-_LOST = (
+_STRANDED = (
     "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _FREE + " AND NOT EXISTS"  # noqa: S608 - no input in it
     " (SELECT 1 FROM incident WHERE incident.run = run.rid AND incident.state = 'open') ORDER BY rid"
 )
@@ -79,14 +79,14 @@ class Reader:
         found: list[ev.JournalEvent] = []
         while limit is None or len(found) < limit:
             size = CHUNK_ROWS if limit is None else min(CHUNK_ROWS, limit - len(found))
-            part = await self.after(run_id, after, size)
+            part = await self.events_after(run_id, after, size)
             found.extend(written.event for written in part)
             if len(part) < size:
                 break
             after = part[-1].pos
         return found
 
-    async def after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
+    async def events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
         """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`."""
         if run_id is None:
             rows = await self.rows(
@@ -131,7 +131,7 @@ class Reader:
         return dict(found)
 
     async def event(self, run_id: str, seq: int) -> ev.JournalEvent | None:
-        found = await self.after(run_id, seq - 1, 1)
+        found = await self.events_after(run_id, seq - 1, 1)
         return found[0].event if found and found[0].pos == seq else None
 
     async def position(self) -> int:
@@ -146,13 +146,13 @@ class Reader:
     async def fold(self, run_id: str) -> DurableRun:
         """A run's state from all its events, read in pieces so that a long run does not hold up the loop."""
         state = DurableRun(id="")
-        async for event in self.every(run_id):
+        async for event in self.iterate_events(run_id):
             state.apply(event)
         return state
 
-    async def every(self, run_id: str) -> AsyncIterator[ev.JournalEvent]:
+    async def iterate_events(self, run_id: str) -> AsyncIterator[ev.JournalEvent]:
         after = 0
-        while part := await self.after(run_id, after, CHUNK_ROWS):
+        while part := await self.events_after(run_id, after, CHUNK_ROWS):
             for written in part:
                 yield written.event
             after = part[-1].pos
@@ -169,11 +169,11 @@ class Reader:
 
     async def _summary(self, row: Sequence[Any]) -> Summary:
         run_id, state, wake_at, updated_at, text, open_incidents = row
-        cached = Summary.of(json.loads(text)) if text else None
+        cached = Summary.from_dict(json.loads(text)) if text else None
         if cached is None or cached.fold != FOLD_VERSION:
             state = await self.fold(run_id)
             cached = state.summary()
-            self.renewed.append(RebuildSummary(run_id, state.last_seq, cached.json()))
+            self.renewed.append(RebuildSummary(run_id, state.last_seq, cached.to_json()))
         # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
         return replace(
             cached,
@@ -219,8 +219,8 @@ class Reader:
         rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
         return _instant(rows[0][0])
 
-    async def lost(self, now: float) -> list[str]:
-        return [row[0] for row in await self.rows(_LOST, {"now": now})]
+    async def stranded(self, now: float) -> list[str]:
+        return [row[0] for row in await self.rows(_STRANDED, {"now": now})]
 
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))

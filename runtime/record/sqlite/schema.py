@@ -21,7 +21,7 @@ import aiosqlite
 
 from runtime.record.journal import JournalError, NewerJournal, Unrecordable, Unwritable
 from runtime.record.sqlite.transaction_thread import TransactionThread
-from runtime.record.state.events import WORKSPACE
+from runtime.record.state.events import WORKSPACE_RUN_ID
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x0B17E501
@@ -56,7 +56,7 @@ _TABLES = (
     "CREATE INDEX incident_open ON incident (run) WHERE state = 'open'",
     "CREATE INDEX incident_by_run ON incident (run)",
     "CREATE TABLE command (id TEXT PRIMARY KEY, reply TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID",
-    "INSERT INTO run (rid, id, state) VALUES (1, '" + WORKSPACE + "', 'workspace')",  # noqa: S608 - a constant
+    "INSERT INTO run (rid, id, state) VALUES (1, '" + WORKSPACE_RUN_ID + "', 'workspace')",  # noqa: S608 - a constant
 )
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {}

@@ -36,7 +36,7 @@ _SET_INCIDENT = """
 _ADD_REPLY = "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)"
 
 
-_ROUSE = """
+_WAKE_FUTURE_PARKS = """
     UPDATE run SET wake_at = :now
     WHERE state = 'waiting' AND wake_at > :now AND updated_at > :now + :slew RETURNING id"""
 _CLOCK_CORRECTION_S = 1.0
@@ -44,8 +44,10 @@ _CLOCK_CORRECTION_S = 1.0
 
 
 def wake_parked_runs(connection: sqlite3.Connection, now: float) -> list[str]:
-    """See `runtime.record.journal.Journal.rouse`. A run's last event is when it began to wait, or later."""
-    return [row[0] for row in connection.execute(_ROUSE, {"now": now, "slew": _CLOCK_CORRECTION_S}).fetchall()]
+    """See `runtime.record.journal.Journal.wake_future_parks`. A run's last event is when it began to wait, or later."""
+    return [
+        row[0] for row in connection.execute(_WAKE_FUTURE_PARKS, {"now": now, "slew": _CLOCK_CORRECTION_S}).fetchall()
+    ]
 
 
 def sql_writes(batch: Batch, pos: int) -> Iterable[tuple[str, Sequence[Sequence[Any]]]]:

@@ -24,13 +24,13 @@ LOSS_REASON: Final = (
     "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
     " look at them, then thaw"
 )
-_HEAD: Final = 32
-_FRAME: Final = 24
+_WAL_HEADER_BYTES: Final = 32
+_FRAME_HEADER_BYTES: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)
 _SLOTS: Final = 64
 _SLOT: Final = b"%020d\n"
 _BUSY_S: Final = 10.0
-_LOOK_AGAIN_S: Final = 0.01
+_RECHECK_S: Final = 0.01
 
 
 def find_loss(connection: sqlite3.Connection, path: Path) -> str:
@@ -64,12 +64,12 @@ def _unreadable(connection: sqlite3.Connection, path: Path) -> int:
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        return _transactions_behind(Path(f"{path}-wal"), _frames(path))
+        return _transactions_behind(Path(f"{path}-wal"), _count_frames(path))
     finally:
         connection.execute("ROLLBACK")
 
 
-def _frames(path: Path) -> int:
+def _count_frames(path: Path) -> int:
     """Frames of the log that SQLite reads. A connection of its own asks: one in a transaction is refused.
 
     Raises:
@@ -84,7 +84,7 @@ def _frames(path: Path) -> int:
                 return max(0, int(frames))
             if time.monotonic() > until:
                 raise sqlite3.OperationalError("another process is moving the write-ahead log into the database")
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(_RECHECK_S)
 
 
 def unfrozen_runs(connection: sqlite3.Connection) -> list[str]:
@@ -97,8 +97,8 @@ def _transactions_behind(log: Path, read: int) -> int:
     """Transactions in the file behind its first `read` frames that belong to what stands before them."""
     try:
         with log.open("rb") as file:
-            head = file.read(_HEAD)
-            if len(head) < _HEAD:
+            head = file.read(_WAL_HEADER_BYTES)
+            if len(head) < _WAL_HEADER_BYTES:
                 return 0
             page = int.from_bytes(head[8:12], "big")
             if int.from_bytes(head[:4], "big") not in _MAGIC or not 512 <= page <= 65_536:
@@ -106,8 +106,11 @@ def _transactions_behind(log: Path, read: int) -> int:
                 return 1 if any(file.read(page or 1)) else 0
             order = ">" if head[3] & 1 else "<"
             count, before = 0, b""
-            file.seek(_HEAD + read * (_FRAME + page))
-            while len(frame := file.read(_FRAME)) == _FRAME and len(content := file.read(page)) == page:
+            file.seek(_WAL_HEADER_BYTES + read * (_FRAME_HEADER_BYTES + page))
+            while (
+                len(frame := file.read(_FRAME_HEADER_BYTES)) == _FRAME_HEADER_BYTES
+                and len(content := file.read(page)) == page
+            ):
                 # The last frame of a transaction says how long the database is after it. Frames of an older round of
                 # the log have other salts; one that a process died over does not follow from the one before it.
                 ends = frame[8:16] == head[16:24] and any(frame[4:8])
@@ -129,14 +132,14 @@ def _checksum_follows(order: str, before: bytes, frame: bytes, content: bytes) -
     return struct.pack(">II", one, two) == frame[16:24]
 
 
-def _mark(path: Path) -> Path:
+def _mark_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-mark")
 
 
 def read_mark(path: Path) -> int:
     """How far the journal is known to have come. What is no number (cut short, damaged) does not count."""
     try:
-        slots = _mark(path).read_bytes().split(b"\n")
+        slots = _mark_path(path).read_bytes().split(b"\n")
     except OSError:
         return 0
     return max((int(slot) for each in slots if (slot := each.strip(b"\0")).isdigit()), default=0)
@@ -146,7 +149,7 @@ def write_mark(path: Path, position: int) -> None:
     """Keep that the journal has come to `position`. Not synced: what a power cut takes from the mark, it leaves in the
     journal, which is synced.
     """
-    descriptor = os.open(_mark(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(_mark_path(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.pwrite(descriptor, _SLOT % position, position % _SLOTS * len(_SLOT % 0))
     finally:
@@ -155,5 +158,5 @@ def write_mark(path: Path, position: int) -> None:
 
 def mark_again(path: Path, position: int) -> None:
     """Keep that the journal has come to `position` and no further, once the loss of the rest is known."""
-    _mark(path).write_bytes(b"")
+    _mark_path(path).write_bytes(b"")
     write_mark(path, position)

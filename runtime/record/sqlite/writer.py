@@ -47,7 +47,7 @@ Clock = Callable[[], datetime]
 log = logging.getLogger(__name__)
 
 MAX_BATCH = 1024
-AGAIN_S = 0.5
+HELD_RETRY_S = 0.5
 """How often, in seconds, it is tried to write what is held back."""
 _CACHED_ROWS = 1024
 """Runs whose rows are remembered from one transaction to the next."""
@@ -95,11 +95,11 @@ class Writer:
         self._die_after = int(os.environ.get(KILL_AFTER_ENV, "0") or "0")
         self._task = asyncio.create_task(self._run(), name=f"journal writer {path.name}")
 
-    def do(self, op: Write) -> asyncio.Future[Any]:
+    def submit(self, op: Write) -> asyncio.Future[Any]:
         """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
         return self._put(op)
 
-    async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_exclusive(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Let `work` have the connection between two batches, in its thread. It ends the transactions it begins."""
         result: T = await self._put(work)
         return result
@@ -136,10 +136,10 @@ class Writer:
                 while self._queue or self._waiting:
                     if self._waiting and self._holding and not self._closing:
                         with suppress(TimeoutError):
-                            await asyncio.wait_for(self._arrived.wait(), AGAIN_S)
+                            await asyncio.wait_for(self._arrived.wait(), HELD_RETRY_S)
                         self._arrived.clear()
                     if self._queue and not isinstance(self._queue[0][0], Write):
-                        await self._alone()
+                        await self._run_exclusive()
                     else:
                         await self._batch(self._take())
                 self.writing = False
@@ -171,7 +171,7 @@ class Writer:
                 break
         return taken
 
-    async def _alone(self) -> None:
+    async def _run_exclusive(self) -> None:
         work, future = self._queue.popleft()
         if future.cancelled() or isinstance(work, Write):
             return

@@ -60,13 +60,13 @@ class DurableRun(RunData):
             self.active_s = self.active_seconds(self.updated_at or event.ts)
             self.active_since = None
         self.updated_at = event.ts
-        if event.v > ev.VERSION or isinstance(event, ev.UnknownEvent):
+        if event.v > ev.EVENT_VERSION or isinstance(event, ev.UnknownEvent):
             self.foreign.add(getattr(event, "type", ""))
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return
         # After the end nothing happens any more, but that a late analysis comes in or that somebody turns it back.
-        late = self.terminal and not isinstance(event, _LATE)
+        late = self.terminal and not isinstance(event, _AFTER_END_EVENTS)
         if late or not handler(self, event):
             self.anomalies += 1
         else:
@@ -137,7 +137,7 @@ _HANDLERS: dict[type[ev.JournalEvent], Any] = {
     ev.AnalysisAdded: at_node.analysis_added,
 }
 
-_LATE = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped)
+_AFTER_END_EVENTS = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped)
 
 _TIMED: frozenset[type[ev.JournalEvent]] = frozenset(
     {

@@ -5,7 +5,7 @@ journal, as is `run_id`'s place in the file; `v` is the version of this vocabula
 it does not know and keeps events whose `type` it does not know as `UnknownEvent`, so that a newer program's
 journal can still be looked at.
 
-What belongs to no run (grants, freezes, each operator's last look) stands in the stream of `WORKSPACE`.
+What belongs to no run (grants, freezes, each operator's last look) stands in the stream of `WORKSPACE_RUN_ID`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 
 from runtime.record.state.fault_taxonomy import Classification
 
-VERSION = 1
-WORKSPACE = "@workspace"
+EVENT_VERSION = 1
+WORKSPACE_RUN_ID = "@workspace"
 """The run id under which events stand that belong to no run."""
 
 BLOB_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ class JournalEvent(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     DURABLE: ClassVar[bool] = False
 
-    v: int = VERSION
+    v: int = EVENT_VERSION
     seq: int = 0
     run_id: str = ""
     node_id: str = ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause
 from runtime.record.state.nodes import (
-    DEATHS,
+    MAX_DEATHS,
     MAX_FAILED_ATTEMPTS,
     FailedAttempt,
     Incident,
@@ -219,9 +219,9 @@ def incident_answered(s: RunData, e: ev.IncidentAnswered) -> bool:
     if s.phase == "waiting":
         s.phase = "queued"
     node = s.nodes.get(incident.opened.node_id)
-    s.deaths = min(s.deaths, DEATHS - 1)  # one more try
+    s.deaths = min(s.deaths, MAX_DEATHS - 1)  # one more try
     if node is not None:
-        node.deaths = min(node.deaths, DEATHS - 1)
+        node.deaths = min(node.deaths, MAX_DEATHS - 1)
     if node is not None and not node.terminal:
         node.round, node.retry = 0, None  # a wait that was scheduled before is the answer's affair now
         s.move(node, "running")

@@ -46,7 +46,7 @@ class FailedAttempt:
     wait_source: str = ""
 
 
-DEATHS = 3
+MAX_DEATHS = 3
 """How many processes must end at the same place of a run before it is set aside."""
 MAX_FAILED_ATTEMPTS = 50
 """Failed attempts of a step that are remembered, the latest ones."""

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from runtime.record.state.nodes import Node
     from runtime.record.state.run_data import RunData
 
-_PLACE = re.compile(r"~(\d+)(?:\.(\d+))?$")
+_ORDINAL_SUFFIX = re.compile(r"~(\d+)(?:\.(\d+))?$")
 
 
 def place_of(node_id: str) -> tuple[int, int | None]:
     """`seq` and `par` of the last element of a path (see `orbiter.steps.Place`)."""
-    match = _PLACE.search(node_id)
+    match = _ORDINAL_SUFFIX.search(node_id)
     if match is None:
         return 0, None
     return int(match.group(1)), int(match.group(2)) if match.group(2) is not None else None

@@ -126,7 +126,7 @@ class RunData:
         return bool(held) and len(held) == unfinished
 
     @property
-    def shown(self) -> RunPhase:
+    def shown_phase(self) -> RunPhase:
         """The state that people are told."""
         return "waiting" if self.stuck else self.phase
 

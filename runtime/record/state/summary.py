@@ -58,7 +58,7 @@ class Summary:
     fold: int = FOLD_VERSION
 
     @property
-    def shown(self) -> RunPhase:
+    def shown_phase(self) -> RunPhase:
         """The state that people are told: who waits for them does so at once, and not when it is let go of."""
         return "waiting" if self.stuck and self.state == "running" and self.open_incidents else self.state
 
@@ -67,31 +67,31 @@ class Summary:
         """Frozen, and not yet still: steps that were in flight come to their end."""
         return self.state == "frozen" and self.in_flight > 0
 
-    def said(self) -> dict[str, Any]:
+    def brief_fields(self) -> dict[str, Any]:
         """What is not as it is in every summary of which nothing else is said. Written at every step of every run."""
         values = zip(_READERS, _VALUES(self), _OMITTED, strict=True)
         return {name: value for name, value, unsaid in values if value != unsaid}
 
-    def told(self) -> dict[str, Any]:
+    def public_fields(self) -> dict[str, Any]:
         """As JSON that people and their programs read: the state is the one that is shown."""
-        row = self.plain()
+        row = self.to_dict()
         del row["stuck"]
-        return {**row, "state": self.shown}
+        return {**row, "state": self.shown_phase}
 
-    def plain(self, *, brief: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
         """As JSON has it; `brief`: what `said` gives."""
-        row = self.said() if brief else dict(zip(_READERS, _VALUES(self), strict=True))
+        row = self.brief_fields() if brief else dict(zip(_READERS, _VALUES(self), strict=True))
         return {
             name: value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
             for name, value in row.items()
         }
 
-    def json(self) -> str:
+    def to_json(self) -> str:
         """Brief, and without line feeds."""
-        return drop_surrogates(json.dumps(self.plain(brief=True), ensure_ascii=False, separators=(",", ":")))
+        return drop_surrogates(json.dumps(self.to_dict(brief=True), ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
-    def of(cls, row: Any) -> Summary:
+    def from_dict(cls, row: Any) -> Summary:
         """The summary that `row` is, as JSON has it; fields that are not known are ignored.
 
         Raises:

@@ -147,18 +147,18 @@ class Analyst:
             # Of a storm of equal incidents the first is asked about; the others wait for what came of it.
             async with self._asking.setdefault(found.opened.fingerprint or found.opened.incident_id, asyncio.Lock()):
                 # Written before the next one looks: what it is to find stands in the journal.
-                await self._journal.post(found.run_id, await self._ask(found))
+                await self._journal.post(found.run_id, await self._ask_models(found))
         except JournalError:
             log.exception("incident %s: its analysis could not be written", found.opened.incident_id)
 
-    async def _ask(self, found: OpenIncident) -> ev.AnalysisAdded:
+    async def _ask_models(self, found: OpenIncident) -> ev.AnalysisAdded:
         opened = found.opened
         at: dict[str, Any] = {
             "node_id": opened.node_id,
             "parent_id": opened.parent_id,
             "incident_id": opened.incident_id,
         }
-        known = await self._recalled(opened.fingerprint)
+        known = await self._reuse_analysis(opened.fingerprint)
         if known is not None:
             # What it points to are events of the run that it was made of.
             own = known.run_id == found.run_id and known.node_id == opened.node_id
@@ -166,13 +166,13 @@ class Analyst:
             return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
         async with self._at_once:
             end = asyncio.get_running_loop().time() + self._timeout_s
-            for number, (model, share) in enumerate(await self._usable(opened), 1):
-                analysis = await self._asked(found, model, at, end=end, share=share, number=number)
+            for number, (model, share) in enumerate(await self._usable_models(opened), 1):
+                analysis = await self._ask_model(found, model, at, end=end, share=share, number=number)
                 if analysis is not None:
                     return analysis
         return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True)
 
-    async def _recalled(self, fingerprint: str) -> ev.AnalysisAdded | None:
+    async def _reuse_analysis(self, fingerprint: str) -> ev.AnalysisAdded | None:
         """What a model said of an equal incident, in this life or an earlier one. Read from the journal, each time only
         what was written since the last: a restart asks nobody again.
         """
@@ -186,7 +186,7 @@ class Analyst:
             self._read_to = end
         return self._known.get(fingerprint)
 
-    async def _usable(self, opened: ev.IncidentOpened) -> list[tuple[str, float]]:
+    async def _usable_models(self, opened: ev.IncidentOpened) -> list[tuple[str, float]]:
         """Who can be asked now, best first, each with its share of the time that is left by then."""
         models = [
             model
@@ -199,7 +199,7 @@ class Analyst:
         """The breaker that the runs' own calls go by, too, and now."""
         return f"model:{model}", self._breaker, ev.utc_now().timestamp()
 
-    async def _asked(
+    async def _ask_model(
         self, found: OpenIncident, model: str, at: dict[str, Any], *, end: float, share: float, number: int
     ) -> ev.AnalysisAdded | None:
         """What one model says, the `number`th that is asked; None where it fails or takes longer than its share."""
@@ -217,7 +217,7 @@ class Analyst:
             cost = self._prices.cost(model, reply.usage) if self._prices is not None and reply.usage else None
         except Exception as exc:
             log.warning("incident %s: %s could not be asked: %r", opened.incident_id, model, exc)
-            await self._failed(model, opened, exc)
+            await self._record_failure(model, opened, exc)
             return None
         except asyncio.CancelledError:
             await asyncio.shield(breakers.release_probe(f"model:{model}", opened.incident_id))
@@ -227,7 +227,7 @@ class Analyst:
             **at, fingerprint=opened.fingerprint, text=text, model=model, fallback=fallback, cost_usd=cost
         )
 
-    async def _failed(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
+    async def _record_failure(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> None:
         fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
         key, policy, now = self._breaker_at(model)
         await breakers_of(self._journal).record_failure(key, fault, policy, now, opened.incident_id)
@@ -248,12 +248,12 @@ class Analyst:
         try:
             streams = getattr(type(provider), "streams", False) is True
             if streams and self._deltas is not None and self._deltas.wants(found.run_id):
-                return await self._streamed(found, provider, messages, self._deltas, number)
+                return await self._stream_reply(found, provider, messages, self._deltas, number)
             return await provider.complete(messages, tools=None, max_tokens=MAX_TOKENS)
         finally:
             await provider.aclose()
 
-    async def _streamed(
+    async def _stream_reply(
         self, found: OpenIncident, provider: Any, messages: list[Any], deltas: DeltaSink, number: int
     ) -> Any:
         """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its

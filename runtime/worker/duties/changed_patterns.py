@@ -15,7 +15,7 @@ _MARK = '"type":"permission.pattern_reread"'
 
 async def note_rereadings(journal: Journal, policy: PermissionPolicy) -> None:
     """Write an event for each pattern that is read in another way, unless that was done, or the workspace is new."""
-    if not await journal.runs(1) or await journal.latest(ev.WORKSPACE, limit=1, marks=(_MARK,)):
+    if not await journal.runs(1) or await journal.latest(ev.WORKSPACE_RUN_ID, limit=1, marks=(_MARK,)):
         return
     for found in changed_readings(await journal.grants(), policy):
-        await journal.post(ev.WORKSPACE, found)
+        await journal.post(ev.WORKSPACE_RUN_ID, found)

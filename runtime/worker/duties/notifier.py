@@ -70,7 +70,7 @@ class Notifier:
     async def serve(self) -> None:
         """Tell what is open and untold, and then what comes, until cancelled."""
         after = await self._journal.position()
-        for event in await self._journal.read(ev.WORKSPACE):
+        for event in await self._journal.read(ev.WORKSPACE_RUN_ID):
             self._outbox.apply(event)
         for found in await self._journal.incidents():
             self._outbox.apply(found.opened.model_copy(update={"run_id": found.run_id}))
@@ -84,7 +84,7 @@ class Notifier:
                     self._client = await stack.enter_async_context(httpx.AsyncClient(timeout=WEBHOOK_TIMEOUT_S))
                 while not hearing.done():
                     await self._deliver()
-                    await self._rest()
+                    await self._wait_for_news()
                 await hearing
         finally:
             hearing.cancel()
@@ -99,7 +99,7 @@ class Notifier:
         finally:
             self._changed.set()
 
-    async def _rest(self) -> None:
+    async def _wait_for_news(self) -> None:
         """Until something happens, or what is held back or failed is due."""
         loop = asyncio.get_running_loop()
         held = self._outbox.next_at()
@@ -124,7 +124,7 @@ class Notifier:
             self._failures.pop(notice.channel, None)
             self._again_at.pop(notice.channel, None)
             sent = await self._journal.post(
-                ev.WORKSPACE, ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=self._clock())
+                ev.WORKSPACE_RUN_ID, ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=self._clock())
             )
             self._outbox.apply(sent)
 

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
-from runtime.worker.drive import Driven
+from runtime.worker.drive import DriveOutcome
 
 log = logging.getLogger("runtime.supervisor")
 
-Outcome = Driven | Literal["held up"]
-Drive = Callable[[str], Awaitable[Outcome]]
+EngineOutcome = DriveOutcome | Literal["held up"]
+DriveRun = Callable[[str], Awaitable[EngineOutcome]]
 
 
 class Engine(Protocol):
@@ -37,7 +37,7 @@ class Engine(Protocol):
 class LocalEngine:
     """Drives runs as tasks of the running loop, at most `slots` at once."""
 
-    def __init__(self, carry_on: Drive, *, slots: int = 64) -> None:
+    def __init__(self, carry_on: DriveRun, *, slots: int = 64) -> None:
         self._carry_on = carry_on
         self._slots = slots
         self._driving: dict[str, asyncio.Task[None]] = {}

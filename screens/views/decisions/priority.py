@@ -23,7 +23,7 @@ from screens.views.decisions.incident_groups import OpenDecision, group_key
 def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
     """Nodes that cannot end before this decision is taken; at least 1."""
     around = float(max(1, len(found.opened.lineage)))
-    if summary is None or summary.shown not in ("waiting", "frozen"):
+    if summary is None or summary.shown_phase not in ("waiting", "frozen"):
         return around
     left = sum(count for state, count in summary.nodes.items() if state not in NODE_TERMINAL)
     return max(around, left / max(1, summary.open_incidents))

@@ -68,7 +68,7 @@ def inbox_rows(
 
 
 def _only_asks(found: Summary, asking: Collection[str]) -> bool:
-    return found.shown == "waiting" and found.id in asking
+    return found.shown_phase == "waiting" and found.id in asking
 
 
 def _decisions(

@@ -60,7 +60,7 @@ def _line(
     level: Level = "error" if state in _ERRORS else "warning" if state in _WARNINGS else "info"
     sign = looks.glyphs.warning if state == "warning" else looks.glyphs.state.get(state, " ")
     ink = "severity-warning" if state == "warning" else state_ink(state) if state in looks.glyphs.state else "ink-muted"
-    run = "" if title is None else "workspace" if event.run_id == ev.WORKSPACE else title(event.run_id)
+    run = "" if title is None else "workspace" if event.run_id == ev.WORKSPACE_RUN_ID else title(event.run_id)
     where = join_spans(
         (
             span(looks.line(host, 40), "ink-muted"),

@@ -98,7 +98,7 @@ def run_values(summary: Summary, looks: RenderContext) -> tuple[Any, ...]:
     """What a row of runs is sorted by, column by column."""
     since = age_start(summary)
     return (
-        summary.shown,
+        summary.shown_phase,
         title_of(summary, looks),
         summary.steps,
         summary.input_tokens + summary.output_tokens,
@@ -116,7 +116,7 @@ def run_row(summary: Summary, looks: RenderContext, where: str = "") -> Row:
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.shown),
+            looks.state(summary.shown_phase),
             title_at_host(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
             span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
@@ -151,7 +151,7 @@ def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
 
 def time_left(summary: Summary, now: datetime) -> str:
     """In its largest unit; empty where it cannot be told."""
-    if summary.shown != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
+    if summary.shown_phase != "running" or not 0 < summary.members_done < summary.members or summary.created_at is None:
         return ""
     so_far = now - summary.created_at
     whole = so_far / summary.members_done * (summary.members - summary.members_done)
@@ -168,7 +168,7 @@ def pace_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str],
     left, rest = time_left(summary, looks.now), summary.members - summary.members_done
     if left:
         left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
-    elif summary.shown == "running" and not summary.members:
+    elif summary.shown_phase == "running" and not summary.members:
         left = "not known: how many steps it takes shows as it goes"
     return (
         ("steps", _with_rate(count(summary.steps), summary.steps, minutes) if summary.steps else ""),
@@ -185,7 +185,7 @@ def head_line(state: DurableRun, looks: RenderContext) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
     nodes = {name: number for name, number in state.counts.items() if number > 0}
     parts = (
-        looks.state(state.shown),
+        looks.state(state.shown_phase),
         span(elapsed(state.created_at, state.finished_at, looks.now), "ink"),
         *node_counts(nodes),
         _unit(tokens(state.input_tokens, state.output_tokens), "tokens"),

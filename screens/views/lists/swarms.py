@@ -120,9 +120,9 @@ def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
 
 
 def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContext, where: str) -> Row:
-    states = {found.shown for found in runs}
-    state = next((each for each in _STATES if each in states), runs[0].shown)
-    live = sum(not is_done(found) and found.shown != "waiting" for found in runs)
+    states = {found.shown_phase for found in runs}
+    state = next((each for each in _STATES if each in states), runs[0].shown_phase)
+    live = sum(not is_done(found) and found.shown_phase != "waiting" for found in runs)
     waiting = sum(found.open_incidents for found in runs)
     counts = (
         span(plural(len(runs), "run"), "ink"),
@@ -157,7 +157,7 @@ def run_row(summary: Summary, looks: RenderContext, used: tuple[int, ...] = (), 
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.shown),
+            looks.state(summary.shown_phase),
             title_spans(summary, looks, "ink" if done else "ink-strong"),
             far or span(looks.line(summary.input, 200), "ink-muted"),
             sparkline(used, looks.glyphs),
@@ -204,7 +204,7 @@ def swarm_lines(
     for found in runs:
         for state, count in found.nodes.items():
             nodes[state] = nodes.get(state, 0) + count
-    by_state = {state: sum(found.shown == state for found in runs) for state in _STATES}
+    by_state = {state: sum(found.shown_phase == state for found in runs) for state in _STATES}
     ended = [found for found in runs if is_done(found) and found.created_at is not None]
     lines: list[Spans] = [
         span(looks.line(ref, 300), "ink-strong", bold=True),

@@ -71,9 +71,9 @@ def _group_lines(alike: Sequence[OpenDecision], looks: RenderContext) -> list[Sp
 def _run_lines(summary: Summary, looks: RenderContext) -> list[Spans]:
     lines: list[Spans] = [
         span(title_of(summary, looks), "ink-strong", bold=True),
-        join_spans((looks.state(summary.shown), progress(summary, looks)), looks.glyphs.dot)
+        join_spans((looks.state(summary.shown_phase), progress(summary, looks)), looks.glyphs.dot)
         if summary.nodes
-        else looks.state(summary.shown),
+        else looks.state(summary.shown_phase),
         (),
     ]
     facts = (

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
-from runtime.worker.engines.local import Drive, LocalEngine
+from runtime.worker.engines.local import DriveRun, LocalEngine
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime]) -> JournalCare:
     return await open_journal(state, clock=clock)
 
 
-def narrow(drive: Drive) -> LocalEngine:
+def narrow(drive: DriveRun) -> LocalEngine:
     return LocalEngine(drive, slots=3)
 
 

@@ -51,11 +51,11 @@ async def test_a_file_that_cannot_be_written_for_a_while(
             run = await bench.start("saver")
             (incident,) = await bench.incidents(run)
             await bench.answer(incident, "grant")
-            await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+            await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
             async with asyncio.timeout(60):
                 while supervisor.driving:  # noqa: ASYNC110 - told by nobody
                     await asyncio.sleep(0.01)
-            await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
+            await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
             events = await journal.read(run)
             state = await bench.until(run, lambda s: s.terminal or bool(s.open_incidents and s.lives > 1))
             for again in await journal.incidents(run):

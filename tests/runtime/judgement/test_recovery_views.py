@@ -132,7 +132,7 @@ def test_the_audit_has_person_channel_option_time_and_reason_and_no_secret() -> 
     assert (first.reason, first.asked) == ("host is back", "i1 failed")
     assert (second.params, second.asked) == ({"value": "(secret)"}, "password?")
     assert (third.what, third.person, third.reason) == ("froze", "bob", "lunch")
-    granted = audit.audit_entries([grant(run_id=ev.WORKSPACE)])[0]
+    granted = audit.audit_entries([grant(run_id=ev.WORKSPACE_RUN_ID)])[0]
     assert (granted.what, granted.run_id, granted.params["pattern"]) == ("granted", "", "/data/**")
 
 

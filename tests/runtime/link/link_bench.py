@@ -127,7 +127,7 @@ class Bench:
         client = LinkClient(UnixTransport(self.state_dir, role=role), **settings)
         self.clients.append(client)
         client.start()
-        await client.until(lambda: client.ready)
+        await client.wait_until(lambda: client.ready)
         return client
 
     async def driver(self, run_id: str) -> Driver:
@@ -180,7 +180,7 @@ class Raw:
     async def dial(cls, bench: Bench, role: sockets.Role = "operator") -> Raw:
         return cls(*await asyncio.open_unix_connection(sock=sockets.dial(bench.state_dir, role)))
 
-    async def hear(self) -> p.FromRuntime:
+    async def hear(self) -> p.RuntimeMessage:
         while not self._found:
             data = await self.reader.read(65536)
             if not data:

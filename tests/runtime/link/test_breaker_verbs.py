@@ -38,7 +38,7 @@ async def test_a_breaker_is_seen_and_reset(tmp_path: Path) -> None:
         try:
             assert await console.command("breakers") == []
             await console.command("start", ref="down.py:agent", input="go")
-            await console.until(lambda: bool(console.incidents))
+            await console.wait_until(lambda: bool(console.incidents))
             (row,) = await console.command("breakers")
             assert (row["id"], row["state"], row["failures"]) == ("model:scripted:down", "open", 2)
             with pytest.raises(CommandRefused, match="there is no breaker"):

@@ -24,7 +24,7 @@ async def test_what_was_dialled_is_the_first_connection_and_the_next_one_is_dial
     client = LinkClient(transport)
     bench.clients.append(client)
     client.start()
-    await client.until(lambda: client.ready)
+    await client.wait_until(lambda: client.ready)
     assert set(client.summaries) == {"run-1"}
 
 
@@ -44,7 +44,7 @@ async def test_a_runtime_that_went_after_the_call_is_lost_like_any_other(bench: 
     client = LinkClient(transport)
     bench.clients.append(client)
     client.start()
-    await client.until(lambda: client.status.phase == "lost")
+    await client.wait_until(lambda: client.status.phase == "lost")
 
 
 async def test_what_was_dialled_for_nobody_is_hung_up(bench: Bench) -> None:

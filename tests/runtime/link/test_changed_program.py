@@ -89,7 +89,7 @@ async def attached(state: Path) -> AsyncIterator[LinkClient]:
     console = LinkClient(UnixTransport(state))
     console.start()
     try:
-        await console.until(lambda: console.ready)
+        await console.wait_until(lambda: console.ready)
         yield console
     finally:
         await console.close()
@@ -126,12 +126,12 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
             await _logged(state, "letting go")
             (tmp_path / "go").touch()  # the call that was under way comes to its end before the program changes
             async with asyncio.timeout(60):
-                await console.until(lambda: _named(console).startswith("new ") and console.ready)
+                await console.wait_until(lambda: _named(console).startswith("new ") and console.ready)
             assert _named(console) == "new orbiter-console 1.2.0"
             status = await console.command("status")
             assert status["pid"] == started.pid, "whoever watches over this process still does"
             async with asyncio.timeout(60):
-                await console.until(lambda: console.summaries[run].state == "completed")
+                await console.wait_until(lambda: console.summaries[run].state == "completed")
         assert (tmp_path / "sent").read_text() == "home\n"
         async with await open_journal(state, readonly=True) as journal:
             events = await journal.read(run)

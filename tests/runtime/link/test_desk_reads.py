@@ -59,11 +59,11 @@ async def asked(verb: Verb, **args: Any) -> Any:
 async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_were_about(console: LinkClient) -> None:
     assert (await console.command("permissions"))["grants"] == []
     await console.command("start", ref=f"{ZOO}:twice", input="go")
-    await console.until(lambda: bool(console.incidents))
+    await console.wait_until(lambda: bool(console.incidents))
     (row,) = console.incidents.values()
     await console.command("answer", incident_id=row.opened.incident_id, option="grant", params={"for": "always"})
-    await console.until(lambda: row.opened.incident_id not in console.incidents and bool(console.grants))
-    await console.until(lambda: bool(console.incidents) or console.summaries[row.run_id].state == "completed")
+    await console.wait_until(lambda: row.opened.incident_id not in console.incidents and bool(console.grants))
+    await console.wait_until(lambda: bool(console.incidents) or console.summaries[row.run_id].state == "completed")
     found = await console.command("permissions")
     (held,) = found["grants"]
     assert held["uses"] >= 1
@@ -75,7 +75,7 @@ async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_wer
     with pytest.raises(CommandRefused, match="no grant is called g-0"):
         await console.command("uses", grant_id="g-0")
     await console.command("revoke", grant_id=held["id"])
-    await console.until(lambda: not console.grants)
+    await console.wait_until(lambda: not console.grants)
     after = await console.command("permissions", seen=found["version"])
     assert after["version"] > found["version"]
     assert after["grants"] == []
@@ -193,7 +193,7 @@ async def test_secrets_are_masked_in_the_log_file(bench: Bench) -> None:
 async def test_budgets_say_what_is_used_of_what_and_which_decision_waits(console: LinkClient) -> None:
     assert await console.command("budgets") == []
     await console.command("start", ref=f"{ZOO}:noter", input="go", options={"budget": {"max_steps": 1}})
-    await console.until(lambda: any(each.opened.action.get("budget") for each in console.incidents.values()))
+    await console.wait_until(lambda: any(each.opened.action.get("budget") for each in console.incidents.values()))
     (row,) = console.incidents.values()
     (run,) = await console.command("budgets")
     assert run["id"] == row.run_id
@@ -206,7 +206,7 @@ async def test_budgets_say_what_is_used_of_what_and_which_decision_waits(console
     }  # fmt: skip
     assert run["spent"]["llm_calls"] == 1
     await console.command("abort", run_id=row.run_id)
-    await console.until(lambda: console.summaries[row.run_id].state == "aborted")
+    await console.wait_until(lambda: console.summaries[row.run_id].state == "aborted")
     assert await console.command("budgets") == []
     assert (await console.command("budgets", run_id=row.run_id))[0]["state"] == "aborted"
     with pytest.raises(CommandRefused, match="there is no run"):
@@ -242,16 +242,16 @@ async def test_a_breaker_tells_its_last_error_and_a_console_hears_of_its_change(
         other.start()
         try:
             await one.command("start", ref="down.py:agent", input="go")
-            await one.until(lambda: bool(one.incidents))
+            await one.wait_until(lambda: bool(one.incidents))
             (row,) = await one.command("breakers")
             assert (row["failures"], row["threshold"], row["state"]) == (2, 2, "open")
             assert row["error"]
             assert row["failed_s"] >= 0
-            await other.until(lambda: other.ready and bool(other.incidents))
+            await other.wait_until(lambda: other.ready and bool(other.incidents))
             heard: list[int] = []
             end = other.subscribe(lambda: heard.append(1))
             await one.command("reset", key=row["id"])
-            await other.until(lambda: bool(heard))
+            await other.wait_until(lambda: bool(heard))
             end()
             assert await one.command("breakers") == []
             (closed,) = await one.command("breakers", every=True)

@@ -22,7 +22,7 @@ from runtime.record.state.durable_run import Summary
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
 from runtime.worker import driving_thread
-from runtime.worker.rescue import NOTE, rescued
+from runtime.worker.rescue import NOTE_NAME, rescue_directories
 from tests.runtime.record.journal_samples import ROOT
 
 SWARM = """
@@ -58,7 +58,7 @@ async def _console(runtime: EmbeddedRuntime) -> AsyncIterator[LinkClient]:
     console = LinkClient(runtime.transport())
     console.start()
     try:
-        await console.until(lambda: console.ready)
+        await console.wait_until(lambda: console.ready)
         yield console
     finally:
         await console.close()
@@ -73,7 +73,7 @@ async def _saving(console: LinkClient) -> str:
         state = console.run(run_id)
         return state is not None and any(node.kind == "tool" for node in state.in_flight)
 
-    await console.until(under_way)
+    await console.wait_until(under_way)
     return run_id
 
 
@@ -117,16 +117,16 @@ async def test_nothing_new_begins_and_what_was_recorded_is_kept(
                 await console.command("start", ref="swarm.py:saver", input="another")
             workspace.mkdir(exist_ok=True)
             (workspace / "go").touch()
-            await console.until(lambda: console.status.phase == "lost")
+            await console.wait_until(lambda: console.status.phase == "lost")
             with pytest.raises(LinkLost):
                 await console.command("status")
     finally:
         (workspace / "go").touch()
         with pytest.raises(Displaced, match="Everything that it had recorded is kept in ") as caught:
             await asyncio.to_thread(runtime.close)
-    (kept,) = rescued(state)
+    (kept,) = rescue_directories(state)
     assert f"orbiter-console --state {kept} runs" in str(caught.value)
-    assert str(kept) in (kept / NOTE).read_text()
+    assert str(kept) in (kept / NOTE_NAME).read_text()
     assert kept.stat().st_mode & 0o777 == 0o700
     async with await open_journal(kept, readonly=True) as journal:
         assert await journal.check() == []
@@ -158,7 +158,7 @@ async def test_what_is_at_the_path_by_now_is_left_alone(workspace: Path) -> None
 async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = workspace / ".orbiter"
     with EmbeddedRuntime(state, build_execution_config(workspace, {})) as runtime:
-        (state / workspace_lock.NAME).unlink()
+        (state / workspace_lock.LOCK_NAME).unlink()
         while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
             await asyncio.sleep(0.01)
         assert holder.pid == os.getpid()
@@ -167,7 +167,7 @@ async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: p
         async with _console(runtime) as console:
             assert (await console.command("status"))["driving"]
     assert "the lock" in caplog.text
-    assert rescued(state) == []
+    assert rescue_directories(state) == []
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["lock removed", "directory moved"])
@@ -183,23 +183,23 @@ async def test_where_another_has_taken_the_path_it_ends_at_once(
             if moved:
                 state.rename(state.with_name("aside"))
             else:
-                (state / workspace_lock.NAME).unlink()
+                (state / workspace_lock.LOCK_NAME).unlink()
             monkeypatch.setenv("HOME", str(tmp_path / "home"))  # as another user, who shares no lock on the path
             with workspace_lock.acquire(state, program="another"):
                 # The effect that is under way does not end before `go` is there: it is not waited for.
-                await console.until(lambda: console.status.phase == "lost")
+                await console.wait_until(lambda: console.status.phase == "lost")
     finally:
         (workspace / "go").touch()
         with pytest.raises(Displaced, match=r"another \(pid .*works there now"):
             await asyncio.to_thread(runtime.close)
-    assert len(rescued(state)) == moved
+    assert len(rescue_directories(state)) == moved
 
 
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced", "the workspace removed"])
 def test_a_second_runtime_is_refused_before_the_first_has_noticed(
     tmp_path: Path, workspace: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driving_thread, "LOOK_S", 3600.0)
+    monkeypatch.setattr(driving_thread, "FILE_CHECK_S", 3600.0)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     state, other = workspace / ".orbiter", asyncio.run(_other(tmp_path / "other"))
     first = EmbeddedRuntime(state, build_execution_config(workspace, {}))
@@ -255,7 +255,7 @@ def test_in_the_foreground_it_says_so_and_ends(workspace: Path, verb: list[str])
         (workspace / "go").touch()
         _, said = process.communicate()
     assert process.returncode == 1
-    (kept,) = rescued(state)
+    (kept,) = rescue_directories(state)
     assert f"Everything that it had recorded is kept in {kept}" in " ".join(said.split())
     assert "Traceback" not in said
 
@@ -276,4 +276,4 @@ def test_a_mount_that_is_gone_is_noticed(workspace: Path) -> None:
             runtime.close()
     finally:
         subprocess.run(["umount", "--lazy", state], capture_output=True, check=False)
-    assert len(rescued(state)) == 1
+    assert len(rescue_directories(state)) == 1

@@ -20,12 +20,12 @@ from runtime.link.client.client import CommandRefused
 from runtime.link.server import connection as limits
 from runtime.link.server.connection import Connection
 from runtime.link.server.outbox import (
-    QUEUE_BYTES,
-    REPLIES,
-    REPLY_BYTES,
+    MAX_QUEUE_BYTES,
+    MAX_REPLIES,
+    MAX_REPLY_BYTES,
     ClientOutbox,
 )
-from runtime.link.server.server import CONNECTIONS, LinkServer
+from runtime.link.server.server import MAX_CONNECTIONS, LinkServer
 from runtime.link.verbs.registry import CommandOrigin, Verb, VerbArgs
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import MAX_LINE_BYTES
@@ -98,9 +98,12 @@ async def test_commands_of_a_connection_that_reads_nothing_are_not_read(
     raw.say(_flood("big"))
     await _settled(server, connection, lambda: connection.lane.full)
     between = 4 * 1024 * 1024  # what the socket and both ends' buffers hold, generously
-    assert verb.carried_out <= between // max(size, 100) + REPLIES + limits.UNDER_WAY[role] + REPLY_BYTES // size
+    assert (
+        verb.carried_out
+        <= between // max(size, 100) + MAX_REPLIES + limits.MAX_CONCURRENT_REQUESTS[role] + MAX_REPLY_BYTES // size
+    )
     assert verb.carried_out < MANY
-    assert verb.most <= limits.UNDER_WAY[role]
+    assert verb.most <= limits.MAX_CONCURRENT_REQUESTS[role]
     other = await bench.console()
     assert await other.command("status") == {"state": "serving"}
     before = verb.carried_out
@@ -122,15 +125,15 @@ async def test_what_is_under_way_for_one_connection_is_bounded_and_others_are_se
     server.verbs["slow"] = verb.verb
     raw, _ = await _dialled(bench, server, role)
     raw.say(_flood("slow", 500))
-    await _until(lambda: verb.under_way == limits.UNDER_WAY[role])
+    await _until(lambda: verb.under_way == limits.MAX_CONCURRENT_REQUESTS[role])
     other = await bench.console(role)
     for _ in range(20):
         assert await other.command("status") == {"state": "serving"}
-    assert verb.carried_out == limits.UNDER_WAY[role]
+    assert verb.carried_out == limits.MAX_CONCURRENT_REQUESTS[role]
     ended.set()
     for _ in range(500):
         assert isinstance(await raw.hear(), p.CommandReply)
-    assert verb.most == limits.UNDER_WAY[role]
+    assert verb.most == limits.MAX_CONCURRENT_REQUESTS[role]
     _hang_up(raw)
 
 
@@ -145,7 +148,7 @@ async def test_lines_that_are_answered_at_once_are_bounded_too(bench: Bench, lin
     raw.say(b"".join((line % number if b"%" in line else line) + b"\n" for number in range(3 * MANY)))
     await _settled(server, connection, lambda: connection.lane.full)
     assert connection._line < 3 * MANY
-    assert len(connection.lane._ways) <= REPLIES + limits.UNDER_WAY["viewer"]
+    assert len(connection.lane._ways) <= MAX_REPLIES + limits.MAX_CONCURRENT_REQUESTS["viewer"]
     console = await bench.console()
     assert await console.command("status") == {"state": "serving"}
     _hang_up(raw)
@@ -169,7 +172,7 @@ async def test_so_many_runs_are_watched_over_one_connection_and_no_more(bench: B
     server = await bench.serve()
     raw, connection = await _dialled(bench, server, "viewer")
     raw.say(p.Attach(epoch="", position=0).line() + b"\n")
-    connection.watching.update(f"other-{number}" for number in range(limits.WATCHED))
+    connection.watching.update(f"other-{number}" for number in range(limits.MAX_WATCHED_RUNS))
     raw.say(p.Watch(run_id="run-1").line() + b"\n")
     while not isinstance(refused := await raw.hear(), p.MessageRefused):
         pass
@@ -190,7 +193,7 @@ async def test_consoles_that_come_at_once_share_the_picture(bench: Bench) -> Non
     assert server.picture.snapshot("first") != before  # of another position
 
 
-@pytest.mark.parametrize(("role", "longest"), [("viewer", limits.VIEWER_BYTES), ("operator", MAX_LINE_BYTES)])
+@pytest.mark.parametrize(("role", "longest"), [("viewer", limits.MAX_VIEWER_BYTES), ("operator", MAX_LINE_BYTES)])
 async def test_half_a_line_is_kept_up_to_what_the_role_may_say(bench: Bench, role: sockets.Role, longest: int) -> None:
     server = await bench.serve()
     raw, connection = await _dialled(bench, server, role)
@@ -216,8 +219,8 @@ async def test_parts_of_a_viewer_are_kept_up_to_what_it_may_say(bench: Bench) ->
 async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_other_role_are_served(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert CONNECTIONS >= 500  # a burst of so many dials must work
-    monkeypatch.setattr("runtime.link.server.server.CONNECTIONS", 20)
+    assert MAX_CONNECTIONS >= 500  # a burst of so many dials must work
+    monkeypatch.setattr("runtime.link.server.server.MAX_CONNECTIONS", 20)
     server = await bench.serve()
     held = [await Raw.dial(bench, "viewer") for _ in range(20)]
     for raw in held:
@@ -229,7 +232,7 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
     assert await console.command("status") == {"state": "serving"}
     for raw in (*held, one_more):
         await raw.end()
-    await console.until(lambda: server.consoles == 1)
+    await console.wait_until(lambda: server.connection_count == 1)
     again = await Raw.dial(bench, "viewer")
     assert isinstance(await again.hear(), p.Hello)
     await again.end()
@@ -238,13 +241,13 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
 def test_the_stream_of_a_slow_console_is_bounded_in_bytes() -> None:
     lane = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=2000)
     lane.offer(b"under way")
-    assert lane.ready() == b"under way"
+    assert lane.ready_line() == b"under way"
     for _ in range(20):
-        lane.offer(b"x" * (QUEUE_BYTES // 4))
-        assert sum(len(line) for _, line in lane._queue) <= QUEUE_BYTES
+        lane.offer(b"x" * (MAX_QUEUE_BYTES // 4))
+        assert sum(len(line) for _, line in lane._queue) <= MAX_QUEUE_BYTES
     assert lane.stale
     lane.acknowledge(1)
-    assert lane.ready() == b"snapshot"
+    assert lane.ready_line() == b"snapshot"
 
 
 def _rss() -> int:
@@ -338,10 +341,10 @@ async def test_a_burst_of_dials_is_taken(bench: Bench) -> None:
     server = await bench.serve()
     dialled = [sockets.dial(bench.state_dir) for _ in range(500)]
     console = await bench.console()
-    await console.until(lambda: server.consoles == 501)
+    await console.wait_until(lambda: server.connection_count == 501)
     for sock in dialled:
         sock.close()
-    await console.until(lambda: server.consoles == 1)
+    await console.wait_until(lambda: server.connection_count == 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full backlog looks like no runtime at all")

@@ -93,15 +93,15 @@ async def _console(
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of a few limits is as good as one of gigabytes."""
-    for name in ("PICTURE_BYTES", "RUN_BYTES"):
+    for name in ("MAX_WORKSPACE_BYTES", "MAX_RUN_BYTES"):
         monkeypatch.setattr(limits, name, SMALL)
-    monkeypatch.setattr(limits, "MESSAGE_BYTES", 4 * MAX_LINE_BYTES)
-    for name in ("NODES", "TEXTS", "TEXT_CHARS"):
+    monkeypatch.setattr(limits, "MAX_PARTS_BYTES", 4 * MAX_LINE_BYTES)
+    for name in ("MAX_NODES", "MAX_TEXTS", "MAX_TEXT_CHARS"):
         monkeypatch.setattr(limits, name, 1000)
 
 
 def _rows(count: int, start: int = 0) -> list[dict[str, Any]]:
-    return [json.loads(Summary(id=f"r{number}", ref="x:y").json()) for number in range(start, start + count)]
+    return [json.loads(Summary(id=f"r{number}", ref="x:y").to_json()) for number in range(start, start + count)]
 
 
 def _endless_parts_of_a_message() -> Iterator[bytes]:
@@ -146,22 +146,22 @@ async def test_what_breaks_a_limit_is_cut_off_and_said(
     says, why = FLOODS[how]
     async with _console(tmp_path, says) as (client, hostile):
         client.start()
-        await client.until(lambda: client.status.phase == "lost")
+        await client.wait_until(lambda: client.status.phase == "lost")
         assert why in client.status.reason
         assert "breaks the protocol, and was cut off" in client.status.reason
-        await client.until(lambda: hostile.connections >= 3)  # it is tried again, later each time
+        await client.wait_until(lambda: hostile.connections >= 3)  # it is tried again, later each time
         assert not client._view._parts
-        assert hostile.sent < hostile.connections * (limits.MESSAGE_BYTES + 8 * MAX_LINE_BYTES)
+        assert hostile.sent < hostile.connections * (limits.MAX_PARTS_BYTES + 8 * MAX_LINE_BYTES)
 
 
 @pytest.mark.parametrize("how", DEEP)
 async def test_what_cannot_be_read_is_cut_off_and_ends_a_command(tmp_path: Path, how: str) -> None:
     async with _console(tmp_path, lambda: iter([DEEP[how]]), hold=False) as (client, _):
         client.start()
-        await client.until(lambda: client.ready)
+        await client.wait_until(lambda: client.ready)
         with pytest.raises(LinkLost, match=r"breaks the protocol|what it says cannot be read"):
             await client.command("status")
-        await client.until(lambda: client.status.phase == "lost")
+        await client.wait_until(lambda: client.status.phase == "lost")
 
 
 async def test_endless_changes_of_the_picture_are_asked_for_as_a_whole(tmp_path: Path) -> None:
@@ -174,11 +174,11 @@ async def test_endless_changes_of_the_picture_are_asked_for_as_a_whole(tmp_path:
 
         def look() -> None:
             nonlocal most
-            most = max(most, sum(len(row.json()) for row in client.summaries.values()))
+            most = max(most, sum(len(row.to_json()) for row in client.summaries.values()))
 
         client.subscribe(look)
         client.start()
-        await client.until(lambda: hostile.connections >= 3)
+        await client.wait_until(lambda: hostile.connections >= 3)
     assert 0 < most <= SMALL
     assert hostile.sent < 3 * 100_000 * 50
 
@@ -256,15 +256,15 @@ async def test_a_run_that_cannot_be_kept_is_not_shown_and_the_link_goes_on(tmp_p
     async with _console(tmp_path, and_then) as (client, hostile):
         await _watching(client)
         if how == "endless state":
-            await client.until(lambda: bool(client.problem("r")))
+            await client.wait_until(lambda: bool(client.problem("r")))
         else:
-            await client.until(lambda: bool(client.summaries))
+            await client.wait_until(lambda: bool(client.summaries))
         assert why in client.problem("r")
         if why:
             assert client.run("r") is None
         kept = client._view.runs["r"]
-        assert len(kept.coming._nodes) <= limits.NODES
-        assert kept.state is None or len(kept.state.nodes) <= limits.NODES
+        assert len(kept.coming._nodes) <= limits.MAX_NODES
+        assert kept.state is None or len(kept.state.nodes) <= limits.MAX_NODES
         assert client.status.phase == "connected"
         assert hostile.connections == 1
 
@@ -280,7 +280,7 @@ async def test_streamed_texts_are_bounded_in_number_and_length(tmp_path: Path) -
 
     async with _console(tmp_path, says) as (client, _):
         await _watching(client)
-        await client.until(lambda: bool(client.summaries))
+        await client.wait_until(lambda: bool(client.summaries))
         texts = client._view.runs["r"].texts
-        assert len(texts) <= limits.TEXTS
-        assert max(len(text.text) for text in texts.values()) <= limits.TEXT_CHARS + MAX_LINE_BYTES
+        assert len(texts) <= limits.MAX_TEXTS
+        assert max(len(text.text) for text in texts.values()) <= limits.MAX_TEXT_CHARS + MAX_LINE_BYTES

@@ -33,11 +33,11 @@ async def test_a_runtime_at_rest_with_a_console_attached_is_hardly_ever_woken(tm
     pongs: list[float] = []
     try:
         client.start()
-        await client.until(lambda: client.ready and client.round_trip.average > 0)
+        await client.wait_until(lambda: client.ready and client.round_trip.average > 0)
         client.subscribe(lambda: pongs.append(client.round_trip.average))  # what else would be told is nothing
-        await client.until(lambda: len(pongs) >= 1)
+        await client.wait_until(lambda: len(pongs) >= 1)
         before = _wake_ups(running.pid)
-        await client.until(lambda: len(pongs) >= 2)
+        await client.wait_until(lambda: len(pongs) >= 2)
         assert _wake_ups(running.pid) - before < WAKE_UPS
     finally:
         await client.close()

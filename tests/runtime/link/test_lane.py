@@ -14,7 +14,7 @@ from runtime.link.server.outbox import MAX_QUEUE_AGE_S, MIN_QUEUE_FOR_SNAPSHOT, 
 def _now(lane: ClientOutbox) -> list[bytes]:
     """All that goes out without waiting for anything."""
     found: list[bytes] = []
-    while (line := lane.ready()) is not None:
+    while (line := lane.ready_line()) is not None:
         found.append(line)
     return found
 
@@ -72,7 +72,7 @@ def test_overflow_drops_all_and_one_snapshot_follows_when_all_sent_was_taken() -
 def test_a_snapshot_goes_before_what_waits_and_whole() -> None:
     lane = _lane(window=10)
     lane.offer(b"news")
-    lane.bulk([b"a", b"b"])
+    lane.send_bulk([b"a", b"b"])
     assert _now(lane) == [b"a", b"b", b"news"]
 
 
@@ -103,11 +103,11 @@ def test_a_closed_lane_still_gives_its_replies() -> None:
 
 async def test_waiting_for_the_next_line() -> None:
     lane = _lane()
-    waiting = asyncio.ensure_future(lane.next())
+    waiting = asyncio.ensure_future(lane.next_line())
     await asyncio.sleep(0)
     lane.offer(b"1")
     assert await waiting == b"1"
-    waiting = asyncio.ensure_future(lane.next())
+    waiting = asyncio.ensure_future(lane.next_line())
     await asyncio.sleep(0)
     lane.close()
     assert await waiting is None

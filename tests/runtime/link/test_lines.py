@@ -17,7 +17,7 @@ from runtime.link.wire.framing import (
     split_into_parts,
 )
 from runtime.link.wire.protocol import (
-    FromConsole,
+    ConsoleMessage,
     InvalidMessage,
     Message,
     parse_console_message,
@@ -95,7 +95,7 @@ def test_garbage_is_a_bad_message_and_nothing_else(line: bytes) -> None:
             read(line)
 
 
-def _read_or_refusal(line: bytes) -> FromConsole | InvalidMessage:
+def _read_or_refusal(line: bytes) -> ConsoleMessage | InvalidMessage:
     try:
         return parse_console_message(line)
     except InvalidMessage as exc:

@@ -30,12 +30,12 @@ async def test_a_console_is_told_the_picture_and_its_changes(bench: Bench) -> No
     assert console.incidents["i-0"].title == "team"
     driver = await bench.started("run-1", title="other")
     await driver.incident("i-1")
-    await console.until(lambda: "i-1" in console.incidents and console.summaries["run-1"].open_incidents == 1)
+    await console.wait_until(lambda: "i-1" in console.incidents and console.summaries["run-1"].open_incidents == 1)
     assert console.incidents["i-1"].run_id == "run-1"
     assert console.incidents["i-1"].title == "other"
     await driver.write(ev.RunFinished(state="aborted"))
-    await console.until(lambda: "i-1" not in console.incidents)
-    await console.until(lambda: console.summaries["run-1"].state == "aborted")
+    await console.wait_until(lambda: "i-1" not in console.incidents)
+    await console.wait_until(lambda: console.summaries["run-1"].state == "aborted")
     assert console.snapshots == ["first"]
 
 
@@ -45,10 +45,10 @@ async def test_a_watched_run_is_told_from_its_beginning_and_goes_on(bench: Bench
     await bench.serve()
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     await driver.nodes("c")
     await driver.incident("i-1", node_id="c", schema={"type": "string"})
-    await console.until(lambda: (state := console.run("run-1")) is not None and "i-1" in state.incidents)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and "i-1" in state.incidents)
     assert console.run("run-1") == await driver.truth()
     console.unwatch("run-1")
     assert console.run("run-1") is None
@@ -61,10 +61,10 @@ async def test_a_big_run_and_long_values_come_through(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     await driver.write(ev.NodeClosed(node_id="n1", state="succeeded", output="\x1b" * 500_000))
     last = driver.state.last_seq + 1
-    await console.until(lambda: (state := console.run("run-1")) is not None and state.nodes["n1"].terminal)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and state.nodes["n1"].terminal)
     state = console.run("run-1")
     assert state is not None
     assert len(state.nodes) == 1200
@@ -77,14 +77,14 @@ async def test_commands_start_answer_and_abort(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
     run_id = (await console.command("start", ref=SWARM, input="hello", title="by hand"))["run_id"]
-    await console.until(lambda: run_id in console.summaries)
+    await console.wait_until(lambda: run_id in console.summaries)
     assert console.summaries[run_id].title == "by hand"
     driver = await bench.driver(run_id)
     await driver.incident("i-1")
-    await console.until(lambda: "i-1" in console.incidents)
+    await console.wait_until(lambda: "i-1" in console.incidents)
     result = await console.command("answer", incident_id="i-1", option="retry", revision=1, reason="net is back")
     assert result["option"] == "retry"
-    await console.until(lambda: "i-1" not in console.incidents)
+    await console.wait_until(lambda: "i-1" not in console.incidents)
     journal = await bench.open()
     found = await journal.incident("i-1")
     assert found is not None
@@ -110,8 +110,8 @@ async def test_the_second_answer_is_refused_and_told_who_was_first(bench: Bench)
     assert caught.value.detail["first"]["option"] == "retry"
     assert caught.value.detail["first"]["channel"] == "console"
     assert caught.value.detail["first"]["by"] in str(caught.value)
-    await second.until(lambda: not second.incidents)
-    await first.until(lambda: not first.incidents)
+    await second.wait_until(lambda: not second.incidents)
+    await first.wait_until(lambda: not first.incidents)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
     assert viewer.hello is not None
     assert viewer.hello.role == "viewer"
     viewer.watch("run-1")
-    await viewer.until(lambda: viewer.run("run-1") is not None)
+    await viewer.wait_until(lambda: viewer.run("run-1") is not None)
     assert (await viewer.command("events", run_id="run-1"))[0]["type"] == "run.created"
     acts = {
         "start": {"ref": SWARM},
@@ -191,11 +191,13 @@ async def test_controls_over_runs(bench: Bench) -> None:
     console = await bench.console()
     console.watch("run-1")
     await console.command("break", run_id="run-1", what="tool", pattern="se*")
-    await console.until(lambda: (state := console.run("run-1")) is not None and ("tool", "se*") in state.breakpoints)
+    await console.wait_until(
+        lambda: (state := console.run("run-1")) is not None and ("tool", "se*") in state.breakpoints
+    )
     await console.command("inject", run_id="run-1", agent="a", text="hurry")
-    await console.until(lambda: (state := console.run("run-1")) is not None and bool(state.injected))
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and bool(state.injected))
     assert await console.command("freeze") == {"run_ids": ["run-1"]}
-    await console.until(lambda: console.summaries["run-1"].state == "frozen")
+    await console.wait_until(lambda: console.summaries["run-1"].state == "frozen")
     assert await console.command("thaw", run_id="run-1") == {"run_ids": ["run-1"]}
     with pytest.raises(CommandRefused) as caught:
         await console.command("rewind", run_id="run-1", node_id="a")
@@ -203,10 +205,10 @@ async def test_controls_over_runs(bench: Bench) -> None:
     assert caught.value.detail["nodes"] == [{"id": "a/s", "name": "send"}]
     assert (await console.command("rewind", run_id="run-1", node_id="a", confirm=True))["dropped"] == ["a", "a/s"]
     forked = (await console.command("fork", run_id="run-1"))["run_id"]
-    await console.until(lambda: forked in console.summaries)
+    await console.wait_until(lambda: forked in console.summaries)
     late = await bench.console()
     late.watch("run-1")
-    await late.until(lambda: late.run("run-1") is not None)
+    await late.wait_until(lambda: late.run("run-1") is not None)
     assert late.run("run-1") == await driver.truth()
 
 
@@ -217,23 +219,23 @@ async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) 
     early = await bench.console()
     assert bench.streams.wants("run-1")
     early.watch("run-1")
-    await early.until(lambda: early.run("run-1") is not None)
+    await early.wait_until(lambda: early.run("run-1") is not None)
     await driver.write(ev.StepStarted(node_id="s", kind="llm", name="m", agent="a", attempt=1, epoch=1))
     put = bench.streams.put
     await asyncio.to_thread(lambda: [put("run-1", "s", 1, "text", piece) for piece in ("Hel", "lo ", "world")])
     bench.streams.put("run-1", "s", 1, "reasoning", "hm")
-    await early.until(lambda: (text := early.text("run-1", "s")) is not None and text.reasoning == "hm")
+    await early.wait_until(lambda: (text := early.text("run-1", "s")) is not None and text.reasoning == "hm")
     late = await bench.console()
     late.watch("run-1")
-    await late.until(lambda: (text := late.text("run-1", "s")) is not None and text.text == "Hello world")
+    await late.wait_until(lambda: (text := late.text("run-1", "s")) is not None and text.text == "Hello world")
     found = early.text("run-1", "s")
     assert found is not None
     assert (found.text, found.reasoning, found.attempt) == ("Hello world", "hm", 1)
     bench.streams.put("run-1", "s", 2, "text", "again")
-    await early.until(lambda: (text := early.text("run-1", "s")) is not None and text.text == "again")
+    await early.wait_until(lambda: (text := early.text("run-1", "s")) is not None and text.text == "again")
     await driver.write(ev.StepEnded(node_id="s", attempt=2, result={"x": 1}))
-    await early.until(lambda: early.text("run-1", "s") is None)
-    await late.until(lambda: late.text("run-1", "s") is None)
+    await early.wait_until(lambda: early.text("run-1", "s") is None)
+    await late.wait_until(lambda: late.text("run-1", "s") is None)
 
 
 async def test_the_runtime_is_killed_the_console_says_so_and_goes_on_when_it_is_back(bench: Bench) -> None:
@@ -241,18 +243,18 @@ async def test_the_runtime_is_killed_the_console_says_so_and_goes_on_when_it_is_
     await bench.serve()
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     await bench.stop()
-    await console.until(lambda: console.status.phase == "lost")
+    await console.wait_until(lambda: console.status.phase == "lost")
     assert "no runtime works on" in console.status.reason
     with pytest.raises(LinkLost):
         await console.command("abort", run_id="run-1")
     assert list(console.summaries) == ["run-1"]
     await driver.nodes("while", "away")
     await bench.serve()
-    await console.until(lambda: console.status.phase == "connected")
-    await console.until(lambda: (state := console.run("run-1")) is not None and "away" in state.nodes)
-    await console.until(lambda: console.snapshots == ["first", "epoch"])
+    await console.wait_until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and "away" in state.nodes)
+    await console.wait_until(lambda: console.snapshots == ["first", "epoch"])
     assert console.run("run-1") == await driver.truth()
 
 
@@ -270,10 +272,10 @@ async def test_revive_starts_the_runtime_only_when_asked(bench: Bench) -> None:
     console = LinkClient(UnixTransport(bench.state_dir, reviver=reviver))
     bench.clients.append(console)
     console.start()
-    await console.until(lambda: console.status.phase == "lost")
+    await console.wait_until(lambda: console.status.phase == "lost")
     assert not started
     await console.revive()
-    await console.until(lambda: console.ready)
+    await console.wait_until(lambda: console.ready)
     assert started == ["once"]
     hopeless = LinkClient(UnixTransport(bench.state_dir))
     with pytest.raises(LinkLost, match="orbiter-console serve"):
@@ -312,11 +314,11 @@ async def test_one_signal_for_many_changes(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     signals: list[int] = []
     end = console.subscribe(lambda: signals.append(1))
     await driver.nodes(*(f"n{number}" for number in range(500)))
-    await console.until(lambda: (state := console.run("run-1")) is not None and len(state.nodes) == 500)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and len(state.nodes) == 500)
     assert 1 <= len(signals) < 100
     end()
     end()
@@ -338,7 +340,7 @@ async def test_watching_what_is_not_there_says_so(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
     console.watch("none")
-    await console.until(lambda: console.problem("none") != "")
+    await console.wait_until(lambda: console.problem("none") != "")
     assert "none" in console.problem("none")
     assert console.run("none") is None
 
@@ -454,7 +456,7 @@ async def test_a_line_without_end_ends_the_connection_with_a_word(bench: Bench) 
         await raw.hear()
     await raw.end()
     console = await bench.console()
-    await console.until(lambda: server.consoles == 1)
+    await console.wait_until(lambda: server.connection_count == 1)
 
 
 async def test_a_console_that_reads_no_more_keeps_no_runtime_from_stopping(bench: Bench) -> None:
@@ -484,7 +486,7 @@ async def test_half_a_command_is_never_carried_out(bench: Bench) -> None:
     raw.say(p.Command(id="half", verb="start", args={"ref": SWARM}).line())
     await raw.end()
     console = await bench.console()
-    await console.until(lambda: server.consoles == 1)
+    await console.wait_until(lambda: server.connection_count == 1)
     assert await console.command("runs") == []
 
 
@@ -555,12 +557,12 @@ async def test_noise_before_hello_is_skipped_and_named_if_nothing_follows(bench:
     console = LinkClient(PairTransport(good))
     bench.clients.append(console)
     console.start()
-    await console.until(lambda: console.ready)
-    assert server.consoles == 1
+    await console.wait_until(lambda: console.ready)
+    assert server.connection_count == 1
     wrong = LinkClient(PairTransport(bad))
     bench.clients.append(wrong)
     wrong.start()
-    await wrong.until(lambda: "command not found" in wrong.status.reason)
+    await wrong.wait_until(lambda: "command not found" in wrong.status.reason)
     assert wrong.status.phase == "lost"
 
 

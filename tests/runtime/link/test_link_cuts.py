@@ -92,7 +92,7 @@ async def test_twenty_cuts_under_load_no_gap_no_double_every_command_once(
     with caplog.at_level(logging.WARNING, logger="runtime.link"):
         await load()
         results = [await task for task in asked]
-        await console.until(lambda: (state := console.run("run-1")) is not None and "last" in state.nodes)
+        await console.wait_until(lambda: (state := console.run("run-1")) is not None and "last" in state.nodes)
     runs = await (await bench.open()).runs(10_000)
     assert len(runs) == len(asked) + 1
     assert len({str(result) for result in results}) == len(asked) > 5
@@ -101,11 +101,11 @@ async def test_twenty_cuts_under_load_no_gap_no_double_every_command_once(
     assert state is not None
     assert state.anomalies == 0
     assert not [record for record in caplog.records if "gap" in record.message]
-    await console.until(lambda: len(console.summaries) == len(runs))
+    await console.wait_until(lambda: len(console.summaries) == len(runs))
     assert link.cuts >= 20
 
 
-async def _stream(raw: Raw, until: type[p.Message]) -> list[p.FromRuntime]:
+async def _stream(raw: Raw, until: type[p.Message]) -> list[p.RuntimeMessage]:
     """What comes up to the first message of a kind, that one included."""
     found = [await raw.hear()]
     while not isinstance(found[-1], until):
@@ -124,11 +124,11 @@ async def test_who_falls_behind_gets_one_snapshot_instead_of_a_stale_flood(bench
     other.watch("run-1")
     for number in range(100):
         await driver.nodes(*(f"n{number}-{i}" for i in range(20)))
-    await other.until(lambda: (state := other.run("run-1")) is not None and "n99-19" in state.nodes)
+    await other.wait_until(lambda: (state := other.run("run-1")) is not None and "n99-19" in state.nodes)
     stale = 0
     raw.say(p.Ping(id=7).line() + b"\n")
     for message in await _stream(raw, p.Pong):  # a way of its own: it does not wait for the window
-        stale += message.t in p.STREAM
+        stale += message.t in p.STREAM_TYPES
     taken += 1 + stale
     assert stale <= 50
     raw.say(p.Ack(taken=taken).line() + b"\n")
@@ -157,7 +157,7 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
     await bench.serve(window=20, capacity=40)
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     assert console._conversation is not None
     slow, acknowledge = console._conversation.session, HandshakeResult.acknowledge
     # takes in, but never says so: it does not draw
@@ -166,14 +166,14 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
         await driver.nodes(*(f"n{number}-{i}" for i in range(10)))
     other = await bench.console()
     other.watch("run-1")
-    await other.until(lambda: (state := other.run("run-1")) is not None and "n29-9" in state.nodes)
+    await other.wait_until(lambda: (state := other.run("run-1")) is not None and "n29-9" in state.nodes)
     monkeypatch.undo()
     slow.acknowledge()
-    await console.until(lambda: "slow" in console.snapshots)
-    await console.until(lambda: (state := console.run("run-1")) is not None and "n29-9" in state.nodes)
+    await console.wait_until(lambda: "slow" in console.snapshots)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and "n29-9" in state.nodes)
     assert console.run("run-1") == await driver.truth()
     await driver.write(ev.RunFinished(state="completed"))
-    await console.until(lambda: console.summaries["run-1"].state == "completed")
+    await console.wait_until(lambda: console.summaries["run-1"].state == "completed")
 
 
 async def test_a_restart_in_the_middle_of_commands_applies_each_once(bench: Bench) -> None:
@@ -183,7 +183,7 @@ async def test_a_restart_in_the_middle_of_commands_applies_each_once(bench: Benc
     await asyncio.sleep(0)
     await bench.stop()
     await bench.serve()
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
     results = [await task for task in tasks]
     assert len({result["run_id"] for result in results}) == 30
     assert len(await (await bench.open()).runs(1000)) == 30
@@ -198,9 +198,9 @@ async def test_without_hold_what_waits_for_an_answer_is_told_that_the_runtime_is
     console = LinkClient(PairTransport(mute), hold=False)
     bench.clients.append(console)
     console.start()
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
     waiting = asyncio.create_task(console.command("status"))
-    await console.until(lambda: bool(console.pending))
+    await console.wait_until(lambda: bool(console.pending))
     await console.close()
     with pytest.raises(LinkLost, match="before the runtime answered"):
         await waiting

@@ -22,7 +22,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
-from runtime.worker.rescue import NOTE, rescued
+from runtime.worker.rescue import NOTE_NAME, rescue_directories
 from tests.runtime.link.test_displaced import SWARM, _console, _other, _saving
 
 
@@ -74,15 +74,15 @@ async def test_nothing_new_begins_and_the_file_is_left_as_it_is(tmp_path: Path, 
             with pytest.raises(CommandRefused, match=r"not carried out: .*journal\.db.* while it was in use"):
                 await console.command("start", ref="swarm.py:saver", input="another")
             (state.parent / "go").touch()
-            await console.until(lambda: console.status.phase == "lost")
+            await console.wait_until(lambda: console.status.phase == "lost")
     finally:
         (state.parent / "go").touch()
         with pytest.raises(Displaced, match="while it was in use: nothing new was begun") as caught:
             await asyncio.to_thread(runtime.close)
     assert journal.read_bytes() == left, "no page of the old journal was written into it"
-    (kept,) = rescued(state)
+    (kept,) = rescue_directories(state)
     assert str(kept) in str(caught.value)
-    assert str(caught.value) in (kept / NOTE).read_text()
+    assert str(caught.value) in (kept / NOTE_NAME).read_text()
     whole = (kept / "journal.db").exists()
     assert ("Everything that it had recorded is kept" in str(caught.value)) == whole
     assert whole or (kept / "overwritten.db-wal").exists(), (kept / DAMAGED_FILE).exists()
@@ -107,7 +107,7 @@ async def _watched(runtime: EmbeddedRuntime, journal: Path) -> None:
     assert content is not None
     log = journal.with_name("journal.db-wal")
     while (content._size, content._log_size) != (journal.stat().st_size, log.stat().st_size):
-        assert host.look() == ""
+        assert host.check_files() == ""
         await asyncio.sleep(0.01)
 
 

@@ -61,11 +61,11 @@ async def test_another_account_is_kept_out_and_where_it_gets_in_is_sent_away(ben
     bench.sockets.directory.chmod(0o755)
     path.chmod(0o666)
     assert await _dialled(path) == "b''"
-    assert server.consoles == 0
+    assert server.connection_count == 0
     client = LinkClient(UnixTransport(bench.state_dir))
     bench.clients.append(client)
     client.start()
-    await client.until(lambda: "open to others" in client.status.reason)
+    await client.wait_until(lambda: "open to others" in client.status.reason)
 
 
 LISTEN = """

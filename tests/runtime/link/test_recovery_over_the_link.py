@@ -36,7 +36,7 @@ async def waiting(console: LinkClient, name: str, count: int = 1) -> list[Any]:
     before = set(console.incidents)
     for _ in range(count):
         await console.command("start", ref=f"{ZOO}:{name}", input="go")
-    await console.until(lambda: len(set(console.incidents) - before) >= count)
+    await console.wait_until(lambda: len(set(console.incidents) - before) >= count)
     return [row for key, row in console.incidents.items() if key not in before]
 
 
@@ -50,7 +50,7 @@ async def test_a_grant_is_previewed_given_used_counted_and_audited(console: Link
         await console.command("preview", incident_id=incident_id, params={"for": "run", "pattern": "x/*"})
     assert await console.command("ledger") == []
     await console.command("answer", incident_id=incident_id, option="grant", params={"for": "run", "pattern": "data/*"})
-    await console.until(lambda: console.summaries[row.run_id].state == "completed")
+    await console.wait_until(lambda: console.summaries[row.run_id].state == "completed")
     (held,) = await console.command("ledger")
     assert (held["state"], held["uses"], held["grant"]["lifetime"]) == ("in force", 2, "run")
     decisions = await console.command("audit", run_id=row.run_id)
@@ -73,7 +73,7 @@ async def test_one_answer_for_all_that_are_the_same(console: LinkClient) -> None
         "answer_like", incident_id=rows[0].opened.incident_id, option="result", params={"value": "by phone"}
     )
     assert [item["state"] for item in items] == ["went on"] * 3
-    await console.until(lambda: all(console.summaries[row.run_id].state == "completed" for row in rows))
+    await console.wait_until(lambda: all(console.summaries[row.run_id].state == "completed" for row in rows))
 
 
 async def test_the_report_is_there_as_data_and_as_text(console: LinkClient) -> None:
@@ -95,7 +95,7 @@ async def test_a_secret_goes_through_the_link_and_into_no_file(console: LinkClie
     await console.command(
         "answer", incident_id=row.opened.incident_id, option="input", params={"value": "correct horse battery"}
     )
-    await console.until(lambda: console.summaries[row.run_id].state == "completed")
+    await console.wait_until(lambda: console.summaries[row.run_id].state == "completed")
     assert (tmp_path / "effects").read_text() == f"quiz secret {'*' * 21}\n"
     for path in (tmp_path / ".orbiter").iterdir():
         if path.is_file():

@@ -80,9 +80,9 @@ async def test_what_is_no_secret_is_the_same_for_a_console(bench: Bench) -> None
     await bench.serve(views=MASKED)
     console = await bench.console("viewer")
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None and "i-1" in console.incidents)
+    await console.wait_until(lambda: console.run("run-1") is not None and "i-1" in console.incidents)
     await driver.write(ev.NodeClosed(node_id="n0", state="failed", error="refused"))
-    await console.until(lambda: (state := console.run("run-1")) is not None and state.nodes["n0"].terminal)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and state.nodes["n0"].terminal)
     state = console.run("run-1")
     assert state is not None
     truth = await driver.truth()
@@ -94,7 +94,7 @@ async def test_an_edit_of_what_is_masked_changes_only_what_was_edited(bench: Ben
     await _asked(bench)
     await bench.serve(views=MASKED)
     console = await bench.console()
-    await console.until(lambda: "i-1" in console.incidents)
+    await console.wait_until(lambda: "i-1" in console.incidents)
     shown = _arguments(console)
     assert shown["client_secret"] == MARK
     edited = {**shown, "url": "https://example.net", "more": 1}
@@ -153,7 +153,7 @@ async def test_pieces_of_a_streamed_reply_are_not_sent(bench: Bench) -> None:
     await bench.serve(views=MASKED)
     console = await bench.console()
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     assert not bench.streams.wants("run-1")
 
 

@@ -67,7 +67,7 @@ async def redialled(transport: PairTransport, waits: list[float]) -> None:
     console = LinkClient(transport)
     console.start()
     try:
-        await console.until(lambda: len(waits) > len(BACKOFF_S))
+        await console.wait_until(lambda: len(waits) > len(BACKOFF_S))
     finally:
         await console.close()
 

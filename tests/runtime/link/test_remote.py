@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient
 from runtime.link.transports.ssh import InvalidHost, SshHost, SshTransport
-from runtime.link.transports.ssh_process import SAID_BYTES
+from runtime.link.transports.ssh_process import MAX_STDERR_BYTES
 from runtime.link.transports.transport import Unreachable
 from tests.runtime.link.link_bench import Bench
 
@@ -67,11 +67,11 @@ async def test_a_console_over_ssh_sees_and_acts(bench: Bench, ssh: Path, console
     await bench.serve()
     (ssh.parent / "noise").write_text("Welcome to far.example\n")
     console = _console(consoles, ssh, bench.workspace)
-    await console.until(lambda: console.ready)
+    await console.wait_until(lambda: console.ready)
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     await console.command("answer", incident_id="i-1", option="retry", revision=1)
-    await console.until(lambda: not console.incidents)
+    await console.wait_until(lambda: not console.incidents)
     said = ssh.with_name("ssh.log").read_text()
     assert "-T -a -x -e none" in said
     assert "-o ServerAliveInterval=5 -o ServerAliveCountMax=3" in said
@@ -85,7 +85,7 @@ async def test_ssh_is_killed_in_mid_stream_and_the_console_goes_on(
     await bench.serve()
     console = _console(consoles, ssh, bench.workspace)
     console.watch("run-1")
-    await console.until(lambda: console.run("run-1") is not None)
+    await console.wait_until(lambda: console.run("run-1") is not None)
     transport = console.transport
     assert isinstance(transport, SshTransport)
     for number in range(3):
@@ -93,9 +93,9 @@ async def test_ssh_is_killed_in_mid_stream_and_the_console_goes_on(
         assert process is not None
         os.kill(process.pid, signal.SIGKILL)
         await driver.nodes(*(f"n{number}-{i}" for i in range(50)))
-        await console.until(lambda: transport._process is not process and console.status.phase == "connected")  # noqa: B023
+        await console.wait_until(lambda: transport._process is not process and console.status.phase == "connected")  # noqa: B023
     await driver.nodes("last")
-    await console.until(lambda: (state := console.run("run-1")) is not None and "last" in state.nodes)
+    await console.wait_until(lambda: (state := console.run("run-1")) is not None and "last" in state.nodes)
     assert console.run("run-1") == await driver.truth()
     assert "BatchMode=yes" in ssh.with_name("ssh.log").read_text().splitlines()[-1]
     assert console.snapshots == ["first"]
@@ -107,7 +107,7 @@ async def test_a_viewers_key_can_only_look_and_a_name_is_set_by_the_forced_comma
     await bench.started()
     await bench.serve()
     console = _console(consoles, ssh, bench.workspace, viewer=True)
-    await console.until(lambda: console.ready)
+    await console.wait_until(lambda: console.ready)
     with pytest.raises(CommandRefused, match="viewer"):
         await console.command("abort", run_id="run-1")
     pump = [*shlex.split(REMOTE), "dial-stdio", "--as", "anna"]
@@ -151,34 +151,34 @@ async def test_any_name_of_a_forced_command_is_the_one_that_counts(bench: Bench,
 
 async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
     console = _console(consoles, ssh, tmp_path)
-    await console.until(lambda: console.status.phase == "lost")
+    await console.wait_until(lambda: console.status.phase == "lost")
     assert "no runtime works on far:" in console.status.reason
     (tmp_path / "refuse").write_text("far: Permission denied (publickey).\n")
     denied = _console(consoles, ssh, tmp_path)
-    await denied.until(lambda: denied.status.phase == "lost")
+    await denied.wait_until(lambda: denied.status.phase == "lost")
     assert denied.status.reason == "ssh: far: Permission denied (publickey): a login is needed"
-    assert denied.asks
+    assert denied.needs_login
     (tmp_path / "refuse").write_text(  # as OpenSSH 9.2 says it where the jump host wants a login
         "anna@jump: Permission denied (publickey).\nkex_exchange_identification: Connection closed by remote host\n"
         "Connection closed by UNKNOWN port 65535\n"
     )
     jumping = _console(consoles, ssh, tmp_path)
-    await jumping.until(lambda: jumping.status.phase == "lost")
+    await jumping.wait_until(lambda: jumping.status.phase == "lost")
     assert jumping.status.reason == "ssh: anna@jump: Permission denied (publickey): a login is needed"
     (tmp_path / "refuse").write_text("ssh: connect to host far port 22: Network is unreachable\n")
     away = _console(consoles, ssh, tmp_path)
-    await away.until(lambda: "Network is unreachable" in away.status.reason)
+    await away.wait_until(lambda: "Network is unreachable" in away.status.reason)
     assert away.status.phase == "connecting"
     (tmp_path / "refuse").unlink()
     missing = LinkClient(SshTransport(SshHost("far"), remote="no-such-program", ssh=[str(ssh)]))
     consoles.append(missing)
     missing.start()
-    await missing.until(lambda: missing.status.phase == "lost")
+    await missing.wait_until(lambda: missing.status.phase == "lost")
     assert "no program 'no-such-program' in the PATH" in missing.status.reason
     none = LinkClient(SshTransport(SshHost("far"), ssh=[str(tmp_path / "no-ssh")]))
     consoles.append(none)
     none.start()
-    await none.until(lambda: none.status.phase == "lost")
+    await none.wait_until(lambda: none.status.phase == "lost")
     assert "cannot run" in none.status.reason
 
 
@@ -232,16 +232,16 @@ def test_a_far_side_that_says_megabytes_before_the_hello_is_heard_to_a_limit(tmp
     with pytest.raises(Unreachable, match=r"far: Permission denied \(publickey\)"):  # its last words are kept
         transport.login()
     asyncio.run(transport.close())
-    assert sum(map(len, said)) <= SAID_BYTES + 100
-    assert said[-1] == f"the far side has said {SAID_BYTES} bytes; the rest is not shown"
+    assert sum(map(len, said)) <= MAX_STDERR_BYTES + 100
+    assert said[-1] == f"the far side has said {MAX_STDERR_BYTES} bytes; the rest is not shown"
 
 
 async def test_revive_starts_a_runtime_over_there(tmp_path: Path, ssh: Path, consoles: list[LinkClient]) -> None:
     console = _console(consoles, ssh, tmp_path)
-    await console.until(lambda: console.status.phase == "lost")
+    await console.wait_until(lambda: console.status.phase == "lost")
     try:
         await console.revive()
-        await console.until(lambda: console.ready)
+        await console.wait_until(lambda: console.ready)
         assert console.hello is not None
         assert console.hello.workspace == str(tmp_path)
     finally:

@@ -40,7 +40,7 @@ async def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str,
     with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
         async with console(runtime) as client:
             await client.command("start", ref=f"{ZOO}:stage", input="mail me at ada@example.com")
-            await client.until(lambda: len(client.incidents) == 2)
+            await client.wait_until(lambda: len(client.incidents) == 2)
             (run_id,) = client.summaries
             (incident, *_) = client.incidents
             return {
@@ -58,7 +58,7 @@ async def test_an_export_is_shown_as_the_run_was_and_takes_no_command(exported: 
     with closing(replay):
         assert directory.stat().st_mode & 0o077 == 0
         async with console(replay) as client:
-            await client.until(lambda: len(client.incidents) == 2)
+            await client.wait_until(lambda: len(client.incidents) == 2)
             ((run_id, summary),) = client.summaries.items()
             assert (run_id, summary.state) == (read.header.run_id, read.state().phase)
             assert client.role == "viewer"
@@ -87,12 +87,12 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
         async with console(runtime) as client:
             for _ in range(2):
                 await client.command("start", ref=f"{ZOO}:saver", input="go")
-                await client.until(lambda: bool(client.incidents))
+                await client.wait_until(lambda: bool(client.incidents))
                 ((incident, row),) = client.incidents.items()
                 params = {"for": "run", "until": "7d"}
                 await client.command("answer", incident_id=incident, option="grant", params=params)
-                await client.until(lambda: not client.incidents)
-                await client.until(lambda: all(run.state == "completed" for run in client.summaries.values()))
+                await client.wait_until(lambda: not client.incidents)
+                await client.wait_until(lambda: all(run.state == "completed" for run in client.summaries.values()))
             before = [each for each in await client.command("ledger") if each["grant"]["scope"] == row.run_id]
             text = (await client.command("export", run_id=row.run_id))["text"]
     replay = await asyncio.to_thread(ExportViewer(export_file.read_export(text), "elsewhere").__enter__)

@@ -25,7 +25,7 @@ class Clock:
 def measured(*seconds: float) -> Heartbeat:
     clock = Clock()
     trip = Heartbeat(clock)
-    trip.began()
+    trip.connected()
     for took in seconds:
         while (number := trip.beat()) is None:
             pass
@@ -55,7 +55,7 @@ def test_what_is_shown_is_never_far_from_the_average(times: list[float]) -> None
 
 def test_pings_are_paced_and_one_is_under_way_at_a_time() -> None:
     trip = Heartbeat(Clock())
-    trip.began()
+    trip.connected()
     sent = [trip.beat() for _ in range(3 * PING_BEATS)]
     assert len([number for number in sent if number is not None]) == 1, "unanswered: no second one"
     trip.pong_received(next(number for number in sent if number))
@@ -64,7 +64,7 @@ def test_pings_are_paced_and_one_is_under_way_at_a_time() -> None:
 
 def test_silence_counts_in_beats_while_an_answer_is_due_and_any_byte_ends_it() -> None:
     trip = Heartbeat(Clock())
-    trip.began()
+    trip.connected()
     for _ in range(STALLED_BEATS):
         trip.beat()
         assert not trip.is_stalled
@@ -75,14 +75,14 @@ def test_silence_counts_in_beats_while_an_answer_is_due_and_any_byte_ends_it() -
     for _ in range(DEAD_BEATS):
         trip.beat()
     assert trip.is_dead
-    trip.began()
+    trip.connected()
     assert not trip.is_dead
 
 
 def test_a_loop_that_stood_still_is_no_silence_of_the_far_side() -> None:
     clock = Clock()
     trip = Heartbeat(clock)
-    trip.began()
+    trip.connected()
     trip.beat()
     clock.now += 3600
     trip.beat()

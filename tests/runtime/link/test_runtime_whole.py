@@ -80,7 +80,7 @@ class Consoles:
         console = LinkClient(UnixTransport(state, reviver=revive), **settings)
         self.open.append(console)
         console.start()
-        await console.until(lambda: console.ready)
+        await console.wait_until(lambda: console.ready)
         return console
 
 
@@ -107,7 +107,7 @@ async def test_a_run_outlives_the_console_that_started_it(workspace: Path, state
     first = await consoles(state_dir)
     run_id = (await first.command("start", ref="swarm.py:looker", input="look"))["run_id"]
     first.watch(run_id)
-    await first.until(
+    await first.wait_until(
         lambda: (state := first.run(run_id)) is not None and any(n.kind == "tool" for n in state.nodes.values())
     )
     await first.close()
@@ -116,7 +116,7 @@ async def test_a_run_outlives_the_console_that_started_it(workspace: Path, state
     assert second.summaries[run_id].state == "running"
     (workspace / "go").touch()
     second.watch(run_id)
-    await second.until(lambda: _finished(second, run_id) is not None)
+    await second.wait_until(lambda: _finished(second, run_id) is not None)
     state = second.run(run_id)
     assert state is not None
     assert (state.phase, state.output) == ("completed", "seen")
@@ -130,24 +130,24 @@ async def test_the_runtime_is_killed_and_revived_and_the_run_goes_on(
     console = await consoles(state_dir)
     run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["run_id"]
     console.watch(run_id)
-    await console.until(
+    await console.wait_until(
         lambda: (state := console.run(run_id)) is not None and any(n.kind == "tool" for n in state.nodes.values())
     )
     os.kill(started.pid, signal.SIGKILL)
-    await console.until(lambda: console.status.phase == "lost")
+    await console.wait_until(lambda: console.status.phase == "lost")
     with pytest.raises(LinkLost):
         await console.command("status")
     (workspace / "go").touch()
     await console.revive()
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
     revived = await console.command("status")
     assert revived["pid"] != started.pid
     # the tool had begun and is not idempotent: whether it had its effect is for a person to say
-    await console.until(lambda: bool(console.incidents))
+    await console.wait_until(lambda: bool(console.incidents))
     incident = next(iter(console.incidents.values())).opened
     assert incident.in_doubt
     await console.command("answer", incident_id=incident.incident_id, option="retry", revision=incident.revision)
-    await console.until(lambda: _finished(console, run_id) is not None)
+    await console.wait_until(lambda: _finished(console, run_id) is not None)
     state = console.run(run_id)
     assert state is not None
     assert (state.phase, state.output) == ("completed", "seen")
@@ -242,7 +242,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
         try:
             run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["run_id"]
             console.watch(run_id)
-            await console.until(lambda: _finished(console, run_id) is not None)
+            await console.wait_until(lambda: _finished(console, run_id) is not None)
             state = console.run(run_id)
             assert state is not None
             assert (state.phase, state.output) == ("completed", "seen")
@@ -251,7 +251,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             with pytest.raises(CommandRefused):
                 await console.command("abort", run_id=run_id)
             await console.command("stop")
-            await console.until(lambda: console.status.phase == "lost")
+            await console.wait_until(lambda: console.status.phase == "lost")
             assert "open the console again" in console.status.reason
         finally:
             await console.close()

@@ -42,7 +42,7 @@ class Two:
 
     async def until_connected(self) -> None:
         for client in self.clients.clients.values():
-            await client.until(lambda client=client: client.status.phase == "connected" and client.ready)  # type: ignore[misc]
+            await client.wait_until(lambda client=client: client.status.phase == "connected" and client.ready)  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def two(tmp_path: Path) -> AsyncIterator[Two]:
 async def test_the_inbox_spans_hosts_and_each_row_says_where(two: Two) -> None:
     assert set(two.clients.summaries) == {"run-a", "run-b"}
     assert set(two.clients.incidents) == {"i-a", "i-b"}
-    assert [two.clients.where(run) for run in ("run-a", "run-b", "run-c")] == ["left", "right", ""]
+    assert [two.clients.host_of(run) for run in ("run-a", "run-b", "run-c")] == ["left", "right", ""]
     assert two.clients.status.phase == "connected"
     assert two.clients.ready
     assert two.clients.host_names == ("left", "right")
@@ -73,9 +73,9 @@ async def test_the_inbox_spans_hosts_and_each_row_says_where(two: Two) -> None:
 async def test_what_is_asked_goes_to_the_host_that_it_is_about(two: Two) -> None:
     right = two.clients.clients["right"]
     two.clients.watch("run-b")
-    await right.until(lambda: two.clients.run("run-b") is not None)
+    await right.wait_until(lambda: two.clients.run("run-b") is not None)
     await two.clients.command("answer", incident_id="i-b", option="retry", revision=1)
-    await right.until(lambda: "i-b" not in two.clients.incidents)
+    await right.wait_until(lambda: "i-b" not in two.clients.incidents)
     assert set(two.clients.incidents) == {"i-a"}
     two.clients.unwatch("run-b")
     assert two.clients.run("run-b") is None
@@ -100,7 +100,7 @@ async def test_what_names_no_host_is_refused_unless_it_is_meant_for_all(two: Two
 async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     left = two.clients.clients["left"]
     await two.left.stop()
-    await left.until(lambda: left.status.phase == "lost")
+    await left.wait_until(lambda: left.status.phase == "lost")
     assert two.clients.status.phase == "lost"
     assert two.clients.status.reason.startswith("left: no runtime works on")
     assert two.clients.host_names == ("right",)
@@ -112,11 +112,11 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
         await two.clients.command("abort", run_id="run-a")
     await two.right.stop()
     right = two.clients.clients["right"]
-    await right.until(lambda: right.status.phase == "lost")
+    await right.wait_until(lambda: right.status.phase == "lost")
     assert "; right: no runtime works on" in two.clients.status.reason
     with pytest.raises(LinkLost):
         await two.clients.command("runs")
-    assert not two.clients.asks
+    assert not two.clients.needs_login
 
 
 async def test_what_is_meant_for_all_goes_where_one_may_act_and_what_one_host_refuses_is_said_with_the_rest(

@@ -84,7 +84,7 @@ async def far() -> AsyncIterator[Far]:
 async def console(far: Far, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LinkClient]:
     monkeypatch.setattr(receiver, "HEARTBEAT_S", 0.01)
     transport = PairTransport(far.adopt, where="far")
-    transport.patience = 0.1
+    transport.hello_timeout_s = 0.1
     made = LinkClient(transport, host="far")
     yield made
     await made.close()
@@ -92,13 +92,13 @@ async def console(far: Far, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Li
 
 async def test_no_hello_in_time_is_said_and_tried_again_until_there_is_one(far: Far, console: LinkClient) -> None:
     console.start()
-    await console.until(lambda: "far is connected and says no hello for 0.1 seconds" in console.status.reason)
+    await console.wait_until(lambda: "far is connected and says no hello for 0.1 seconds" in console.status.reason)
     assert console.status.phase == "connecting"
     far.speaks = far.noisy
-    await console.until(lambda: "it printed: Welcome to far" in console.status.reason)
+    await console.wait_until(lambda: "it printed: Welcome to far" in console.status.reason)
     assert far.connections >= 2
     far.speaks = far.answers
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
 
 
 async def test_silence_after_the_hello_ends_the_connection_and_another_is_made(far: Far, console: LinkClient) -> None:
@@ -107,14 +107,14 @@ async def test_silence_after_the_hello_ends_the_connection_and_another_is_made(f
     said: list[str] = []
     stalls: list[int] = []
     console.subscribe(lambda: said.append(console.status.reason))
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
     while far.connections < 2:
         stalls.append(console.qualities[0].stalled)
         await asyncio.sleep(0.005)
     assert any("nothing was heard for" in reason for reason in said)
     assert any(stalls), "it was said before it was given up"
     far.speaks = far.answers
-    await console.until(lambda: console.round_trip.average > 0)
+    await console.wait_until(lambda: console.round_trip.average > 0)
     assert console.qualities[0].host == "far"
     assert not console.round_trip.is_dead
 
@@ -122,7 +122,7 @@ async def test_silence_after_the_hello_ends_the_connection_and_another_is_made(f
 async def test_a_command_in_the_silence_is_sent_again_on_the_next_connection(far: Far, console: LinkClient) -> None:
     far.speaks = far.greets
     console.start()
-    await console.until(lambda: console.status.phase == "connected")
+    await console.wait_until(lambda: console.status.phase == "connected")
     asking = asyncio.create_task(console.command("status"))
     far.speaks = far.answers
     await far.hears("command")

@@ -72,7 +72,7 @@ async def console(bench: Bench, way: SshTransport) -> LinkClient:
 
 async def told(client: LinkClient, driver: Driver, last: str) -> None:
     """Wait until a watched run is known up to a node, and compare it with the journal."""
-    await client.until(lambda: (state := client.run(driver.run_id)) is not None and last in state.nodes)
+    await client.wait_until(lambda: (state := client.run(driver.run_id)) is not None and last in state.nodes)
     state = client.run(driver.run_id)
     assert isinstance(state, DurableRun)
     assert state == await driver.truth()
@@ -85,9 +85,9 @@ async def test_a_console_over_ssh_sees_and_acts(bench: Bench, sshd: Sshd) -> Non
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
     client.watch("run-1")
-    await client.until(lambda: client.run("run-1") is not None)
+    await client.wait_until(lambda: client.run("run-1") is not None)
     await client.command("answer", incident_id="i-1", option="retry", revision=1)
-    await client.until(lambda: not client.incidents)
+    await client.wait_until(lambda: not client.incidents)
     assert client.hello is not None
     assert client.hello.role == "operator"
     assert await client.ping() < 30
@@ -102,7 +102,7 @@ async def test_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_co
     way.backoff = (0.1,)  # to wait longer after each of so many cuts is tried elsewhere
     client = await console(bench, way)
     client.watch("run-1")
-    await client.until(lambda: client.run("run-1") is not None)
+    await client.wait_until(lambda: client.run("run-1") is not None)
     asked: list[asyncio.Task[Any]] = []
     over = asyncio.Event()
 
@@ -120,12 +120,12 @@ async def test_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_co
     loading = bench.spawn(load())
     chance = random.Random(1)
     for _ in range(CUTS):
-        await client.until(lambda: client.status.phase == "connected")
+        await client.wait_until(lambda: client.status.phase == "connected")
         await asyncio.sleep(chance.uniform(0.02, 0.3))
         process = way._process
         assert process is not None
         os.kill(process.pid, signal.SIGKILL)
-        await client.until(lambda: client.status.phase != "connected")
+        await client.wait_until(lambda: client.status.phase != "connected")
     over.set()
     await loading
     await driver.nodes("last")
@@ -134,7 +134,7 @@ async def test_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_co
     runs = await (await bench.open()).runs(100_000)
     assert len(runs) == len(asked) + 1
     assert len({str(result) for result in results}) == len(asked) >= CUTS
-    await client.until(lambda: len(client.summaries) == len(runs))
+    await client.wait_until(lambda: len(client.summaries) == len(runs))
     assert not [record for record in caplog.records if "gap" in record.getMessage()]
 
 
@@ -143,8 +143,8 @@ async def test_30_seconds_of_silence_are_noticed_and_what_was_missed_is_told(ben
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
     client.watch("run-1")
-    await client.until(lambda: client.run("run-1") is not None)
-    noticed = asyncio.create_task(client.until(lambda: client.status.phase != "connected"))
+    await client.wait_until(lambda: client.run("run-1") is not None)
+    noticed = asyncio.create_task(client.wait_until(lambda: client.status.phase != "connected"))
     frozen = sshd.freeze()
     await driver.nodes(*(f"n{i}" for i in range(1500)))
     asking = asyncio.create_task(client.command("start", ref=SWARM, input="in the silence"))
@@ -162,14 +162,14 @@ async def test_a_runtime_that_is_restarted_under_an_attached_console(bench: Benc
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
     client.watch("run-1")
-    await client.until(lambda: client.run("run-1") is not None)
+    await client.wait_until(lambda: client.run("run-1") is not None)
     first = await client.command("start", command_id="once", ref=SWARM)
     await bench.stop()
-    await client.until(lambda: client.status.phase == "lost")
+    await client.wait_until(lambda: client.status.phase == "lost")
     assert "no runtime works on far:" in client.status.reason
     await driver.nodes("meanwhile")
     await bench.serve()
-    await client.until(lambda: client.status.phase == "connected")
+    await client.wait_until(lambda: client.status.phase == "connected")
     assert await client.command("start", command_id="once", ref=SWARM) == first
     await told(client, driver, "meanwhile")
     assert client.snapshots == ["first", "epoch"]
@@ -185,15 +185,15 @@ async def test_a_console_that_stops_reading_gets_a_snapshot_and_no_stale_flood(b
     bench.clients.append(client)
     client.watch("run-1")
     client.start()
-    await client.until(lambda: client.run("run-1") is not None)
+    await client.wait_until(lambda: client.run("run-1") is not None)
     writer.write(p.Attach().line() + b"\n" + p.Watch(run_id="run-1").line() + b"\n")
     heard = 0
     kinds: list[tuple[str, int]] = []
 
-    async def hear() -> p.FromRuntime:
+    async def hear() -> p.RuntimeMessage:
         message = p.parse_message(await reader.readline())
         nonlocal heard
-        heard += message.t in p.STREAM
+        heard += message.t in p.STREAM_TYPES
         return message
 
     while not isinstance(message := await hear(), p.RunSnapshot) or message.more:
@@ -222,11 +222,11 @@ async def test_a_viewers_key_can_do_nothing_but_look(bench: Bench, sshd: Sshd) -
     forced = f"cd {shlex.quote(str(bench.workspace))} && {REMOTE} dial-stdio --viewer --as wall"
     sshd.key("wall", options=f'restrict,command="{forced}"')
     client = await console(bench, transport(sshd, Path("/"), key="wall"))  # it asks for the operator's socket
-    await client.until(lambda: client.ready)
+    await client.wait_until(lambda: client.ready)
     assert client.hello is not None
     assert client.hello.role == "viewer"
     client.watch("run-1")
-    await client.until(lambda: client.run("run-1") is not None)
+    await client.wait_until(lambda: client.run("run-1") is not None)
     before = await driver.truth()
     acting = {name for name, verb in server.verbs.items() if verb.acts}
     assert {"answer", "abort", "start", "revoke", "stop"} <= acting
@@ -283,10 +283,10 @@ async def test_a_login_shell_that_prints_noise(bench: Bench, sshd: Sshd) -> None
     await bench.serve()
     sshd.key("noisy", options="command=\"echo Welcome; echo '{}'; printf 'no line feed'; eval $SSH_ORIGINAL_COMMAND\"")
     client = await console(bench, transport(sshd, bench.workspace, key="noisy"))
-    await client.until(lambda: client.ready)
+    await client.wait_until(lambda: client.ready)
     way = transport(sshd, bench.workspace, key="noisy", remote="echo hello is not what this says; true")
     lost = await console(bench, way)
-    await lost.until(lambda: "no hello" in lost.status.reason)
+    await lost.wait_until(lambda: "no hello" in lost.status.reason)
     assert "Welcome" in lost.status.reason
 
 
@@ -309,10 +309,10 @@ async def test_what_is_wrong_over_there_is_said_in_a_line(bench: Bench, sshd: Ss
     ]
     for way, words in cases:
         client = await console(bench, way)
-        await client.until(lambda words=words, client=client: words in client.status.reason)  # type: ignore[misc]
+        await client.wait_until(lambda words=words, client=client: words in client.status.reason)  # type: ignore[misc]
         assert "\n" not in client.status.reason
         assert client.status.phase == ("connecting" if "refused" in words else "lost")
-        assert client.asks == ("login" in words or "verification" in words)
+        assert client.needs_login == ("login" in words or "verification" in words)
 
 
 async def test_a_runtime_is_started_over_there_on_request(sshd: Sshd, place: Path) -> None:
@@ -321,9 +321,9 @@ async def test_a_runtime_is_started_over_there_on_request(sshd: Sshd, place: Pat
     client = LinkClient(transport(sshd, place))
     client.start()
     try:
-        await client.until(lambda: client.status.phase == "lost")
+        await client.wait_until(lambda: client.status.phase == "lost")
         await client.revive()
-        await client.until(lambda: client.ready)
+        await client.wait_until(lambda: client.ready)
         assert client.hello is not None
         assert client.hello.workspace == os.path.realpath(place)
         assert "ANTHROPIC_API_KEY" in client.hello.keys

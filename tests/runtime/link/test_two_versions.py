@@ -22,14 +22,14 @@ async def _lost(bench: Bench) -> str:
     bench.clients.append(console)
     console.start()
     async with asyncio.timeout(30):
-        await console.until(lambda: console.status.phase == "lost")
+        await console.wait_until(lambda: console.status.phase == "lost")
     assert console.status.mismatch
     return console.status.reason
 
 
 async def test_a_console_that_is_newer_than_the_runtime(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     await bench.serve()
-    monkeypatch.setattr(p, "PROTO", 2)
+    monkeypatch.setattr(p, "PROTOCOL_VERSION", 2)
     said = await _lost(bench)
     assert said == f"{BOTH_ENDS}it (orbiter-console test) speaks protocol 1, this console 2"
 
@@ -55,7 +55,7 @@ async def test_an_older_console_that_does_not_look_is_told_by_the_runtime(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.serve()
-    monkeypatch.setattr(p, "PROTO", 2)
+    monkeypatch.setattr(p, "PROTOCOL_VERSION", 2)
     console = await Raw.dial(bench)
     await console.hear()
     console.say(b'{"t":"attach","proto":1}\n')

@@ -95,11 +95,11 @@ def test_a_snapshot_and_the_events_after_it_are_the_whole(cut: int) -> None:
     for line in lines:
         message = p.parse_message(line)
         if isinstance(message, p.RunSnapshot):
-            view.run_snapshot(message)
+            view.apply_run_snapshot(message)
         else:
             assert isinstance(message, p.RunEvent)
-            assert view.event(message)
-            assert view.event(message)  # twice changes nothing
+            assert view.apply_event(message)
+            assert view.apply_event(message)  # twice changes nothing
     assert view.runs["r"].state == run.state
 
 
@@ -110,7 +110,7 @@ def test_a_gap_is_noticed_at_both_ends() -> None:
     with pytest.raises(LookupError):
         run.feed(third)
     view.runs["r"] = RunView(state=DurableRun(last_seq=1))
-    assert not view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.started"}))
+    assert not view.apply_event(p.RunEvent(run_id="r", seq=3, body={"type": "run.started"}))
 
 
 def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
@@ -118,11 +118,11 @@ def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
     events = _numbered([ev.NodeOpened(node_id=f"n{n}", kind="agent", name="n") for n in range(RECENT_EVENTS + 10)])
     for event in events:
         run.feed(event)
-    assert run.since(0) is None
-    assert run.since(RECENT_EVENTS + 11) is None
-    assert run.since(9) is None
-    assert run.since(RECENT_EVENTS + 10) == []
-    latest = run.since(10)
+    assert run.events_since(0) is None
+    assert run.events_since(RECENT_EVENTS + 11) is None
+    assert run.events_since(9) is None
+    assert run.events_since(RECENT_EVENTS + 10) == []
+    latest = run.events_since(10)
     assert latest is not None
     assert len(latest) == RECENT_EVENTS
 
@@ -130,8 +130,8 @@ def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
 def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
     view = WorkspaceView()
     view.runs["r"] = RunView(state=DurableRun(last_seq=1))
-    assert view.event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
-    assert view.event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
+    assert view.apply_event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
+    assert view.apply_event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
     state = view.runs["r"].state
     assert state is not None
     assert state.last_seq == 3
@@ -140,7 +140,7 @@ def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
 def test_the_rest_of_a_snapshot_that_cannot_be_read_is_ignored() -> None:
     view = WorkspaceView()
     view.runs["r"] = RunView()
-    view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", head={"phase": "sublime"}, more=True))
+    view.apply_run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", head={"phase": "sublime"}, more=True))
     assert "cannot read" in view.runs["r"].problem
-    view.run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", nodes={}))
+    view.apply_run_snapshot(p.RunSnapshot(run_id="r", seq=1, why="first", nodes={}))
     assert view.runs["r"].state is None

@@ -79,7 +79,7 @@ async def test_reading_from_and_up_to_a_place(journal: Journal) -> None:
 async def test_the_latest_events_of_a_run_and_of_all_between_two_places(journal: Journal) -> None:
     lease = await started(journal)
     await journal.append(lease, [warned(str(n)) for n in range(10)])
-    await journal.post(ev.WORKSPACE, grant())
+    await journal.post(ev.WORKSPACE_RUN_ID, grant())
     await started(journal, "r2")
     everything = await journal.latest(limit=100)
     assert [placed.pos for placed in everything] == sorted(placed.pos for placed in everything)
@@ -100,7 +100,7 @@ async def test_the_latest_events_of_a_run_and_of_all_between_two_places(journal:
 async def test_events_are_sifted_by_what_stands_in_them(journal: Journal) -> None:
     lease = await started(journal)
     await journal.append(lease, [warned("needle"), warned("hay"), warned("50% of a needle's eye")])
-    await journal.post(ev.WORKSPACE, grant())
+    await journal.post(ev.WORKSPACE_RUN_ID, grant())
     found = await journal.latest(marks=("needle", '"type":"grant.'))
     assert texts([placed.event for placed in found[:2]]) == ["needle", "50% of a needle's eye"]
     assert isinstance(found[2].event, ev.GrantAdded)
@@ -189,17 +189,17 @@ async def test_leases_of_the_dead_run_out_at_once_and_no_others(journal: Journal
     alive = await started(journal, "r2", owner="here:2:b#1")
     given_back = await started(journal, "r3", owner="here:1:a#2")
     await journal.release(given_back)
-    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == ["r1"]
+    assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == ["r1"]
     assert await journal.claim("r2", "other", 10) is None
     await journal.renew(dead)  # nobody took it: whoever was taken for dead goes on
     assert await journal.claim("r1", "other", 10) is None
-    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == ["r1"]
+    assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == ["r1"]
     taken = await journal.claim("r1", "other", 10)
     assert taken is not None
     assert taken.epoch == dead.epoch + 1
     with pytest.raises(Fenced):
         await journal.append(dead, [warned("from the grave")])
-    assert await journal.expire(lambda owner: owner.startswith("here:1:")) == []
+    assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == []
     await journal.append(alive, [warned()])
     await journal.append(taken, [warned()])
 
@@ -323,7 +323,7 @@ async def test_of_many_claims_one_is_given(journal: Journal) -> None:
     leases = await asyncio.gather(*(journal.claim("r1", f"w{n}", 10) for n in range(20)))
     assert sum(lease is not None for lease in leases) == 1
     assert await journal.claim("nobody", "me", 10) is None
-    assert await journal.claim(ev.WORKSPACE, "me", 10) is None
+    assert await journal.claim(ev.WORKSPACE_RUN_ID, "me", 10) is None
 
 
 async def test_runnable_is_limited(journal: Journal, clock: Clock) -> None:
@@ -470,12 +470,12 @@ async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None
 
 @pytest.mark.parametrize("event", [ev.RunFrozen(), ev.RunFinished(state="failed"), ev.AbortRequested(), opened()])
 async def test_the_workspaces_stream_is_never_a_run(journal: Journal, clock: Clock, event: ev.JournalEvent) -> None:
-    written = await journal.post(ev.WORKSPACE, event)
-    assert await journal.read(ev.WORKSPACE) == [written]
+    written = await journal.post(ev.WORKSPACE_RUN_ID, event)
+    assert await journal.read(ev.WORKSPACE_RUN_ID) == [written]
     assert await journal.runs() == []
     assert await journal.incidents() == []
     assert await journal.runnable(clock.now) == []
-    await journal.post(ev.WORKSPACE, ev.RunThawed())
+    await journal.post(ev.WORKSPACE_RUN_ID, ev.RunThawed())
 
 
 async def test_what_wakes_nobody_leaves_the_alarm_set(journal: Journal, clock: Clock) -> None:
@@ -539,11 +539,11 @@ async def test_grants_are_what_the_workspace_says(journal: Journal, clock: Clock
         return ev.GrantAdded(grant_id=grant_id, subject="*", verb="read", pattern="*", lifetime="always", **more)
 
     assert await journal.grants() == []
-    await journal.post(ev.WORKSPACE, grant("g1"))
-    await journal.post(ev.WORKSPACE, grant("g2", until=clock.now + timedelta(seconds=5)))
-    await journal.post(ev.WORKSPACE, grant("g3"))
+    await journal.post(ev.WORKSPACE_RUN_ID, grant("g1"))
+    await journal.post(ev.WORKSPACE_RUN_ID, grant("g2", until=clock.now + timedelta(seconds=5)))
+    await journal.post(ev.WORKSPACE_RUN_ID, grant("g3"))
     assert [found.grant_id for found in await journal.grants()] == ["g1", "g2", "g3"]
-    await journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id="g1"))
+    await journal.post(ev.WORKSPACE_RUN_ID, ev.GrantRevoked(grant_id="g1"))
     clock.jump(6)
     assert [found.grant_id for found in await journal.grants()] == ["g3"]
     assert await journal.runs() == [], "the workspace's stream is no run"
@@ -577,7 +577,7 @@ async def test_summaries_follow_what_the_desk_does(journal: Journal, clock: Cloc
     assert [(row.run_id, row.title) for row in await journal.incidents("r1")] == [("r1", "t")]
     assert await journal.incidents("r2") == []
     assert await journal.summary("r2") is None
-    assert await journal.summary(ev.WORKSPACE) is None
+    assert await journal.summary(ev.WORKSPACE_RUN_ID) is None
 
 
 async def test_runs_are_listed_newest_first_and_by_state(journal: Journal) -> None:

@@ -74,9 +74,9 @@ async def test_the_whole_journal(journal: Journal) -> None:
                 await journal.append(leases[number], [warned(f"{part}")])
 
         await asyncio.gather(*(produce(number) for number in range(3)))
-        await journal.post(ev.WORKSPACE, ev.GrantRevoked(grant_id="g"))
+        await journal.post(ev.WORKSPACE_RUN_ID, ev.GrantRevoked(grant_id="g"))
         events = list(await everything.upto(6 + 120 + 1))
-    for run_id in ("r0", "r1", "r2", ev.WORKSPACE):
+    for run_id in ("r0", "r1", "r2", ev.WORKSPACE_RUN_ID):
         assert [event for event in events if event.run_id == run_id] == await journal.read(run_id)
 
 
@@ -171,5 +171,5 @@ async def test_a_hint_saves_the_poll(store: Store) -> None:
         async with collecting(serving.tail("r1")) as tail:
             await tail.upto(2)
             await driving.append(lease, [warned("now")])
-            serving.stir()
+            serving.wake_tails()
             assert texts(await tail.upto(3)) == ["now"]

@@ -124,7 +124,7 @@ def test_nobody_and_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "way_out"), [("orbiter-console 1.0", "orbiter-console stop"), (workspace_lock.RUN, "ctrl\\+c")]
+    ("program", "way_out"), [("orbiter-console 1.0", "orbiter-console stop"), (workspace_lock.RUN_PROGRAM, "ctrl\\+c")]
 )
 def test_who_is_kept_out_is_told_the_way_that_works(tmp_path: Path, program: str, way_out: str) -> None:
     with workspace_lock.acquire(tmp_path, program=program), pytest.raises(workspace_lock.Locked, match=way_out):

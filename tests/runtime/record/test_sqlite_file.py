@@ -229,8 +229,8 @@ def test_a_summary_is_written_as_it_says_itself(task: str) -> None:
     """The journal writes it in another way than the link, and either reads what the other wrote."""
     for at in (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)):
         found = Summary(id="r1", input=task, state="frozen", nodes={"running": 2}, cost_usd=0.1, updated_at=at)
-        assert encode_summary(found) == found.json()
-        assert Summary.of(json.loads(encode_summary(found))) == replace(found, input=drop_surrogates(task))
+        assert encode_summary(found) == found.to_json()
+        assert Summary.from_dict(json.loads(encode_summary(found))) == replace(found, input=drop_surrogates(task))
 
 
 async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:
@@ -238,15 +238,15 @@ async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJou
     seq = 0
     async with await SqliteJournal.open(journal.path) as other:
         for number in range(5):
-            assert await journal.read(ev.WORKSPACE, seq) == []
-            await (other if number % 2 else journal).post(ev.WORKSPACE, ev.FreezeSet(ref=str(number)))
-            (said,) = await journal.read(ev.WORKSPACE, seq)
+            assert await journal.read(ev.WORKSPACE_RUN_ID, seq) == []
+            await (other if number % 2 else journal).post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(ref=str(number)))
+            (said,) = await journal.read(ev.WORKSPACE_RUN_ID, seq)
             seq = said.seq
             assert str(number) in await journal.freezes()
-    assert len(await journal.read(ev.WORKSPACE)) == 5
+    assert len(await journal.read(ev.WORKSPACE_RUN_ID)) == 5
     await journal.close()
     with pytest.raises(JournalError, match="closed"):
-        await journal.read(ev.WORKSPACE, seq)
+        await journal.read(ev.WORKSPACE_RUN_ID, seq)
 
 
 async def test_a_reader_reads_and_nothing_else(journal: SqliteJournal) -> None:

@@ -73,7 +73,7 @@ async def test_an_errand_that_fails_leaves_the_writer_at_work(tmp_path: Path) ->
             connection.execute("SELECT nonsense")
 
         with pytest.raises(JournalError, match=r"cannot write.*nonsense") as caught:
-            await journal._writer.alone(work)
+            await journal._writer.run_exclusive(work)
         assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
         await journal.append(lease, [warned("goes on")])
         assert texts(await journal.read("r1")) == ["goes on"]

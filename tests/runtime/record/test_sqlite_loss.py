@@ -43,7 +43,7 @@ async def _looked(path: Path) -> tuple[str, list[str], int]:
     async with await SqliteJournal.open(path) as journal:
         if found := await journal.look_for_loss():
             await journal.stand_still(found)
-        told = [each.detail for each in await journal.read(ev.WORKSPACE) if isinstance(each, ev.EventsLost)]
+        told = [each.detail for each in await journal.read(ev.WORKSPACE_RUN_ID) if isinstance(each, ev.EventsLost)]
         return found, told, len(await journal.runs())
 
 
@@ -124,7 +124,7 @@ async def test_the_runtime_says_so_and_so_does_what_happened_meanwhile(
     host.stop()
     assert "the journal has lost its newest events: it ends at event" in caplog.text
     async with await SqliteJournal.open(crashed, readonly=True) as journal:
-        told = build_digest([await journal.read(ev.WORKSPACE)], None).sentences()
+        told = build_digest([await journal.read(ev.WORKSPACE_RUN_ID)], None).sentences()
     assert told[0].startswith("the journal has lost its newest events (it ends at event ")
 
 

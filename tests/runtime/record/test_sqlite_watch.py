@@ -13,7 +13,7 @@ from runtime.record.sqlite.change_watch import (
     FOLLOWER_POLL_S,
     IDLE_POLL_S,
     POLL_S,
-    Watch,
+    ChangeWatch,
 )
 from tests.runtime.record.journal_samples import warned
 
@@ -45,7 +45,7 @@ class File:
         self.looks = 0
         self.changes: list[float] = []
         self.writing = False
-        self.watch = Watch(path, self._look, lambda: self.writing)
+        self.watch = ChangeWatch(path, self._look, lambda: self.writing)
 
     def _look(self) -> int:
         self.looks += 1
@@ -58,7 +58,7 @@ class File:
         """What the journal object of this watch writes itself."""
         first = self.position[0] + 1
         self.position[0] += count
-        self.watch.wrote([WrittenEvent(first + n, warned(str(n))) for n in range(count)])
+        self.watch.notify_written([WrittenEvent(first + n, warned(str(n))) for n in range(count)])
 
 
 @contextmanager

@@ -203,21 +203,21 @@ def _asked_in_parallel() -> tuple[DurableRun, list[ev.JournalEvent]]:
 
 def test_a_run_of_which_all_that_is_open_waits_for_a_person_is_shown_to_wait_at_once() -> None:
     state, ended = _asked_in_parallel()
-    shown = [state.shown]
+    shown = [state.shown_phase]
     for event in ended:
         state.apply(event)
-        shown.append(state.shown)
+        shown.append(state.shown_phase)
     # Between its call and its end the other member is at work, though no call is under way.
     assert shown == ["running", "running", "waiting"]
-    assert (state.phase, state.summary().state, state.summary().shown) == ("running", "running", "waiting")
-    assert state.summary().told()["state"] == "waiting"
+    assert (state.phase, state.summary().state, state.summary().shown_phase) == ("running", "running", "waiting")
+    assert state.summary().public_fields()["state"] == "waiting"
     state.apply(ev.IncidentAnswered(incident_id="i-1", option="retry", revision=1, node_id="g~0/a~0/m~0"))
-    assert state.shown == state.summary().shown == "running"
+    assert state.shown_phase == state.summary().shown_phase == "running"
 
 
 def test_a_run_in_which_something_else_is_tried_again_by_itself_is_not_shown_to_wait() -> None:
     state, _ = _asked_in_parallel()
     state.apply(ev.RetryScheduled(node_id="g~0/b~0/m~0", attempt=2, max_attempts=4, delay_s=1, until=T0))
-    assert state.shown == "running"
+    assert state.shown_phase == "running"
     state.apply(ev.RunFrozen())
-    assert state.shown == state.summary().shown == "frozen"
+    assert state.shown_phase == state.summary().shown_phase == "frozen"

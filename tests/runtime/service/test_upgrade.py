@@ -129,7 +129,7 @@ async def attached(workspace: Path) -> AsyncIterator[LinkClient]:
 
 async def _until(console: LinkClient, fact: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
-        await console.until(fact)
+        await console.wait_until(fact)
 
 
 async def _exists(path: Path, words: str = "") -> None:

@@ -95,7 +95,7 @@ async def resumed(root: Path) -> tuple[list[str], list[str]]:
             while left:
                 events = await anext(tail)
                 left -= {each.run_id for each in events if isinstance(each, ev.RunParked | ev.RunFinished)}
-            lost = [each.detail for each in await journal.read(ev.WORKSPACE) if isinstance(each, ev.EventsLost)]
+            lost = [each.detail for each in await journal.read(ev.WORKSPACE_RUN_ID) if isinstance(each, ev.EventsLost)]
             return lost, [each.state for each in await journal.runs()]
     finally:
         host.stop()

@@ -274,7 +274,7 @@ class World:
         self.settle()
         while process in self.driving:
             self.tick()
-        self.do(self.observer.expire(self.dead.__contains__))
+        self.do(self.observer.expire_leases(self.dead.__contains__))
 
     def stop(self, process: Process) -> None:
         process.stopping.set()

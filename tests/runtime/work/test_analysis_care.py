@@ -97,7 +97,7 @@ async def test_a_model_that_keeps_failing_is_not_asked_until_its_breaker_closes(
             assert incident.analysis is not None
             assert (incident.analysis.text, incident.analysis.fallback) == (NO_ANALYSIS, True)
     assert len(asked) == 2
-    changes = [e for e in await bench.journal.read(ev.WORKSPACE) if isinstance(e, ev.BreakerChanged)]
+    changes = [e for e in await bench.journal.read(ev.WORKSPACE_RUN_ID) if isinstance(e, ev.BreakerChanged)]
     assert f"model:{MODEL}" in {change.key for change in changes}
 
 

@@ -299,7 +299,7 @@ async def notifying(bench: Bench, rules: NoticeRules, **more: object) -> AsyncIt
 async def sent(bench: Bench, count: int) -> list[ev.NoticeSent]:
     found: list[ev.NoticeSent] = []
     async with asyncio.timeout(60):
-        async for batch in bench.journal.tail(ev.WORKSPACE):
+        async for batch in bench.journal.tail(ev.WORKSPACE_RUN_ID):
             found.extend(event for event in batch if isinstance(event, ev.NoticeSent))
             if len(found) >= count:
                 return found
@@ -361,7 +361,7 @@ async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once
                 await bench.journal.append(lease, storm[at : at + 50])
             told: list[str] = []
             async with asyncio.timeout(60):
-                async for batch in bench.journal.tail(ev.WORKSPACE):
+                async for batch in bench.journal.tail(ev.WORKSPACE_RUN_ID):
                     told += [key for e in batch if isinstance(e, ev.NoticeSent) for key, _ in e.incidents]
                     if len(told) >= 1_000:
                         break
@@ -424,13 +424,13 @@ async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_
     supervisor = Supervisor(
         bench.journal, ExecutionConfig(workspace=str(bench.root), notices=rules), lease_s=0.1, period_s=0.02
     )
-    await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+    await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
     serving = asyncio.create_task(supervisor.serve())
     try:
         async with asyncio.timeout(60):
             while "nobody is told of incidents now" not in caplog.text:  # noqa: ASYNC110 - told by nobody
                 await asyncio.sleep(0.01)
-        await writer.alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
+        await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
         await sent(bench, 1)
         assert caplog.text.count("the journal cannot be used") <= 1, "what stays the same is said once"
     finally:

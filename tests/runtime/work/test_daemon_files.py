@@ -141,7 +141,10 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
 
 
 def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:
-    with workspace_lock.acquire(tmp_path, program=workspace_lock.RUN), pytest.raises(daemon.DaemonError) as refused:
+    with (
+        workspace_lock.acquire(tmp_path, program=workspace_lock.RUN_PROGRAM),
+        pytest.raises(daemon.DaemonError) as refused,
+    ):
         daemon.ensure_runtime(tmp_path)
     said = str(refused.value)
     assert said.startswith(f"{tmp_path} is in use by orbiter-console run (pid {os.getpid()} on ")
@@ -149,7 +152,7 @@ def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_
     assert "\n" not in said
     assert not (tmp_path / "runtime.log").exists(), "none was begun"
     # One that died left its words behind, and holds nothing.
-    (tmp_path / workspace_lock.NAME).write_text(json.dumps({"program": workspace_lock.RUN}))
+    (tmp_path / workspace_lock.LOCK_NAME).write_text(json.dumps({"program": workspace_lock.RUN_PROGRAM}))
     assert not daemon._foreground_run_text(tmp_path)
 
 

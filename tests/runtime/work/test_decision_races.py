@@ -39,7 +39,7 @@ async def raced(turn: int, *contenders: Awaitable[Any]) -> list[Any]:
 
 
 async def ledger(bench: Bench) -> list[ev.JournalEvent]:
-    found = await bench.journal.read(ev.WORKSPACE)
+    found = await bench.journal.read(ev.WORKSPACE_RUN_ID)
     return [event for event in found if isinstance(event, ev.GrantAdded | ev.GrantRevoked)]
 
 

@@ -21,7 +21,7 @@ from runtime.execution.gates.chain import GATES
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.worker.engines.local import Drive, LocalEngine
+from runtime.worker.engines.local import DriveRun, LocalEngine
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.work.bench import ME, Bench
 
@@ -308,7 +308,7 @@ async def test_events_of_later_turns_are_no_longer_for_what_was_said_before(benc
 class Forgetful(LocalEngine):
     """Loses what it is given, now and then."""
 
-    def __init__(self, carry_on: Drive) -> None:
+    def __init__(self, carry_on: DriveRun) -> None:
         super().__init__(carry_on)
         self.given = 0
 

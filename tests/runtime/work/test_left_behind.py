@@ -82,7 +82,9 @@ def test_a_stop_while_another_lets_go_waits_for_that(tmp_path: Path) -> None:
     assert daemon.stop(tmp_path, timeout=20) is False
 
 
-@pytest.mark.parametrize(("program", "advice"), [("orbiter-console 1.0", "kill -9 {}"), (workspace_lock.RUN, "ctrl+c")])
+@pytest.mark.parametrize(
+    ("program", "advice"), [("orbiter-console 1.0", "kill -9 {}"), (workspace_lock.RUN_PROGRAM, "ctrl+c")]
+)
 def test_a_holder_that_listens_to_nobody_is_named(tmp_path: Path, program: str, advice: str) -> None:
     with workspace_lock.acquire(tmp_path, program=program), pytest.raises(daemon.DaemonError) as raised:
         daemon.stop(tmp_path, timeout=0.1)

@@ -143,7 +143,7 @@ async def test_a_loss_takes_effect_once(swarm: Path, dead: Path) -> None:
             frozen = await RunControls(journal).thaw(by=ME)
     assert frozen == [], "what was thawed stays thawed"
     async with await open_journal(dead) as journal:
-        told = [type(each) for each in await journal.read(ev.WORKSPACE)]
+        told = [type(each) for each in await journal.read(ev.WORKSPACE_RUN_ID)]
     assert told == [ev.FreezeSet, ev.EventsLost, ev.FreezeLifted, ev.FreezeLifted]
 
 

@@ -105,7 +105,7 @@ class Place:
         writer = writer_of(self._driving[0])
         loop = self.host._loop
         assert loop is not None
-        work = writer.alone(lambda connection: connection.execute(f"PRAGMA {words}").fetchall())
+        work = writer.run_exclusive(lambda connection: connection.execute(f"PRAGMA {words}").fetchall())
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
     def effects(self) -> list[str]:
@@ -169,7 +169,9 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
         await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
-        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+        await writer_of(journal).run_exclusive(
+            lambda connection: connection.execute("PRAGMA query_only = 1").fetchall()
+        )
         with pytest.raises(Unwritable, match="readonly"):
             await journal.append(lease, [ev.Warned(text="no")])
         journal.hold_back(True)
@@ -178,12 +180,16 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
         with pytest.raises(Unwritable):
             await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="two")
         assert "readonly" in journal.held_back
-        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
+        await writer_of(journal).run_exclusive(
+            lambda connection: connection.execute("PRAGMA query_only = 0").fetchall()
+        )
         await held
         await later
         texts = [each.text for each in await journal.read("one") if isinstance(each, ev.Warned)]
         assert texts == ["held", "later"], "in the order in which they were given"
-        await writer_of(journal).alone(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
+        await writer_of(journal).run_exclusive(
+            lambda connection: connection.execute("PRAGMA query_only = 1").fetchall()
+        )
         held = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="given up")]))
         await asyncio.sleep(0)
         journal.hold_back(False)

@@ -147,11 +147,11 @@ async def test_runs_that_earlier_programs_lost_are_driven_again(bench: Bench) ->
     lose(bench.root / "journal.db", runs)
     async with await open_journal(bench.root) as journal:
         again = Bench(bench.root, journal)
-        assert sorted(await journal.lost()) == sorted(runs)
+        assert sorted(await journal.stranded()) == sorted(runs)
         async with again.driving(enable_error_routing=False):
             for run in runs:
                 assert (await again.ended(run)).phase == "failed"
-        assert await journal.lost() == []
+        assert await journal.stranded() == []
 
 
 async def test_the_end_that_a_standstill_was_answered_with_outlives_the_driver(bench: Bench) -> None:
@@ -164,7 +164,7 @@ async def test_the_end_that_a_standstill_was_answered_with_outlives_the_driver(b
     stall = ev.IncidentOpened(incident_id="i-stall", fault=fault, options=(option,))
     await bench.journal.append(lease, [ev.RunStarted(epoch=lease.epoch), stall])
     await bench.desk.answer("i-stall", "abort", reason="too slow", by=ME)
-    assert await bench.journal.expire(lambda owner: owner == "gone") == [run]
+    assert await bench.journal.expire_leases(lambda owner: owner == "gone") == [run]
     async with bench.driving():
         state = await bench.ended(run)
     assert (state.phase, state.error) == ("aborted", "too slow")
@@ -188,9 +188,9 @@ async def test_a_run_that_was_turned_back_since_it_was_listed_is_not_pruned(benc
             turn_back()
 
     writer = writer_of(bench.journal)
-    await writer.alone(lambda connection: connection.set_trace_callback(watch))
+    await writer.run_exclusive(lambda connection: connection.set_trace_callback(watch))
     assert await bench.journal.prune(older_than=timedelta()) == []
-    await writer.alone(lambda connection: connection.set_trace_callback(None))
+    await writer.run_exclusive(lambda connection: connection.set_trace_callback(None))
     assert rewound
     assert (await bench.state(run)).rewind is not None
 

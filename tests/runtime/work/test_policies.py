@@ -54,7 +54,7 @@ async def test_an_open_breaker_lets_the_fallback_go_at_once(bench: Bench) -> Non
         state = await bench.ended(await started(bench, "flaky"))
     assert (asked, bench.effects.count("ask down")) == (2, 2)
     assert state.output == "good: go"
-    known = fold_breakers(await bench.journal.read(ev.WORKSPACE))
+    known = fold_breakers(await bench.journal.read(ev.WORKSPACE_RUN_ID))
     assert known["model:scripted:repair/down"].opened_at is not None
     assert "model:scripted:repair/good" not in known
 
@@ -86,7 +86,7 @@ async def test_after_its_time_one_step_probes(bench: Bench) -> None:
     assert first.answer is not None
     assert (first.answer.option, first.answer.by.channel) == ("wait_retry", "rule")
     assert any(
-        isinstance(event, ev.BreakerChanged) and event.prober for event in await bench.journal.read(ev.WORKSPACE)
+        isinstance(event, ev.BreakerChanged) and event.prober for event in await bench.journal.read(ev.WORKSPACE_RUN_ID)
     )
 
 
@@ -94,4 +94,4 @@ async def test_bad_keys_and_bad_arguments_open_no_breaker(bench: Bench) -> None:
     async with bench.driving(errors=ErrorHandlingConfig(circuit_breaker_threshold=1), enable_error_routing=False):
         for name in ("strict", "bad_arguments", "tool_continue"):
             await bench.ended(await started(bench, name))
-    assert not fold_breakers(await bench.journal.read(ev.WORKSPACE))
+    assert not fold_breakers(await bench.journal.read(ev.WORKSPACE_RUN_ID))

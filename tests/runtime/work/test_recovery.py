@@ -701,7 +701,7 @@ async def test_a_grant_against_its_revocation_never_lets_a_later_call_through(be
             await asyncio.sleep(0)
         await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
         state = await bench.until(run, lambda s: s.terminal or bool(s.open_incidents))
-    workspace = await bench.journal.read(ev.WORKSPACE)
+    workspace = await bench.journal.read(ev.WORKSPACE_RUN_ID)
     revoked = next(e for e in workspace if isinstance(e, ev.GrantRevoked))
     started = [e for e in await bench.journal.read(run) if isinstance(e, ev.StepStarted) and e.kind == "tool"]
     used = [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]

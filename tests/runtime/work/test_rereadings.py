@@ -19,7 +19,7 @@ async def test_each_pattern_that_became_stricter_is_told_once(bench: Bench) -> N
             given = ev.GrantAdded(
                 grant_id=f"g-{pattern}", subject="*", verb="shell", pattern=pattern, lifetime="always"
             )
-            await bench.journal.post(ev.WORKSPACE, given)
+            await bench.journal.post(ev.WORKSPACE_RUN_ID, given)
         await note_rereadings(bench.journal, rules())
         assert not await told(bench)  # nothing ever ran here
         run = await bench.start("executer", "/x/run one")
@@ -36,9 +36,9 @@ async def test_each_pattern_that_became_stricter_is_told_once(bench: Bench) -> N
         "deny shell:shutdown",
     ]
     assert all(each.before and each.now and each.before != each.now for each in found)
-    said = build_digest([await bench.journal.read(ev.WORKSPACE)], None).sentences()
+    said = build_digest([await bench.journal.read(ev.WORKSPACE_RUN_ID)], None).sentences()
     assert sum("became stricter" in each for each in said) == 3
 
 
 async def told(bench: Bench) -> list[ev.PatternReread]:
-    return [each for each in await bench.journal.read(ev.WORKSPACE) if isinstance(each, ev.PatternReread)]
+    return [each for each in await bench.journal.read(ev.WORKSPACE_RUN_ID) if isinstance(each, ev.PatternReread)]

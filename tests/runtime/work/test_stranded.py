@@ -163,7 +163,7 @@ async def _spoil(bench: Bench, run: str, body: str) -> None:
     """As a file that was damaged from outside: one event of the run is JSON no more, or not even text."""
     writer = writer_of(bench.journal)
     sql = f"UPDATE event SET body = {body} WHERE seq = 3 AND run = (SELECT rid FROM run WHERE id = ?)"
-    await writer.alone(lambda connection: connection.execute(sql, (run,)).fetchall())
+    await writer.run_exclusive(lambda connection: connection.execute(sql, (run,)).fetchall())
 
 
 @pytest.mark.parametrize(("how", "body"), [("answer", NO_JSON), ("request", NO_TEXT)])
@@ -200,7 +200,7 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
 ) -> None:
     tried: list[str] = []
 
-    async def fails(journal: Journal, lease: Lease, *_: object) -> driving.Driven:
+    async def fails(journal: Journal, lease: Lease, *_: object) -> driving.DriveOutcome:
         tried.append(lease.run_id)
         raise ZeroDivisionError("nobody thought of this")
 
@@ -267,7 +267,7 @@ async def test_the_row_that_is_at_fault_fails_alone(tmp_path: Path) -> None:
             await journal.create(ev.RunCreated(run_id=run, ref="x:y"), Summary(id=run, ref="x:y"))
         leases = [await journal.claim(run, "me", 60) for run in ("a", "b")]
         sql = "INSERT INTO event (pos, run, seq, body) SELECT 999, rid, 2, '{}' FROM run WHERE id = 'a'"
-        await writer_of(journal).alone(lambda connection: connection.execute(sql).fetchall())
+        await writer_of(journal).run_exclusive(lambda connection: connection.execute(sql).fetchall())
         started = [ev.RunStarted(epoch=1)]
         results = await asyncio.gather(
             *(journal.append(lease, started) for lease in leases if lease is not None), return_exceptions=True

@@ -146,7 +146,7 @@ async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, g
 async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
     tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "SLOW_S", 0.0)
+    monkeypatch.setattr(imports, "SLOW_IMPORT_S", 0.0)
     (tmp_path / "hang.py").write_text(HANG + GOOD)
     async with runtime(tmp_path) as (bench, host):
         run_id = await bench.desk.start("hang.py:good", "go", by=ME)
