@@ -1,4 +1,4 @@
-"""Start-up stays light: the lower floors load no screen and no vendor's SDK, and the byte pump next to nothing."""
+"""Start-up stays light: the lower packages load no screen and no vendor's SDK, and the byte pump next to nothing."""
 
 from __future__ import annotations
 

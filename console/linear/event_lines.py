@@ -62,7 +62,7 @@ class EventLines:
         names = [node.name for node in state.lineage(node_id) if node.kind not in ("swarm", "group")]
         return self._glyphs.dot.join(self.foreign(name, 60) for name in names[-3:]) or "the run"
 
-    # -- one teller for each kind of event that a reader wants to know of -----------------------------------------
+    # -- one function for each kind of event that a reader wants to know of -----------------------------------------
 
     def run_created(self, event: ev.RunCreated, state: DurableRun) -> list[StyledLine]:
         return [

@@ -37,7 +37,7 @@ REMIND_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class OperatorAnswer:
-    """An answer on its way to the desk."""
+    """An answer of an operator, not sent yet."""
 
     option: str
     params: dict[str, Any] = field(default_factory=dict)

@@ -77,11 +77,11 @@ class _Saying:
 
 
 Fits = Callable[[dict[str, Any]], object]
-"""Raises `InvalidCommand` for parameters that the desk would refuse."""
+"""Raises `InvalidCommand` for parameters that `Decisions` would refuse."""
 
 
 async def read_params(opened: IncidentOpened, option: Option, ask: AskLine, why: str = "") -> dict[str, Any]:
-    """The parameters of an answer, as the desk takes them. A value that cannot be used is said to be, and the same
+    """The parameters of an answer, as `Decisions` takes them. A value that cannot be used is said to be, and the same
     question is put again. `why`: what was wrong with the answer before.
 
     Raises:
@@ -187,7 +187,7 @@ def _or_editor(ask: AskLine) -> str:
 
 
 async def _typed(ask: AskLine, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
-    """What the schema wants, as it was typed: the desk reads it, and says what does not fit."""
+    """What the schema wants, as it was typed: `Decisions` reads it, and says what does not fit."""
     schema = schema or {}
     if schema.get("contentEncoding") == "base64":
         return _text(await _line(ask, "a file, as @path (Enter: back):"), binary=True)
@@ -237,7 +237,7 @@ def _word(choice: Any) -> str:
 
 
 def _chosen(line: str, choices: list[Any]) -> Any:
-    """A choice by its word, else by its number; anything else as it is, for the desk to refuse."""
+    """A choice by its word, else by its number; anything else as it is, for `Decisions` to refuse."""
     by_word = {_word(choice): choice for choice in choices}
     if line in by_word:
         return by_word[line]

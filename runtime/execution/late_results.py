@@ -19,9 +19,7 @@ _note_tasks: set[asyncio.Task[None]] = set()
 
 
 def note_late_result(life: RunSession, node_id: str, result: Any, error: BaseException | None) -> None:
-    """Note that a call of a node came back. The run may have parked or ended by now, so it is written as the desk
-    writes: without a lease.
-    """
+    """Note that a call of a node came back: without a lease, for the run may have parked or ended by now."""
     node = life.state.nodes.get(node_id)
     summary = f"{type(error).__name__}: {error}" if error is not None else f"it returned {result!r}"
     event = ev.LateResultDropped(

@@ -1,7 +1,7 @@
 """One life of a run: journal, lease, state and waits while a drive carries it out.
 
-A life writes events (applied to the state first, then appended: the journal keeps their order), hears what the desk
-writes meanwhile (answers, an abort), and knows which open nodes are at work and which wait, so that a run in which
+A life writes events (applied to the state first, then appended: the journal keeps their order), hears what operators
+write meanwhile (answers, an abort), and knows which open nodes are at work and which wait, so that a run in which
 everything waits can be let go of.
 """
 

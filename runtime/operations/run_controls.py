@@ -1,6 +1,7 @@
 """Run controls: freeze, thaw, break, inject, rewind, fork.
 
-Part of the desk: each validates, appends one of the desk's events and leaves the rest to whoever drives the run.
+Each validates, appends one of the operators' events (`OPERATOR_EVENTS`), and leaves the rest to the process that drives
+the run.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class Journal(Protocol):
     async def post(
         self, run_id: str, event: JournalEvent, *, told: int | None = None, effective: bool = False
     ) -> JournalEvent:
-        """Append one event without a lease: only the desk's kinds (`events.OPERATOR_EVENTS`, and everything in
+        """Append one event without a lease: only those of operators (`events.OPERATOR_EVENTS`, and everything in
         the workspace's stream). An abort request makes a waiting run runnable.
 
         With `effective`, only if it has an effect on the run as it is now (`runtime.record.rules.posting.refusal`): the

@@ -143,7 +143,7 @@ async def test_what_is_typed_is_what_the_desk_takes(
     found = await given(option_id, *lines, **more)
     assert found == expected
     question = {"question": "which?"} if "answer_schema" in more else {}
-    checked_params(asked_of(**more, **question), option_id, found)  # raises if the desk would not
+    checked_params(asked_of(**more, **question), option_id, found)  # raises if `Decisions` would not
 
 
 @pytest.mark.parametrize("option_id", ["input", "result", "edit", "switch_model", "grant"])

@@ -150,7 +150,7 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
 
 
 class Heard:
-    """A herald on a desk, and what it did."""
+    """Notifications on a fake link, and what it did."""
 
     def __init__(self, desk: Desk, configured: dict[str, Any] | None = None) -> None:
         self.desk = desk

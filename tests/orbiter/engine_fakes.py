@@ -168,7 +168,7 @@ class Journal:
 
 
 class Recording(Scope):
-    """A conductor in small: it records each step under its path, and recalls what is recorded."""
+    """A durable scope in small: it records each step under its path, and recalls what is recorded."""
 
     __slots__ = ("_visits", "journal", "path")
 

@@ -282,7 +282,7 @@ class PostEvent(Write):
 
 
 def _wake_run(batch: Batch, run: RunRow, event: ev.JournalEvent) -> None:
-    """The desk wants the run driven. A live drive is told by its tail; its lease is never touched."""
+    """An operator wants the run driven. A live drive is told by its tail; its lease is never touched."""
     batch.touch(run)
     run.told_seq = event.seq
     if run.state == "waiting":

@@ -207,7 +207,7 @@ class SqliteJournal:
         if renewed and self._writer is not None:
             await asyncio.gather(*(self._writer.submit(op) for op in renewed))
 
-    # -- the desk ----------------------------------------------------------------------------------------------
+    # -- operators ----------------------------------------------------------------------------------------------
 
     async def answer(
         self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None

@@ -32,7 +32,7 @@ WAL_BYTES = 64 * 1024 * 1024
 """To what the write-ahead log is cut back after a transaction that made it longer."""
 
 _TABLES = (
-    # `told_seq`: the last event of the desk that wants the run driven (an answer, an abort request).
+    # `told_seq`: the last event of an operator that wants the run driven (an answer, an abort request).
     # `lease_until` in UTC seconds; NULL: nobody holds the run. `lease_ttl` unmasks leases older than a clock set back.
     """CREATE TABLE run (
         rid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,

@@ -261,7 +261,7 @@ def _proposed_wait(opened: IncidentOpened, looks: RenderContext) -> str:
 
 
 def check_answer(opened: IncidentOpened, option: str, params: Mapping[str, Any]) -> None:
-    """What the desk would refuse is said before it is sent, while it can still be mended.
+    """What the runtime would refuse is said before it is sent, while it can still be mended.
 
     Raises:
         ValueError: the answer does not fit what was asked for; the message says in what.

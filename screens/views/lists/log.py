@@ -104,7 +104,7 @@ def event_words(event: ev.JournalEvent, looks: RenderContext) -> Said:
     return found
 
 
-# -- one teller for each kind of event ---------------------------------------------------------------------------------
+# -- one function for each kind of event -------------------------------------------------------------------------------
 
 
 def _who(by: ev.Actor | None, looks: RenderContext) -> str:

@@ -1,4 +1,4 @@
-"""What the desk's screens ask over the link: events and the log file, permissions with their uses, budgets."""
+"""What screens ask over the link: events and the log file, permissions with their uses, budgets."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ async def test_only_the_kinds_that_are_wanted(store: Store, journal: Journal) ->
 async def test_own_and_foreign_writes_come_once_and_in_order(
     store: Store, journal: Journal, run_id: str | None
 ) -> None:
-    """This process drives the run; another one, at the same time, posts to it as the desk does."""
+    """This process drives the run; another one, at the same time, posts to it as an operator does."""
     lease = await started(journal)
     await journal.append(lease, [opened()])
     body = """

@@ -78,7 +78,7 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
         waiting = await several(bench, "saver", 2)
 
         class Quicker:
-            """The desk, with somebody else who answers the second one first."""
+            """`Decisions`, with another operator who answers the second one first."""
 
             async def answer(self, incident_id: str, *args: object, **more: object) -> object:
                 if incident_id == waiting[1].opened.incident_id:

@@ -1,4 +1,4 @@
-"""A run on the conductor: it parks what fails, goes on with the rest, and takes up each answer where it stopped."""
+"""A run on the durable scope: it parks what fails, goes on with the rest, and takes up each answer where it stopped."""
 
 from __future__ import annotations
 

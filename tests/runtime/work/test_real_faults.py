@@ -1,4 +1,4 @@
-"""Faults of real providers, over HTTP and through their own SDKs, as the conductor takes them."""
+"""Faults of real providers, over HTTP and through their own SDKs, as the durable scope takes them."""
 
 from __future__ import annotations
 
