@@ -148,7 +148,7 @@ class Journal(Protocol):
         Their order is that of the calls.
 
         Durable (synced) before it returns if any event's class is `durable`. Raises `Fenced`.
-        A park is decided here, in this transaction (`runtime.record.rules.parking.decided`): it is written with the
+        A park is decided here, in this transaction (`runtime.record.rules.parking.decide_park`): it is written with the
         reason `stop`, which queues the run, if something that wakes (an answer, `events.WAKING_EVENTS`) has a `seq`
         above `seen`, or if what it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded
         **every** event of the run up to there (the last `seq` that its tail delivered; not that of an own append, which

@@ -174,7 +174,7 @@ class Reader:
             state = await self.fold(run_id)
             cached = state.summary()
             self.renewed.append(RebuildSummary(run_id, state.last_seq, cached.to_json()))
-        # These the journal itself keeps true: the desk changes them without a drive that would write a summary.
+        # These the journal itself keeps true: operators change them without a drive that would write a summary.
         return replace(
             cached,
             id=run_id,
