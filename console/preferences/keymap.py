@@ -1,4 +1,4 @@
-"""The key map: default bindings, a preset, and the user's `[keys]`.
+"""The key map: default bindings, a preset, and the user's own keys.
 
 Checked as a whole before the console opens, for Textual drops a binding without a word where two want one key.
 

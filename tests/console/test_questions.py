@@ -173,7 +173,7 @@ async def test_a_file_is_read_as_text_or_as_base64_and_said_to_be_unusable(tmp_p
     binary = {"type": "string", "contentEncoding": "base64"}
     encoded = base64.b64encode(b"\xff\xfe").decode()
     assert await given("input", f"@{raw}", answer_schema=binary) == {"value": encoded}
-    for line, said in ((f"@{tmp_path / 'nowhere'}", "no such file"), (f"@{raw}", "no text in UTF-8")):
+    for line, said in ((f"@{tmp_path / 'nowhere'}", "no such file"), (f"@{raw}", "is not UTF-8 text")):
         assert said in await said_of("result", line)
     for line, said in (("{", "no JSON"), ("[1]", "no object")):
         assert said in await said_of("edit", line)
