@@ -78,7 +78,7 @@ def _swarms() -> Frame:
     listing, trends = ListState(SWARM_COLUMNS), TokenTrends()
 
     def frame(runs: dict[str, Summary], looks: RenderContext, memory: RowCache) -> object:
-        trends.look(runs, looks.now)
+        trends.sample(runs, looks.now)
         rows = swarm_rows(runs, looks, trends, memory=memory)
         return listing.rows(rows), listing.fresh(rows, looks.now)
 

@@ -21,7 +21,7 @@ from screens.views.run.tree import COLUMNS, RunTree
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.node_tree import NodeTree
 from themes.builtin_themes import builtin_theme
-from themes.choice import DEFAULT
+from themes.choice import DEFAULT_THEME
 
 FEW, MANY = 500, 50_000
 A_GROUP = 50
@@ -38,7 +38,7 @@ class Shown(App[None]):
         yield NodeTree(COLUMNS)
 
     def on_mount(self) -> None:
-        theme = builtin_theme(DEFAULT)
+        theme = builtin_theme(DEFAULT_THEME)
         self.register_theme(theme)
         self.theme = theme.name
 

@@ -61,7 +61,7 @@ class EmbeddedDriver:
             await self._task
         await asyncio.to_thread(self._host.stop)
 
-    async def failed(self) -> None:
+    async def wait_for_failure(self) -> None:
         """Raises, with its cause, when driving has come to an end; never returns before. Cancel it when done."""
         assert self._task is not None
         await asyncio.shield(self._task)

@@ -12,7 +12,7 @@ from console.output import print_note
 from runtime.execution.secret_vault import make_redactor
 from screens.render.sanitize import clean, clean_line
 
-TOLD_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
+SHOWN_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""
 
 
@@ -30,12 +30,12 @@ class NoteHandler(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
-            print_note(clean_line(f"{record.levelname.lower()}: {record.name}: {masked(text)}"))
+            print_note(clean_line(f"{record.levelname.lower()}: {record.name}: {mask_text(text)}"))
         except Exception:
             self.handleError(record)
 
 
-def masked(text: str) -> str:
+def mask_text(text: str) -> str:
     """Without what looks like a key, and without the secrets that operators gave."""
     return make_redactor(addresses=False).text(text)
 
@@ -43,7 +43,7 @@ def masked(text: str) -> str:
 def log_text(record: logging.LogRecord) -> str:
     """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    return clean(masked(lines))
+    return clean(mask_text(lines))
 
 
 def sanitize_logs() -> NoteHandler:

@@ -21,7 +21,7 @@ from console.preferences.schema import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
 from screens.shell import streams
 from themes.catalog import ThemeCatalog, theme_places
-from themes.choice import DEFAULT
+from themes.choice import DEFAULT_THEME
 
 if TYPE_CHECKING:
     from runtime.link.client.client import LinkClient
@@ -43,7 +43,7 @@ def open_console(
     embedded: bool = False,
     run_id: str = "",
     mouse: bool | None = None,
-    theme: str = DEFAULT,
+    theme: str = DEFAULT_THEME,
     preferences: Preferences | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> int:
@@ -82,9 +82,9 @@ def open_console(
             return make_client(transport)
 
         if embedded or streams.are_own():  # a demo has imported user code here already
-            from console.output_capture import captured
+            from console.output_capture import capture_output
 
-            stack.enter_context(captured(_to_log(place)))
+            stack.enter_context(capture_output(_to_log(place)))
         return run_app(
             in_here if embedded else in_background,
             at_once=there,
@@ -115,7 +115,7 @@ def run_app(
     *,
     run_id: str = "",
     mouse: bool | None = None,
-    theme: str = DEFAULT,
+    theme: str = DEFAULT_THEME,
     preferences: Preferences | None = None,
     goes_on: bool = True,
     opening: str = "looking for the runtime of this workspace",
@@ -138,11 +138,11 @@ def run_app(
     unicode = supports_unicode()  # asked now: Textual takes stdout for itself
 
     def session() -> ConsoleContext:
-        from screens.render.glyphs import ASCII, UNICODE
+        from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
         from screens.render.key_names import KEYS
         from screens.shell.context import ConsoleContext
 
-        glyphs = UNICODE if unicode else ASCII
+        glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
         letters = preferred.keymap.letters() if preferred.keymap is not None else dict(KEYS)
         return ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters)
 
@@ -179,11 +179,11 @@ def run_app(
         )
         return app.return_code or 1
     if goes_on and not app.return_code:
-        _say_what_goes_on(app.session)
+        _print_ongoing(app.session)
     return app.return_code or 0
 
 
-def _say_what_goes_on(session: ConsoleContext) -> None:
+def _print_ongoing(session: ConsoleContext) -> None:
     """The console is closed, the runs are not: say so where the shell's prompt will be."""
     from runtime.record.state.durable_run import RUN_TERMINAL
 

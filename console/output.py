@@ -71,27 +71,27 @@ class ValueMask(Protocol):
         ...
 
 
-_views: ValueMask | None = None
+_mask: ValueMask | None = None
 """What this process shows in place of secrets; None: all is shown as it is."""
 
 
-def mask_views(views: ValueMask | None) -> None:
+def set_mask(views: ValueMask | None) -> None:
     """From now on mask secrets in what this process prints (the setting `redact_views`); None: print all as it is."""
-    global _views  # noqa: PLW0603 - one stdout, one way to print on it
-    _views = views
+    global _mask  # noqa: PLW0603 - one stdout, one way to print on it
+    _mask = views
 
 
-def masked(value: Any) -> Any:
+def mask_value(value: Any) -> Any:
     """A foreign value, as JSON has it, as it may be shown."""
-    return value if _views is None else _views.mask_value(value)
+    return value if _mask is None else _mask.mask_value(value)
 
 
 def print_json(value: BaseModel | dict[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
     body = value if isinstance(value, dict) else value.model_dump(mode="json")
     text = json.dumps(body, default=str)
-    if _views is not None:
-        text = json.dumps(_views.mask_message(json.loads(text)))
+    if _mask is not None:
+        text = json.dumps(_mask.mask_message(json.loads(text)))
     with _writing:
         print(text, file=streams.stdout(), flush=True)
 
@@ -122,47 +122,47 @@ def print_note(text: str, *, style: str = "", framed: bool = False) -> None:
     _write(streams.stderr(), text, style, framed=framed)
 
 
-_LEAST = 16
+_MIN_COLUMN_CELLS = 16
 """Cells of the terminal that the last column keeps before others give way, too."""
-_GAP = 2
+_COLUMN_GAP = 2
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
-    rows = [[masked(cell) for cell in row] for row in rows]
+    rows = [[mask_value(cell) for cell in row] for row in rows]
     plain = not supports_unicode(streams.stdout())
     console = _console(streams.stdout())
     if not console.is_terminal:
-        _piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
+        _print_piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
         return
     overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
     cells = [[Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
     heads = [Text(heading) for heading in headings]
     natural = [max(cell.cell_len for cell in column) for column in zip(heads, *cells, strict=True)]
-    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
-    for heading, width in zip(heads, _fitting(natural, console.width), strict=True):
+    grid = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
+    for heading, width in zip(heads, _fit_widths(natural, console.width), strict=True):
         grid.add_column(heading, no_wrap=True, overflow=overflow, width=width)
     for row in cells:
         grid.add_row(*row)
     console.print(grid)
 
 
-def _piped(lines: Sequence[Sequence[str]]) -> None:
+def _print_piped(lines: Sequence[Sequence[str]]) -> None:
     """Nothing is cut: whoever reads the pipe cuts by himself."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
-        streams.stdout().write((" " * _GAP).join(shown).rstrip() + "\n")
+        streams.stdout().write((" " * _COLUMN_GAP).join(shown).rstrip() + "\n")
     streams.stdout().flush()
 
 
-def _fitting(natural: Sequence[int], room: int) -> list[int]:
+def _fit_widths(natural: Sequence[int], room: int) -> list[int]:
     """The columns' widths in a terminal of `room` cells."""
     widths = list(natural)
-    room -= _GAP * (len(widths) - 1)
-    widths[-1] = max(min(widths[-1], _LEAST), widths[-1] - max(0, sum(widths) - room))
+    room -= _COLUMN_GAP * (len(widths) - 1)
+    widths[-1] = max(min(widths[-1], _MIN_COLUMN_CELLS), widths[-1] - max(0, sum(widths) - room))
     while sum(widths) > room and max(widths) > 1:
         widths[widths.index(max(widths))] -= 1
     return widths
@@ -179,7 +179,7 @@ def print_prompt(text: str) -> None:
     with _writing:
         _own_line()
         stream = streams.stderr()
-        stream.write(clean_line(masked(text), ascii_only=not supports_unicode(stream)) + " ")
+        stream.write(clean_line(mask_value(text), ascii_only=not supports_unicode(stream)) + " ")
         stream.flush()
         _Cursor.behind_question = True
 
@@ -196,7 +196,7 @@ def _own_line() -> None:
         _Cursor.behind_question = False
 
 
-def _hanging(text: str, width: int) -> str:
+def _hanging_indent(text: str, width: int) -> str:
     """The text with every line cut to `width` cells; the rest of a line goes on below, indented by four or more."""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -210,14 +210,14 @@ def _hanging(text: str, width: int) -> str:
 
 
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
-    shown = clean(masked(text), ascii_only=not supports_unicode(stream))
+    shown = clean(mask_value(text), ascii_only=not supports_unicode(stream))
     with _writing:
         if stream.isatty():
             _own_line()
         console = _console(stream)
         if console.is_terminal:
-            if framed and console.width >= _LEAST:
-                shown = _hanging(shown, console.width)
+            if framed and console.width >= _MIN_COLUMN_CELLS:
+                shown = _hanging_indent(shown, console.width)
             console.print(Text(shown, style=style), soft_wrap=True)
         else:
             stream.write(shown + "\n")

@@ -25,16 +25,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, TextIO
 
-from console.logs import masked
+from console.logs import mask_text
 from console.output import print_note
 from screens.render.sanitize import clean_line
 from screens.shell import streams
 
 LABEL: Final = "output: "
-LINE: Final = 1_900
+MAX_LINE_CHARS: Final = 1_900
 """Characters of a line, with the label; a longer one is shown in pieces, each with the label."""
-_PIECE: Final = 1 << 16
-_HELD: Final = 1 << 16
+_READ_BYTES: Final = 1 << 16
+_MAX_HELD_BYTES: Final = 1 << 16
 """How much of a line that has no end yet is held back, so that a secret in it is not halved."""
 _EXPANDED: Final = 12
 """How many characters at most stand for one that cannot be shown as it is."""
@@ -77,7 +77,7 @@ class Capture:
     def finish(self) -> None:
         """Show what was printed so far and stop; what is printed later goes to ``/dev/null``."""
         _flush(sys.stdout, sys.stderr)
-        _to_nowhere(1, 2)
+        _redirect_to_null(1, 2)
         self._ending = True
         self.drain()
         self._reader.join(_DRAIN_S)
@@ -103,7 +103,7 @@ class Capture:
     def _take_all(self, limit: float) -> bool:
         """Show what the pipe holds, or, without a limit, a piece of it. False: every writer has closed it."""
         while select.select([self._reading], [], [], 0)[0]:
-            piece = os.read(self._reading, _PIECE)
+            piece = os.read(self._reading, _READ_BYTES)
             if not piece:
                 return False
             self._take(piece)
@@ -113,7 +113,7 @@ class Capture:
 
     def _hand_over(self) -> None:
         """A process that a tool started may go on and print: ``cat`` empties the pipe for it from now on."""
-        if not (select.select([self._reading], [], [], 0)[0] and not os.read(self._reading, _PIECE)):
+        if not (select.select([self._reading], [], [], 0)[0] and not os.read(self._reading, _READ_BYTES)):
             with suppress(OSError):
                 emptying = subprocess.Popen(
                     ["cat"],  # noqa: S607 - of the system
@@ -129,7 +129,7 @@ class Capture:
         *lines, self._partial = _BREAK.split(self._partial + self._decode(piece))
         if lines:
             self._show("\n".join(lines))
-        if len(self._partial) > _HELD:
+        if len(self._partial) > _MAX_HELD_BYTES:
             self._show_partial()
 
     def _show_partial(self) -> None:
@@ -138,8 +138,8 @@ class Capture:
             self._show(partial)
 
     def _show(self, lines: str) -> None:
-        room = LINE - len(LABEL)
-        for line in masked(lines).split("\n"):
+        room = MAX_LINE_CHARS - len(LABEL)
+        for line in mask_text(lines).split("\n"):
             shown = clean_line(line, limit=_EXPANDED * (len(line) + 1))
             for start in range(0, len(shown), room) or (0,):
                 with suppress(OSError):  # the terminal is gone: the run goes on
@@ -155,7 +155,7 @@ _of_process: list[Capture] = []
 
 
 @contextmanager
-def captured(sink: Sink = _note) -> Iterator[None]:
+def capture_output(sink: Sink = _note) -> Iterator[None]:
     """Let `sink` have what user code prints, line by line; at the end all of it is shown.
 
     The streams are taken once in the life of the process: a thread of user code may print as long as it lives, and
@@ -187,8 +187,8 @@ def _take_streams() -> None:
         return
     _flush(sys.stdout, sys.stderr)
     ours = (_copy(0, sys.stdin), _copy(1, sys.stdout), _copy(2, sys.stderr))
-    streams.keep(ours)
-    _to_nowhere(0)
+    streams.set_streams(ours)
+    _redirect_to_null(0)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -204,7 +204,7 @@ def give_streams_back() -> None:
     _flush(streams.stdout(), streams.stderr())
     for descriptor, stream in enumerate((streams.stdin(), streams.stdout(), streams.stderr())):
         os.dup2(stream.fileno(), descriptor)
-    streams.keep(None)
+    streams.set_streams(None)
     sys.excepthook = sys.__excepthook__
 
 
@@ -228,7 +228,7 @@ def _flush(*of: TextIO | None) -> None:
                 stream.flush()
 
 
-def _to_nowhere(*descriptors: int) -> None:
+def _redirect_to_null(*descriptors: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for descriptor in descriptors:
         os.dup2(nowhere, descriptor)

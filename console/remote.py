@@ -14,7 +14,7 @@ from runtime.link.client.client import LinkClient
 from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.ssh import SshTransport
 from runtime.link.transports.transport import Unreachable
-from themes.choice import DEFAULT
+from themes.choice import DEFAULT_THEME
 
 
 def open_hosts(
@@ -22,7 +22,7 @@ def open_hosts(
     *,
     start: bool = False,
     mouse: bool | None = None,
-    theme: str = DEFAULT,
+    theme: str = DEFAULT_THEME,
     preferences: Preferences | None = None,
 ) -> int:
     """Open the console on the runtimes of other machines and return its exit code when it is closed.

@@ -12,8 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from console.cli import VERBS, cli
-from console.preferences.schema import KEYS as CONSOLE_KEYS
-from console.preferences.schema import preferences
+from console.preferences.schema import CONSOLE_KEYS, preferences
 from runtime.config.schema import (
     _LIST_MODELS,
     _MAP_MODELS,

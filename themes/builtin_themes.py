@@ -10,13 +10,13 @@ from pathlib import Path
 
 from textual.theme import Theme
 
-from themes.choice import BUILT_IN
-from themes.tokens import variable
+from themes.choice import BUILTIN_NAMES
+from themes.tokens import css_variable
 
 
 def builtin_themes() -> list[Theme]:
     """All of them, the default first."""
-    return [builtin_theme(name) for name in BUILT_IN]
+    return [builtin_theme(name) for name in BUILTIN_NAMES]
 
 
 def theme_text(name: str) -> str:
@@ -34,7 +34,7 @@ def builtin_theme(name: str) -> Theme:
         if not value:
             section = key
         elif not key.startswith("#"):
-            given[variable(section, key.strip()) if key.startswith(" ") else key] = value
+            given[css_variable(section, key.strip()) if key.startswith(" ") else key] = value
     dark = given.pop("dark") == "true"
     del given["name"]
     return make_theme(name, dark, given, ansi=given["background"].startswith("ansi_"))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from themes.choice import BUILT_IN, ThemeError
+from themes.choice import BUILTIN_NAMES, ThemeError
 from themes.theme_file import read_theme_file
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ThemeCatalog:
 
     def names(self) -> list[str]:
         """All that can be chosen, those that are built in first."""
-        return [*BUILT_IN, *(name for name in self.own() if name not in BUILT_IN)]
+        return [*BUILTIN_NAMES, *(name for name in self.own() if name not in BUILTIN_NAMES)]
 
     def theme(self, name: str) -> Theme:
         """The theme of this name.
@@ -60,7 +60,7 @@ class ThemeCatalog:
         Raises:
             ThemeError: there is none, or its file cannot be used.
         """
-        if name in BUILT_IN:
+        if name in BUILTIN_NAMES:
             from themes.builtin_themes import builtin_theme  # with Textual, as what follows
 
             return builtin_theme(name)

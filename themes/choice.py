@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal
 
-DEFAULT: Final = "orbiter-dark"
-PLAINEST: Final = "orbiter-ansi-dark"
+DEFAULT_THEME: Final = "orbiter-dark"
+PLAINEST_THEME: Final = "orbiter-ansi-dark"
 """For `NO_COLOR` and terminals of 16 colours: it names the terminal's own colours, and leaves the ground to it."""
 _PLAINEST_LIGHT: Final = "orbiter-ansi-light"
 
-BUILT_IN: Final = {
-    DEFAULT: "the default, for dark terminals",
+BUILTIN_NAMES: Final = {
+    DEFAULT_THEME: "the default, for dark terminals",
     "orbiter-light": "for light terminals",
     "orbiter-contrast-dark": "high contrast on black: all text at least 7:1",
     "orbiter-contrast-light": "high contrast on white: all text at least 7:1",
     "orbiter-colourblind-dark": "blue and orange instead of green and red, on dark",
     "orbiter-colourblind-light": "blue and orange instead of green and red, on light",
-    PLAINEST: "the terminal's own 16 colours, on its dark ground",
+    PLAINEST_THEME: "the terminal's own 16 colours, on its dark ground",
     _PLAINEST_LIGHT: "the terminal's own 16 colours, on its light ground",
 }
 """The themes that come with the program, the default first, each with what it is for."""
 
-VARIABLE: Final = "ORBITER_THEME"
+THEME_ENV: Final = "ORBITER_THEME"
 
-Depth = Literal["none", "16", "256", "truecolor"]
+ColorDepth = Literal["none", "16", "256", "truecolor"]
 
 
 class ThemeError(Exception):
@@ -39,7 +39,7 @@ class UnknownTheme(ThemeError):
     """No theme has that name. The message says who asked for it, and which name is nearest."""
 
 
-def color_depth(environment: Mapping[str, str]) -> Depth:
+def color_depth(environment: Mapping[str, str]) -> ColorDepth:
     """How many colours the terminal is painted with, by what it says of itself; none if `$NO_COLOR` is set to
     anything but nothing (https://no-color.org). The rules are those of Rich, which does the painting.
     """
@@ -56,17 +56,17 @@ def choose_theme(
 ) -> str:
     """The name of the theme to show: the one asked for with `--theme`, or `$ORBITER_THEME`, or one in the terminal's
     own colours where there are no more than those, or the default. `own` gives the names of the user's themes; it is
-    asked only for a name that is not among `BUILT_IN`.
+    asked only for a name that is not among `BUILTIN_NAMES`.
 
     Raises:
         UnknownTheme: the one that was asked for is neither built in nor among the user's own.
     """
-    source, name = ("--theme", asked) if asked is not None else (VARIABLE, environment.get(VARIABLE, ""))
+    source, name = ("--theme", asked) if asked is not None else (THEME_ENV, environment.get(THEME_ENV, ""))
     if asked is None and not name:
-        return _unasked(environment)
-    if name in BUILT_IN:
+        return _theme_for_background(environment)
+    if name in BUILTIN_NAMES:
         return name
-    known = [*BUILT_IN, *(own() if own is not None else ())]
+    known = [*BUILTIN_NAMES, *(own() if own is not None else ())]
     if name in known:
         return name
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
@@ -74,11 +74,11 @@ def choose_theme(
     raise UnknownTheme(f"{source}: there is no theme {name!r}; {meant}there are {', '.join(known)}")
 
 
-def _unasked(environment: Mapping[str, str]) -> str:
+def _theme_for_background(environment: Mapping[str, str]) -> str:
     """`$COLORFGBG`, where a terminal sets it, ends in the number of its ground's colour: 7 and 15 are light."""
     if not environment.get("TERM") and not environment.get("NO_COLOR"):
-        return DEFAULT  # no terminal says anything: whoever asks wants to know what is usual
+        return DEFAULT_THEME  # no terminal says anything: whoever asks wants to know what is usual
     if color_depth(environment) in {"256", "truecolor"}:
-        return DEFAULT
+        return DEFAULT_THEME
     light = environment.get("COLORFGBG", "").rpartition(";")[2] in {"7", "15"}
-    return _PLAINEST_LIGHT if light else PLAINEST
+    return _PLAINEST_LIGHT if light else PLAINEST_THEME

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from textual.color import Color
 from textual.theme import Theme
 
-from themes.tokens import GROUNDS, SECTIONS, variable
+from themes.tokens import GROUNDS, SECTIONS, css_variable
 
-READABLE: Final = 4.5
+MIN_READABLE_RATIO: Final = 4.5
 """WCAG 2 AA, for text of ordinary size."""
 
 _VGA: Final = (
@@ -40,14 +40,16 @@ def contrast_ratio(one: Color, other: Color) -> float:
 
 def contrast_pairs(theme: Theme) -> list[Pair]:
     """Every text of a theme on every ground: each of them occurs."""
-    inks = [variable(name, token) for name in ("inks", "states", "severities") for token in SECTIONS[name]]
-    grounds = [variable("grounds", token) for token in GROUNDS]
+    inks = [css_variable(name, token) for name in ("inks", "states", "severities") for token in SECTIONS[name]]
+    grounds = [css_variable("grounds", token) for token in GROUNDS]
     return [Pair(ink, ground, contrast_of(theme, ink, ground)) for ink in inks for ground in grounds]
 
 
 def weak_pairs(theme: Theme) -> list[Pair]:
     """Those that are harder to read than they should be, the hardest first."""
-    return sorted((pair for pair in contrast_pairs(theme) if pair.ratio < READABLE), key=lambda pair: pair.ratio)
+    return sorted(
+        (pair for pair in contrast_pairs(theme) if pair.ratio < MIN_READABLE_RATIO), key=lambda pair: pair.ratio
+    )
 
 
 def contrast_of(theme: Theme, ink: str, ground: str) -> float:
@@ -56,12 +58,14 @@ def contrast_of(theme: Theme, ink: str, ground: str) -> float:
     if not theme.ansi:
         return contrast_ratio(text, under)
     return min(
-        contrast_ratio(_painted(text, palette, theme, text=True), _painted(under, palette, theme, text=False))
+        contrast_ratio(
+            _palette_color(text, palette, theme, text=True), _palette_color(under, palette, theme, text=False)
+        )
         for palette in (_VGA, _XTERM)
     )
 
 
-def _painted(colour: Color, palette: str, theme: Theme, *, text: bool) -> Color:
+def _palette_color(colour: Color, palette: str, theme: Theme, *, text: bool) -> Color:
     """A colour of the terminal as a palette has it: its own text is light on black, or black on white."""
     if colour.ansi is None or colour.ansi < 0:
         number = (7 if theme.dark else 0) if text else (0 if theme.dark else 15)

@@ -18,9 +18,9 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from themes.builtin_themes import builtin_theme, make_theme
-from themes.choice import BUILT_IN, ThemeError
+from themes.choice import BUILTIN_NAMES, ThemeError
 from themes.theme_file import read_theme_file
-from themes.tokens import SECTIONS, variable
+from themes.tokens import SECTIONS, css_variable
 
 _KEYS: Final = ("name", "dark", "base", *SECTIONS)
 
@@ -39,7 +39,7 @@ def load_theme(path: Path) -> Theme:
         ThemeError: it cannot be read, is no YAML, lacks or invents something, or has the name of a built-in theme.
     """
     theme = parse_theme(read_theme_file(path), str(path), name=path.stem)
-    if theme.name in BUILT_IN:
+    if theme.name in BUILTIN_NAMES:
         raise ThemeError(f"{path}: name: {theme.name} is a built-in theme, give yours another name")
     return theme
 
@@ -50,21 +50,21 @@ def parse_theme(text: str, source: str, *, name: str = "") -> Theme:
     Raises:
         ThemeError: see `load`.
     """
-    given = _mapping(_composed(text, source), source, "", _KEYS)
+    given = _read_mapping(_compose(text, source), source, "", _KEYS)
     if "name" in given:
-        name = _text(given["name"])
+        name = _read_text(given["name"])
     if not name.strip() or not name.isprintable():
         _refuse(source, given.get("name"), "name", "a theme needs a name, as printable text")
-    base = _base(given.get("base"), source)
-    dark = _truth(given.get("dark"), source) if base is None or "dark" in given else base.dark
+    base = _read_base(given.get("base"), source)
+    dark = _read_bool(given.get("dark"), source) if base is None or "dark" in given else base.dark
     colours = {} if base is None else {token: base.variables[token] for token in _variables()}
     for section, tokens in SECTIONS.items():
         if section in given or base is None:
-            colours |= _section(given.get(section), section, tokens, source, whole=base is None)
+            colours |= _read_section(given.get(section), section, tokens, source, whole=base is None)
     return make_theme(name, dark, colours, ansi=_ansi(colours, source))
 
 
-def _composed(text: str, source: str) -> yaml.Node | None:
+def _compose(text: str, source: str) -> yaml.Node | None:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as exc:
@@ -75,7 +75,7 @@ def _composed(text: str, source: str) -> yaml.Node | None:
         raise ThemeError(f"{source}: is no YAML: {exc}") from exc
 
 
-def _mapping(node: yaml.Node | None, source: str, section: str, keys: tuple[str, ...]) -> dict[str, _Given]:
+def _read_mapping(node: yaml.Node | None, source: str, section: str, keys: tuple[str, ...]) -> dict[str, _Given]:
     """The values of a mapping by key, with what stands there and nothing twice or unknown."""
     if not isinstance(node, yaml.MappingNode):
         what = f"{section}: a mapping from token to colour is needed" if section else "a theme is a mapping"
@@ -94,26 +94,29 @@ def _mapping(node: yaml.Node | None, source: str, section: str, keys: tuple[str,
     return found
 
 
-def _section(
+def _read_section(
     given: _Given | None, section: str, tokens: Mapping[str, str], source: str, *, whole: bool
 ) -> dict[str, str]:
     """The colours of one group of tokens; all of them are needed if `whole`."""
     if given is None:
         raise ThemeError(f"{source}: {section} is missing: a mapping from token to colour, with {', '.join(tokens)}")
-    values = _mapping(given.node, source, section, tuple(tokens))
+    values = _read_mapping(given.node, source, section, tuple(tokens))
     found: dict[str, str] = {}
     for token, meaning in tokens.items():
         if token in values:
-            found[variable(section, token)] = _colour(values[token], f"{section}.{token}", source)
+            found[css_variable(section, token)] = _read_color(values[token], f"{section}.{token}", source)
         elif whole:
             _refuse(
-                source, given, f"{section}.{token}", f"is missing ({meaning}); or name a base: {', '.join(BUILT_IN)}"
+                source,
+                given,
+                f"{section}.{token}",
+                f"is missing ({meaning}); or name a base: {', '.join(BUILTIN_NAMES)}",
             )
     return found
 
 
-def _colour(given: _Given, key: str, source: str) -> str:
-    value = _text(given)
+def _read_color(given: _Given, key: str, source: str) -> str:
+    value = _read_text(given)
     try:
         colour = Color.parse(value)
     except ColorParseError:
@@ -136,30 +139,30 @@ def _ansi(colours: Mapping[str, str], source: str) -> bool:
     return bool(own)
 
 
-def _base(given: _Given | None, source: str) -> Theme | None:
+def _read_base(given: _Given | None, source: str) -> Theme | None:
     if given is None:
         return None
-    name = _text(given)
-    if name not in BUILT_IN:
-        near = get_close_matches(name.lower(), BUILT_IN, n=1, cutoff=0.4)
+    name = _read_text(given)
+    if name not in BUILTIN_NAMES:
+        near = get_close_matches(name.lower(), BUILTIN_NAMES, n=1, cutoff=0.4)
         meant = f"did you mean {near[0]}? " if near else ""
-        _refuse(source, given, "base", f"{name!r} is no built-in theme; {meant}there are {', '.join(BUILT_IN)}")
+        _refuse(source, given, "base", f"{name!r} is no built-in theme; {meant}there are {', '.join(BUILTIN_NAMES)}")
     return builtin_theme(name)
 
 
-def _truth(given: _Given | None, source: str) -> bool:
-    value = _text(given).lower()
+def _read_bool(given: _Given | None, source: str) -> bool:
+    value = _read_text(given).lower()
     if value not in {"true", "false"}:
         _refuse(source, given, "dark", "true for light text on a dark ground, false for the reverse")
     return value == "true"
 
 
-def _text(given: _Given | None) -> str:
+def _read_text(given: _Given | None) -> str:
     return str(given.node.value) if given is not None and isinstance(given.node, yaml.ScalarNode) else ""
 
 
 def _variables() -> list[str]:
-    return [variable(section, token) for section, tokens in SECTIONS.items() for token in tokens]
+    return [css_variable(section, token) for section, tokens in SECTIONS.items() for token in tokens]
 
 
 def _at(node: yaml.Node | None) -> str:

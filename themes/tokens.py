@@ -63,7 +63,7 @@ SECTIONS: Final = {"grounds": GROUNDS, "lines": LINES, "inks": INKS, "states": S
 """The sections of a theme file, each with its tokens."""
 
 
-def variable(section: str, token: str) -> str:
+def css_variable(section: str, token: str) -> str:
     """The name of a token's variable in style sheets, without the `$`."""
     prefix = {"states": "state-", "severities": "severity-"}.get(section, "")
     return prefix + token.replace("_", "-")

@@ -27,19 +27,19 @@ from console.app.config_reload import ReloadingApp
 from console.app.gc_policy import GcPolicy
 from console.app.suspend import SuspendableApp
 from console.preferences.schema import Preferences
-from console.preferences.state_file import keep_theme
+from console.preferences.state_file import save_theme
 from console.terminal.escape_sequences import has_title
 from console.terminal.key_queue import KeyQueueApp
 from console.terminal.utf8_patch import install_utf8_patch
 from console.workspace import workspace
-from screens.base.screen_registry import HOME, SCREENS, ScreenEntry
+from screens.base.screen_registry import HOME_SCREEN, SCREENS, ScreenEntry
 from screens.render.key_names import key_in_words
 from screens.render.layout import Span
 from screens.shell.navigation_history import History, Visit
 from screens.shell.timer import Alarm
 from screens.widgets.bar import Bar
 from themes.catalog import ThemeCatalog
-from themes.choice import DEFAULT
+from themes.choice import DEFAULT_THEME
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TICK = 1.0
+TICK_S = 1.0
 NOTICE_S = 1.0
 """How long the end of the console waits for the runtime to note that somebody looked."""
 
@@ -82,7 +82,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self,
         session: ConsoleContext | Callable[[], ConsoleContext],
         *,
-        theme: str = DEFAULT,
+        theme: str = DEFAULT_THEME,
         shelf: ThemeCatalog | None = None,
         ascii_only: bool = False,
         run_id: str = "",
@@ -116,8 +116,8 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self._digest = digest
         self._at_once = at_once
         self._sweeper = GcPolicy()
-        self._herald: Notifications | None = None
-        self._herald_alarm = Alarm(self, self._ring)
+        self._notifier: Notifications | None = None
+        self._notifier_alarm = Alarm(self, self._ring)
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self.history = History()
@@ -144,7 +144,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
-            self.set_interval(TICK, self._sweeper.look)
+            self.set_interval(TICK_S, self._sweeper.collect_if_due)
         if not callable(self._session):
             self._show()
         elif self._at_once:
@@ -154,7 +154,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
-            self._sweeper.pressed()
+            self._sweeper.key_pressed()
         await super().on_event(event)
 
     async def _open_at_once(self) -> None:
@@ -184,7 +184,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         keys = keymap.words() if keymap is not None else self.session.keys
         self._session = replace(self.session, settings=self._settings, keys=keys)
         link = self.session.link
-        self.history.go(Visit(HOME))
+        self.history.go(Visit(HOME_SCREEN))
         if self._first_run:
             self.history.go(Visit("", self._first_run))
         self._visit()
@@ -201,7 +201,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
         from console.app.notifications import Notifications, console_rules
 
-        self._herald = Notifications(
+        self._notifier = Notifications(
             console_rules(self.preferences.notices),
             ring=lambda: self.bell(),  # noqa: PLW0108 - looked up when it rings
             write=self.write_terminal if self.governor is not None else None,
@@ -211,7 +211,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self.session.link.subscribe(self._ring)
         self._ring()
         for line in self.preferences.unknown:
-            self._tell(line, "warning")
+            self._show_message(line, "warning")
         if self._digest:
             self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
         if self.governor is not None:
@@ -223,7 +223,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
         def tell(found: DigestNotice) -> None:
             self.session.away.line, self.session.away.sentences = found.line, found.sentences
-            self._tell(f"{found.line}  (:digest has all of it)", "info")
+            self._show_message(f"{found.line}  (:digest has all of it)", "info")
 
         await show_digest(self.session.link, self.session.clock, tell)
 
@@ -250,7 +250,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self.exit(return_code=128 + number)
 
     def no_shell(self) -> None:
-        self._tell("No shell waits behind this console; q leaves it.", "warning")
+        self._show_message("No shell waits behind this console; q leaves it.", "warning")
 
     def terminal_gone(self) -> None:
         """There is nothing to read from it or to write to it any more."""
@@ -258,13 +258,13 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
     def _ring(self) -> None:
         """Bell, notice and title for decisions that were not there a moment ago."""
-        if self._herald is None:
+        if self._notifier is None:
             return
-        held = self._herald.look(self.session.link)
+        held = self._notifier.update(self.session.link)
         if held is None:
-            self._herald_alarm.stop()
+            self._notifier_alarm.stop()
         else:
-            self._herald_alarm.set(held)
+            self._notifier_alarm.set(held)
 
     # -- where one is ----------------------------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
             self._visit(message.incident_id)
 
     def on_open_place(self, message: OpenPlace) -> None:
-        if message.name in SCREENS and self.history.here != (here := Visit(message.name, message.run_id)):
+        if message.name in SCREENS and self.history.current != (here := Visit(message.name, message.run_id)):
             self.history.go(here)
             self._visit()
 
@@ -307,12 +307,12 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self.theme = message.name
         words = f"theme {message.name}"
         try:
-            keep_theme(os.environ, message.name)
+            save_theme(os.environ, message.name)
         except OSError as exc:
-            self._tell(f"{words}; not for the next time: {exc}", "warning")
+            self._show_message(f"{words}; not for the next time: {exc}", "warning")
             return
         over = self.preferences.theme and f"; {self.preferences.source('console', 'theme')} has another for next time"
-        self._tell(f"{words}{over}", "info")
+        self._show_message(f"{words}{over}", "info")
 
     def on_go_step(self, message: GoStep) -> None:
         if self.history.step(message.step) is not None:
@@ -320,7 +320,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
     def _visit(self, incident_id: str = "") -> None:
         """Show what the history says. A place stays as it was left; a run is looked at anew."""
-        here, above = self.history.here, self.history.above()
+        here, above = self.history.current, self.history.above()
         assert here is not None
         try:
             screen = self._screen_of(here, incident_id)
@@ -336,7 +336,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
             self._forget(self._places.get(here.place))
             log.exception("a screen could not be opened")
             words = f"This cannot be opened, please report it: {type(exc).__name__}: {exc}"
-            self._tell(f"{words}{self.more()}", "error")
+            self._show_message(f"{words}{self.log_hint()}", "error")
             return
         self._stood = replace(self.history)
 
@@ -369,12 +369,12 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         if screen is self.screen:
             if isinstance(screen, RuntimeScreen):
                 self._forget(screen)
-                self.history.go(Visit(HOME))
+                self.history.go(Visit(HOME_SCREEN))
                 self._visit()
                 self._forget(screen)
             else:
                 self.pop_screen()
-        self.screen.call_after_refresh(self._tell, words, "error")
+        self.screen.call_after_refresh(self._show_message, words, "error")
 
     def _title_of(self, visit: Visit) -> str:
         if visit.place:

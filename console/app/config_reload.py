@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ReloadingApp(ErrorHandlingApp):
     """Reads the files again when it is told to."""
 
-    _herald: Notifications | None = None
+    _notifier: Notifications | None = None
 
     @property
     def session(self) -> ConsoleContext:
@@ -33,13 +33,13 @@ class ReloadingApp(ErrorHandlingApp):
         path = next((path for path in files if message.source.startswith(str(path))), files[-1])
         command = external_editor.editor_command()
         if not command:
-            self._tell(f"neither $VISUAL nor $EDITOR is set: edit {path}, then read it again", "warning")
+            self._show_message(f"neither $VISUAL nor $EDITOR is set: edit {path}, then read it again", "warning")
             return
         try:
             with self.suspend():
                 external_editor.open_in(command, path)
         except (external_editor.EditorFailed, SuspendNotSupported) as exc:
-            self._tell(str(exc), "error")
+            self._show_message(str(exc), "error")
         else:
             self.on_read_settings(ReadSettings())
 
@@ -52,7 +52,7 @@ class ReloadingApp(ErrorHandlingApp):
             found = workspace_preferences()
             rules = console_rules(found.notices)
         except ConfigurationError as exc:
-            self._tell(f"Nothing is changed: {'; '.join(str(exc).splitlines())}", "error")
+            self._show_message(f"Nothing is changed: {'; '.join(str(exc).splitlines())}", "error")
             return
         later = [name for name in ("mouse", "title") if getattr(found, name) != getattr(self.preferences, name)]
         self.preferences = found
@@ -61,9 +61,9 @@ class ReloadingApp(ErrorHandlingApp):
         self.session.name_keys(
             keymap.words() if keymap is not None else {}, keymap.letters() if keymap is not None else None
         )
-        if self._herald is not None:
-            self._herald.keep(rules)
+        if self._notifier is not None:
+            self._notifier.set_rules(rules)
         if found.theme in self.available_themes:
             self.theme = found.theme
         next_time = f"; at the next start: {', '.join(later)}" if later else ""
-        self._tell(f"read again: keys, theme, copy and notices hold from now on{next_time}", "info")
+        self._show_message(f"read again: keys, theme, copy and notices hold from now on{next_time}", "info")

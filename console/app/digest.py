@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.link.client.client import LinkError
-from screens.render.formatting import elapsed
+from screens.render.formatting import format_elapsed
 from screens.shell.context import DigestNotice, Link
 
 MAX_INLINE = 4
@@ -29,7 +29,7 @@ async def show_digest(link: Link, now: Callable[[], datetime], tell: Callable[[D
     try:
         while True:
             changed.clear()
-            fresh = [host for host in reached(link) if host not in answers] if link.ready else []
+            fresh = [host for host in connected_hosts(link) if host not in answers] if link.ready else []
             for host in fresh:
                 answers[host] = await _digest(link, host)
             if fresh and (found := combine_digests(answers, now())).line:
@@ -53,7 +53,7 @@ async def _digest(link: Link, host: str) -> Mapping[str, Any]:
     return answer
 
 
-def reached(link: Link) -> list[str]:
+def connected_hosts(link: Link) -> list[str]:
     """The hosts that can be asked something now, by the names that `command` knows."""
     if len(link.qualities) > 1:
         return [each.host for each in link.qualities if each.phase == "connected"]
@@ -72,7 +72,7 @@ def combine_digests(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> 
     )
     shown = ", ".join(sentences[:MAX_INLINE])
     more = ", …" if len(sentences) > MAX_INLINE else ""
-    return DigestNotice(f"Since you looked {elapsed(since, None, now)} ago: {shown}{more}", sentences)
+    return DigestNotice(f"Since you looked {format_elapsed(since, None, now)} ago: {shown}{more}", sentences)
 
 
 async def record_look(link: Link, host: str = "") -> None:
@@ -80,5 +80,5 @@ async def record_look(link: Link, host: str = "") -> None:
     noted.
     """
     roles = [each.role for each in link.qualities if not host or each.host == host]
-    if link.role == "operator" and reached(link) and "operator" in (roles or ["operator"]):
+    if link.role == "operator" and connected_hosts(link) and "operator" in (roles or ["operator"]):
         await link.command("looked", **({"where": host} if host else {}))

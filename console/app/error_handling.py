@@ -47,7 +47,7 @@ class ErrorHandlingApp(ExportingApp):
         """Close a screen that cannot be used, and say so where the operator then is."""
         raise NotImplementedError
 
-    def more(self) -> str:
+    def log_hint(self) -> str:
         """Where all of it can be read."""
         return f"; all of it: {self.log_file}" if self.log_file else ""
 
@@ -63,7 +63,7 @@ class ErrorHandlingApp(ExportingApp):
             if not self._is_mounted or self._closing:
                 raise
             log.exception("what was asked for failed")
-            self._tell(f"This did not work, please report it: {_what(exc)}{self.more()}", "error")
+            self._show_message(f"This did not work, please report it: {_what(exc)}{self.log_hint()}", "error")
 
     def _handle_exception(self, error: Exception) -> None:
         """What nobody caught: of a screen that is made or painted, of a widget, of a timer. Textual would end the app
@@ -75,7 +75,7 @@ class ErrorHandlingApp(ExportingApp):
             return
         if screen is not None and screen in self.screen_stack[1:] and self._can_go_on():
             self._given_up.add(screen)
-            words = f"A screen failed and was closed, please report it: {_what(error)}{self.more()}"
+            words = f"A screen failed and was closed, please report it: {_what(error)}{self.log_hint()}"
             self.call_later(self.leave_broken, screen, words)
             return
         self.broke = self.broke or _what(error)
@@ -112,7 +112,9 @@ class ErrorHandlingApp(ExportingApp):
         """Work of the app's own, which goes on when the screen that began it is closed."""
         if message.state is WorkerState.ERROR and message.worker.error is not None:
             log.error("work in the background failed", exc_info=message.worker.error)
-            self._tell(f"This did not work, please report it: {_what(message.worker.error)}{self.more()}", "error")
+            self._show_message(
+                f"This did not work, please report it: {_what(message.worker.error)}{self.log_hint()}", "error"
+            )
 
     # -- whose fault it is -----------------------------------------------------------------------------------------
 

@@ -39,12 +39,12 @@ class ExportingApp(ThemedApp):
 
     def on_copy_text(self, message: CopyText) -> None:
         if not message.text.strip():
-            self._tell("There is nothing to copy.", "warning")
+            self._show_message("There is nothing to copy.", "warning")
             return
         sequence = clipboard_sequence(message.text, os.environ) if self.preferences.copy == "terminal" else None
         if sequence is not None:
             self.write_terminal(sequence)
-            self._tell(
+            self._show_message(
                 f"copied {message.what} (OSC 52); if nothing arrives, {self.export_key} writes the pane to a file",
                 "info",
             )
@@ -63,6 +63,6 @@ class ExportingApp(ThemedApp):
         try:
             path = write_export(self.exports, name, text)
         except OSError as exc:
-            self._tell(f"{self.exports}: cannot be written: {exc.strerror or exc}", "error")
+            self._show_message(f"{self.exports}: cannot be written: {exc.strerror or exc}", "error")
         else:
-            self._tell(f"{words} {path}", "info")
+            self._show_message(f"{words} {path}", "info")

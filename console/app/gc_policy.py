@@ -13,7 +13,7 @@ from time import monotonic
 
 DISABLED_THRESHOLD = 1_000_000
 """Generations are counted up to this before Python would look through all objects of its own accord."""
-EVERY_S = 30.0
+COLLECT_INTERVAL_S = 30.0
 """Seconds between two sweeps, at least."""
 MAX_SHARE = 0.002
 """The part of the time that may go into them."""
@@ -36,12 +36,12 @@ class GcPolicy:
         """From now on. What is there stays, and is put aside at once."""
         gc.set_threshold(*gc.get_threshold()[:2], DISABLED_THRESHOLD)
         gc.freeze()
-        self._free_at = self._clock() + EVERY_S
+        self._free_at = self._clock() + COLLECT_INTERVAL_S
 
-    def pressed(self) -> None:
+    def key_pressed(self) -> None:
         self._pressed_at = self._clock()
 
-    def look(self) -> bool:
+    def collect_if_due(self) -> bool:
         """Sweep, if it is time; whether it was."""
         began, looks = self._clock(), gc.get_stats()[1]["collections"]
         if began < self._free_at or began - self._pressed_at < QUIET_S or looks - self._looks < MAX_YOUNG_COLLECTIONS:
@@ -51,5 +51,5 @@ class GcPolicy:
         gc.freeze()
         self._looks = looks
         took = self._clock() - began
-        self._free_at = began + max(EVERY_S, took / MAX_SHARE)
+        self._free_at = began + max(COLLECT_INTERVAL_S, took / MAX_SHARE)
         return True

@@ -14,7 +14,7 @@ from console.terminal.escape_sequences import title_sequence, wrap_for_multiplex
 from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.shell.context import Link
 
 log = logging.getLogger(__name__)
@@ -69,15 +69,15 @@ class Notifications:
         self._heard = False
         self._title = ""
 
-    def keep(self, rules: NoticeRules) -> None:
+    def set_rules(self, rules: NoticeRules) -> None:
         """From now on these rules hold; what waited under the old ones is on the screen anyhow."""
         self._outbox = Outbox(rules)
 
-    def look(self, link: Link) -> float | None:
+    def update(self, link: Link) -> float | None:
         """Tell what is new. Seconds until something that is held back is due; None if nothing is."""
         if not link.ready:
             return None
-        self._learn(link)
+        self._track(link)
         told = False
         now = self._clock()
         for notice in self._outbox.due(now):
@@ -87,11 +87,11 @@ class Notifications:
                 self._write(wrap_for_multiplexer(escape_sequences(notice, _redacted), self._environment))
                 told = True
             self._outbox.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
-        self._entitle(len(link.incidents), anew=told)
+        self._set_title(len(link.incidents), anew=told)
         held = self._outbox.next_at()
         return None if held is None else max(0.05, (held - now).total_seconds())
 
-    def _learn(self, link: Link) -> None:
+    def _track(self, link: Link) -> None:
         """What came and what went; of what was waiting when we came nobody is told."""
         now = frozenset(link.incidents)
         fresh = [link.incidents[key].opened for key in link.incidents if key not in self._known]
@@ -105,11 +105,11 @@ class Notifications:
                 self._outbox.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         self._known, self._heard = now, True
 
-    def _entitle(self, waiting: int, *, anew: bool) -> None:
+    def _set_title(self, waiting: int, *, anew: bool) -> None:
         """A notice may have set the title to its own words."""
         if not self._name or self._write is None:
             return
-        words = f"{plural(waiting, 'decision')} - {self._name}" if waiting else self._name
+        words = f"{pluralize(waiting, 'decision')} - {self._name}" if waiting else self._name
         if words != self._title or anew:
             self._title = words
             self._write(title_sequence(words))

@@ -12,7 +12,7 @@ from console.workspace import workspace
 from runtime.link.client.client import LinkClient
 from runtime.link.client.multi_client import MultiClient
 from screens.views.lists.settings import Setting
-from themes.choice import BUILT_IN, VARIABLE
+from themes.choice import BUILTIN_NAMES, THEME_ENV
 
 if TYPE_CHECKING:
     from console.app.theming import ThemedApp
@@ -26,7 +26,7 @@ def collect_settings(
 ) -> list[Setting]:
     """All of them, by group, as they are now. `mouse` is whether it is taken, if that is known."""
     return [
-        *_looks(app, session),
+        *_appearance(app, session),
         *_keys(preferences),
         *_terminal(preferences, session.governor, mouse=mouse),
         *_notices(preferences),
@@ -35,13 +35,13 @@ def collect_settings(
     ]
 
 
-def _looks(app: ThemedApp, session: ConsoleContext) -> Iterator[Setting]:
-    why = f"--theme, ${VARIABLE}, orbiter.toml console.theme, or chosen here"
+def _appearance(app: ThemedApp, session: ConsoleContext) -> Iterator[Setting]:
+    why = f"--theme, ${THEME_ENV}, orbiter.toml console.theme, or chosen here"
     looks = session.looks()
     shows = looks.hints((looks.key("list.open", "enter"), "shows it"))
     for name in app.available_themes:
         worn = name == app.theme
-        yield Setting("Looks", name, BUILT_IN.get(name, "your own"), why if worn else shows, name, chosen=worn)
+        yield Setting("Looks", name, BUILTIN_NAMES.get(name, "your own"), why if worn else shows, name, chosen=worn)
     plain = session.glyphs.name == "ascii"
     yield Setting("Looks", "signs", "ASCII" if plain else "Unicode", "--ascii, $ORBITER_ASCII, or the locale")
     colours = "none" if app.no_color else str(app.console.color_system)
@@ -61,16 +61,18 @@ def _terminal(preferences: Preferences, governor: FrameRateGovernor, *, mouse: b
     kind = ", ".join(filter(None, (os.environ.get("TERM", "TERM is not set"), inside, over)))
     yield Setting("Terminal", "kind", kind, "$TERM, $TMUX, $SSH_CONNECTION")
     taken = {True: "taken", False: "left to the terminal", None: "not known"}[mouse]
-    yield Setting("Terminal", "mouse", taken, _said(preferences.source("console", "mouse"), "--mouse, --no-mouse"))
+    yield Setting(
+        "Terminal", "mouse", taken, _source_text(preferences.source("console", "mouse"), "--mouse, --no-mouse")
+    )
     copies = "through the terminal (OSC 52)" if preferences.copy == "terminal" else "into files"
     yield Setting("Terminal", "copy", copies, preferences.source("console", "copy"))
     title = "ours while we are here" if preferences.title and has_title(os.environ) else "left alone"
     yield Setting("Terminal", "title", title, preferences.source("console", "title"))
-    link = f"{governor.quality}; drawn at most every {governor.frame:g} s"
+    link = f"{governor.quality}; drawn at most every {governor.frame_s:g} s"
     yield Setting("Terminal", "link", link, "measured: how long writes wait")
 
 
-def _said(source: str, other: str) -> str:
+def _source_text(source: str, other: str) -> str:
     return other if source == "default" else source
 
 

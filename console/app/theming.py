@@ -14,7 +14,7 @@ from textual.timer import Timer
 
 from screens.render.plain_filters import AsciiFilter, NoColorFilter
 from themes.catalog import ThemeCatalog
-from themes.choice import BUILT_IN, PLAINEST, ThemeError
+from themes.choice import BUILTIN_NAMES, PLAINEST_THEME, ThemeError
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -41,7 +41,7 @@ class ThemedApp(App[None]):
         self.no_color = colourless  # Textual takes an empty variable for one that is set
         worn = shelf.theme(theme)
         if colourless and not worn.ansi:
-            worn = shelf.theme(PLAINEST)
+            worn = shelf.theme(PLAINEST_THEME)
         self._learn(worn)
         self.theme = worn.name
 
@@ -81,22 +81,22 @@ class ThemedApp(App[None]):
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._learn_all)
-        self.theme_changed_signal.subscribe(self, self._follow)
-        self._follow(self.current_theme)
+        self.theme_changed_signal.subscribe(self, self._follow_file)
+        self._follow_file(self.current_theme)
 
-    def _follow(self, theme: Theme) -> None:
+    def _follow_file(self, theme: Theme) -> None:
         """Look at the theme's file from now on, if it is a file of the user's."""
         if self._watch is not None:
             self._watch.stop()
-        own = None if theme.name in BUILT_IN else self._shelf.own().get(theme.name)
+        own = None if theme.name in BUILTIN_NAMES else self._shelf.own().get(theme.name)
         if own is None:
             self._watch = None
             return
         path = own.path
         self._seen = _stamp(path)
-        self._watch = self.set_interval(THEME_CHECK_S, lambda: self._look(path))
+        self._watch = self.set_interval(THEME_CHECK_S, lambda: self._check_file(path))
 
-    def _look(self, path: Path) -> None:
+    def _check_file(self, path: Path) -> None:
         seen = _stamp(path)
         if seen == self._seen:
             return
@@ -106,7 +106,7 @@ class ThemedApp(App[None]):
         try:
             theme = load_theme(path)
         except ThemeError as exc:
-            self._tell(f"{exc}; what is shown is the theme as it was", "error")
+            self._show_message(f"{exc}; what is shown is the theme as it was", "error")
             return
         self._learn(theme)
         if theme.name != self.theme:
@@ -114,12 +114,12 @@ class ThemedApp(App[None]):
         else:
             self.mutate_reactive(App.theme)
 
-    def _tell(self, text: str, severity: str) -> None:
+    def _show_message(self, text: str, severity: str) -> None:
         from screens.base.runtime_screen import RuntimeScreen
 
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RuntimeScreen):
-                screen.say(text, severity)
+                screen.show_message(text, severity)
                 return
 
 

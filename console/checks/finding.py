@@ -13,14 +13,14 @@ from console.workspace import Workspace
 CHECK_TIMEOUT_S: Final = 20.0
 """Seconds for one check. Longer waits are for a network file system or a program that hangs, not for work."""
 
-State = Literal["ok", "warn", "fail"]
+FindingState = Literal["ok", "warn", "fail"]
 
 
 class Finding(NamedTuple):
     """What was looked at, how it is, what was found, and what to do about it (empty: nothing)."""
 
     id: str
-    state: State
+    state: FindingState
     detail: str
     advice: str = ""
 

@@ -18,7 +18,7 @@ from runtime.service.program_version import PROGRAM_NAME
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def python(world: CheckContext) -> Iterator[Finding]:
+def check_python(world: CheckContext) -> Iterator[Finding]:
     """The interpreter, and the SQLite in it."""
     good = sys.version_info >= (3, 11)
     told = f"{platform.python_version()} at {sys.executable}, with SQLite {sqlite3.sqlite_version}"
@@ -26,7 +26,7 @@ def python(world: CheckContext) -> Iterator[Finding]:
     yield Finding("python", "ok" if good else "fail", told, advice)
 
 
-def program(world: CheckContext) -> Iterator[Finding]:
+def check_program(world: CheckContext) -> Iterator[Finding]:
     """Our own package, and every package that it requires."""
     again = f"{sys.executable} -m pip install {PROGRAM_NAME}"
     where = Path(console.__file__).parent.parent

@@ -15,11 +15,11 @@ from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
 from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import ThemeError, choose_theme
-from themes.contrast import READABLE, weak_pairs
+from themes.contrast import MIN_READABLE_RATIO, weak_pairs
 from themes.loader import load_theme
 
 
-def settings(world: CheckContext) -> Iterator[Finding]:
+def check_settings(world: CheckContext) -> Iterator[Finding]:
     """Both `orbiter.toml`."""
     paths = config_files(world.place.root, world.environment)
     there = [str(path) for path in paths if path.is_file()]
@@ -31,7 +31,7 @@ def settings(world: CheckContext) -> Iterator[Finding]:
         yield Finding("settings", "ok", ", ".join(there) or f"all as usual: there is no {paths[0]} and no {paths[1]}")
 
 
-def keymap(world: CheckContext) -> Iterator[Finding]:
+def check_keymap(world: CheckContext) -> Iterator[Finding]:
     """The console's keys: those configured are known, and no two actions want one key."""
     try:
         preferred = read_preferences(world.place.root, world.environment)
@@ -42,7 +42,7 @@ def keymap(world: CheckContext) -> Iterator[Finding]:
         yield Finding("keymap", "ok", f"{len(found.keys)} actions, {len(found.changed)} with keys of your own")
 
 
-def themes(world: CheckContext) -> Iterator[Finding]:
+def check_themes(world: CheckContext) -> Iterator[Finding]:
     """The theme that was asked for, and every theme of the user's own."""
     shelf = ThemeCatalog(theme_places(world.environment, world.place.state))
     asked = ""
@@ -67,11 +67,12 @@ def _own_theme(name: str, path: Path) -> Finding:
     if not faint:
         return Finding(f"theme {name}", "ok", str(path))
     ink, ground, ratio = faint[0]
-    told = f"{path}: {len(faint)} texts are hard to read; {ink} on {ground} is {ratio:.1f}:1, {READABLE}:1 is wanted"
+    example = f"{ink} on {ground} is {ratio:.1f}:1, {MIN_READABLE_RATIO}:1 is wanted"
+    told = f"{path}: {len(faint)} texts are hard to read; {example}"
     return Finding(f"theme {name}", "warn", told, f"orbiter-console themes {name} lists them")
 
 
-def provider_keys(world: CheckContext) -> Iterator[Finding]:
+def check_provider_keys(world: CheckContext) -> Iterator[Finding]:
     """Which providers' keys are there. Whether they are valid, and what they are, is nobody's business here."""
     filed, file = _env_file(world)
     absent: list[str] = []
@@ -111,7 +112,7 @@ def _keys_of_the_runtime(world: CheckContext) -> Iterator[Finding]:
         yield Finding("keys of the runtime", "warn", f"it was started without {', '.join(missing)}", advice)
 
 
-def ssh(world: CheckContext) -> Iterator[Finding]:
+def check_ssh(world: CheckContext) -> Iterator[Finding]:
     """OpenSSH's client, for consoles on other machines; and whether this one is looked at over SSH."""
     told = program_output("ssh", "-V")
     over = world.environment.get("SSH_CONNECTION", "").split()

@@ -22,10 +22,10 @@ from runtime.worker.rescue import rescue_directories
 from screens.render.sanitize import clean_line
 
 _MIB: Final = 1024 * 1024
-_SCARCE: Final = 1024 * _MIB
-_GONE: Final = 64 * _MIB
+_LOW_SPACE_BYTES: Final = 1024 * _MIB
+_NO_SPACE_BYTES: Final = 64 * _MIB
 _LONG_AGO: Final = timedelta(days=30)
-_DISTANT: Final = frozenset(
+_NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "drvfs", "virtiofs")
 )
 """File systems on which SQLite's write-ahead log cannot be relied upon: it needs memory that all its users share
@@ -33,7 +33,7 @@ _DISTANT: Final = frozenset(
 """
 
 
-def state_directory(world: CheckContext) -> Iterator[Finding]:
+def check_state_directory(world: CheckContext) -> Iterator[Finding]:
     """Whether it is ours, and can be written; and what was kept of one that was taken away."""
     state = world.place.state
     yield from _rescued(state)
@@ -58,23 +58,23 @@ def state_directory(world: CheckContext) -> Iterator[Finding]:
         yield Finding("state", "ok", f"{state} ({mode})")
 
 
-def disk(world: CheckContext) -> Iterator[Finding]:
+def check_disk(world: CheckContext) -> Iterator[Finding]:
     """Room, and the kind of file system."""
     place = _existing(world.place.state)
     free = shutil.disk_usage(place).free
     kind = _file_system(place)
     told = f"{free // _MIB:,} MiB free" + (f" on {kind}" if kind else "")
-    if free < _SCARCE:
+    if free < _LOW_SPACE_BYTES:
         advice = "make room: orbiter-console prune --older-than 30d forgets finished runs"
-        yield Finding("disk", "fail" if free < _GONE else "warn", told, advice)
-    elif kind in _DISTANT or kind.startswith("fuse."):
+        yield Finding("disk", "fail" if free < _NO_SPACE_BYTES else "warn", told, advice)
+    elif kind in _NETWORK_FILE_SYSTEMS or kind.startswith("fuse."):
         advice = "keep the state on a disk of this machine (--state DIR): the journal needs memory that its users share"
         yield Finding("disk", "warn", told, advice)
     else:
         yield Finding("disk", "ok", told)
 
 
-def runtime(world: CheckContext) -> Iterator[Finding]:
+def check_runtime(world: CheckContext) -> Iterator[Finding]:
     """Whether one works here, which, and whether its sockets are ours alone. Starts none."""
     state = world.place.state
     try:
@@ -110,7 +110,7 @@ def runtime(world: CheckContext) -> Iterator[Finding]:
             yield Finding("held up", "fail", what, advice)
 
 
-def journal(world: CheckContext) -> Iterator[Finding]:
+def check_journal(world: CheckContext) -> Iterator[Finding]:
     """Every page, event and value of it."""
     place = world.place.state
     if not journal_exists(place):

@@ -11,11 +11,11 @@ from console.checks.finding import CheckContext, Finding, program_output
 from console.output import is_plain_console, is_utf8_locale, supports_unicode
 from themes.choice import color_depth
 
-_WIDTH: Final = 80
-_HEIGHT: Final = 24
+_MIN_WIDTH: Final = 80
+_MIN_HEIGHT: Final = 24
 
 
-def terminal(world: CheckContext) -> Iterator[Finding]:
+def check_terminal(world: CheckContext) -> Iterator[Finding]:
     """Whether a screen can be opened here, and how large it would be."""
     term = world.environment.get("TERM", "")
     ends = [stream for stream in (sys.stdin, sys.stdout, sys.stderr) if _is_terminal(stream)]
@@ -27,14 +27,14 @@ def terminal(world: CheckContext) -> Iterator[Finding]:
     told = f"{told}, {size.columns} x {size.lines} cells"
     if term in {"", "dumb"}:
         yield Finding("terminal", "warn", told, "no screen can be opened here; set TERM, as xterm-256color")
-    elif size.columns < _WIDTH or size.lines < _HEIGHT:
-        advice = f"panes are cut below {_WIDTH} x {_HEIGHT}: make the window larger, or the type smaller"
+    elif size.columns < _MIN_WIDTH or size.lines < _MIN_HEIGHT:
+        advice = f"panes are cut below {_MIN_WIDTH} x {_MIN_HEIGHT}: make the window larger, or the type smaller"
         yield Finding("terminal", "warn", told, advice)
     else:
         yield Finding("terminal", "ok", told)
 
 
-def colours(world: CheckContext) -> Iterator[Finding]:
+def check_colors(world: CheckContext) -> Iterator[Finding]:
     """How many colours are painted."""
     found = color_depth(world.environment)
     if world.environment.get("NO_COLOR"):
@@ -48,7 +48,7 @@ def colours(world: CheckContext) -> Iterator[Finding]:
         yield Finding("colours", "ok", "24 bits" if found == "truecolor" else found)
 
 
-def locale(world: CheckContext) -> Iterator[Finding]:
+def check_locale(world: CheckContext) -> Iterator[Finding]:
     """Whether signs other than ASCII can be shown."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     told = ", ".join(f"{name}={world.environment[name]}" for name in names if world.environment.get(name))
@@ -65,7 +65,7 @@ def locale(world: CheckContext) -> Iterator[Finding]:
         yield Finding("locale", "warn", f"{told}: ASCII signs are used", advice)
 
 
-def multiplexer(world: CheckContext) -> Iterator[Finding]:
+def check_multiplexer(world: CheckContext) -> Iterator[Finding]:
     """Tmux or screen, which have to let colours and copied text through."""
     if world.environment.get("TMUX"):
         yield from _tmux()

@@ -24,7 +24,7 @@ class DemoOperator:
     def remind(self) -> None:
         return None
 
-    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
+    def answer_refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         print_note(why)
 
     async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer:

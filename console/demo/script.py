@@ -24,12 +24,12 @@ from orbiter.types import AssistantMessage, Message, ToolResult, UserMessage, co
 
 FILES = 5
 Schemas = list[dict[str, Any]]
-CATALOGUE = "http://127.0.0.1:9/projects.json"
+CATALOGUE_URL = "http://127.0.0.1:9/projects.json"
 """The discard port: on a machine of our days nobody listens there, so the connection is refused."""
-OVERLOADED = Fault(
+OVERLOADED_FAULT = Fault(
     status=503, message="The engine is currently overloaded, please try again later", type="server_error"
 )
-LIMITED = Fault(
+RATE_LIMIT_FAULT = Fault(
     status=429,
     headers={"retry-after": "1"},
     message="Rate limit reached for requests per minute",
@@ -51,11 +51,11 @@ def _results(messages: Sequence[Message]) -> list[ToolResult]:
     return found[::-1]
 
 
-def _asked(messages: Sequence[Message]) -> str:
+def _requested_text(messages: Sequence[Message]) -> str:
     return next((content_text(each.content) for each in reversed(messages) if isinstance(each, UserMessage)), "")
 
 
-def _literal(text: str) -> str:
+def _escape_placeholders(text: str) -> str:
     """Text of files and tools is data: what looks like a placeholder of a script in it is none."""
     return text.replace("$", "$$")
 
@@ -82,7 +82,7 @@ def scout(messages: list[Message], tools: Schemas) -> Turn:
     chosen = _of_different_kinds(names)
     if not chosen:
         return "There are no text files here."
-    return _literal(
+    return _escape_placeholders(
         "\n".join([f"Of {len(names)} text files, these are worth a look:", *(f"- {name}" for name in chosen)])
     )
 
@@ -90,21 +90,27 @@ def scout(messages: list[Message], tools: Schemas) -> Turn:
 @script("demo-reader")
 def reader(messages: list[Message], tools: Schemas) -> Turn:
     if _turn(messages) == 0:
-        wanted = _paths(_asked(messages))
+        wanted = _paths(_requested_text(messages))
         calls = [Call("read_file", {"path": path}) for path in wanted]
-        return [LIMITED, OVERLOADED, OVERLOADED, OVERLOADED, Reply("I read them.", calls=calls)]
+        return [
+            RATE_LIMIT_FAULT,
+            OVERLOADED_FAULT,
+            OVERLOADED_FAULT,
+            OVERLOADED_FAULT,
+            Reply("I read them.", calls=calls),
+        ]
     lines = ["## What they say"]
-    for path, found in zip(_paths(_asked(messages)), _results(messages), strict=False):
+    for path, found in zip(_paths(_requested_text(messages)), _results(messages), strict=False):
         text = content_text(found.content)
         opening = next((line.strip("#\"'/ ") for line in text.splitlines() if line.strip("#\"'/=- ")), "nothing")
         lines.append(f"* {path}: {len(text)} characters, opens with: {found.error or opening[:80]}")
-    return _literal("\n".join(lines))
+    return _escape_placeholders("\n".join(lines))
 
 
 @script("demo-checker")
 def checker(messages: list[Message], tools: Schemas) -> Turn:
     if _turn(messages) == 0:
-        calls = [Call("check_file", {"path": path}) for path in _paths(_asked(messages))]
+        calls = [Call("check_file", {"path": path}) for path in _paths(_requested_text(messages))]
         return Reply("I check each of them.", calls=calls, delay=0.2)
     lines = ["## How sound they are"]
     for found in _results(messages):
@@ -114,16 +120,16 @@ def checker(messages: list[Message], tools: Schemas) -> Turn:
         checked = json.loads(content_text(found.content))
         verdict = "; ".join(checked["problems"]) or "nothing to complain about"
         lines.append(f"* {checked['path']}, {checked['lines']} lines: {verdict}")
-    return _literal("\n".join(lines))
+    return _escape_placeholders("\n".join(lines))
 
 
 @script("demo-librarian")
 def librarian(messages: list[Message], tools: Schemas) -> Turn:
     if _turn(messages) == 0:
-        return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": CATALOGUE})])
+        return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": CATALOGUE_URL})])
     found = _results(messages)[-1]
     answer = found.error or content_text(found.content)
-    return _literal(f"## What the catalogue knows\n* {answer}")
+    return _escape_placeholders(f"## What the catalogue knows\n* {answer}")
 
 
 @script("demo-reporter")
@@ -135,7 +141,9 @@ def reporter(messages: list[Message], tools: Schemas) -> Turn:
     if turn == 1:
         answered = _results(messages)[-1]
         whom = content_text(answered.content).strip() or "whoever reads it"
-        text = f"# Survey of this directory\n\nFor {whom}.\n\n{_asked(messages)}\n"
+        text = f"# Survey of this directory\n\nFor {whom}.\n\n{_requested_text(messages)}\n"
         return Reply("I write it down.", calls=[Call("write_report", {"path": path, "text": text})])
     written = _results(messages)[-1]
-    return _literal(f"The report was not written: {written.error}" if written.error else f"The report is in {path}.")
+    return _escape_placeholders(
+        f"The report was not written: {written.error}" if written.error else f"The report is in {path}."
+    )

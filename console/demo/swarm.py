@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import quote, unquote
 
 import console.demo.script  # noqa: F401 - registers what the scripted models say
-from console.demo.script import CATALOGUE, FILES
+from console.demo.script import CATALOGUE_URL, FILES
 from console.demo.tools import (
     ask_reader,
     check_file,
@@ -54,7 +54,7 @@ def build(model: str = "") -> Swarm:
             Agent(
                 name="librarian",
                 model=model or "scripted:demo-librarian",
-                instructions=f"Fetch {CATALOGUE} with fetch_index, once. Answer in Markdown under "
+                instructions=f"Fetch {CATALOGUE_URL} with fetch_index, once. Answer in Markdown under "
                 "'## What the catalogue knows', with one bullet.",
                 tools=[fetch_index],
             ),

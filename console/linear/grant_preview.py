@@ -9,9 +9,9 @@ from runtime.operations.decisions import Decisions, InvalidCommand
 from runtime.operations.queries import read_grant_preview
 from runtime.record.journal import Journal
 from runtime.record.state.events import Actor, IncidentOpened
-from screens.render.confusables import mark
+from screens.render.confusables import mark_confusables
 
-_SHOWN = 5
+_MAX_SHOWN = 5
 """Actions of either kind that are listed; the sentence counts them all."""
 
 
@@ -29,11 +29,12 @@ async def print_grant_preview(
     found = await read_grant_preview(journal, grant, root=str(desk.workspace), verbs=desk.verbs)
     until = f" until {grant.until:%Y-%m-%d %H:%M} UTC" if grant.until is not None else ""
     what = f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb
-    actions = [*found.past[-_SHOWN:], *found.pending[-_SHOWN:]]
+    actions = [*found.past[-_MAX_SHOWN:], *found.pending[-_MAX_SHOWN:]]
     return [
-        f"{mark(f'{grant.subject} may {what}')}, {grant.lifetime}{until}: {found.sentence()}",
+        f"{mark_confusables(f'{grant.subject} may {what}')}, {grant.lifetime}{until}: {found.sentence()}",
         *(
-            f"  {'pending' if each.pending else 'past'}: {mark(f'{each.agent} {each.need}')} ({each.run_id})"
+            f"  {'pending' if each.pending else 'past'}: "
+            f"{mark_confusables(f'{each.agent} {each.need}')} ({each.run_id})"
             for each in actions
         ),
     ]

@@ -24,7 +24,7 @@ from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence_text, 
 from runtime.judgement.reports import incident_report
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import Actor, IncidentOpened, Option
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.sanitize import clean_line
 from screens.shell import external_editor, streams
 from screens.shell.armed_keys import ArmedKeys
@@ -62,7 +62,7 @@ class Operator(Protocol):
         """Lines went by while a question stood there."""
         ...
 
-    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
+    def answer_refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         """The answer that was decided last cannot be taken as it was said; it is asked for again."""
         ...
 
@@ -154,7 +154,7 @@ class PersonAtTerminal:
         what = consequence_text(option.id, "orbiter-console rewind")
         return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
 
-    def refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
+    def answer_refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         if given.params:
             self._refused = (opened.incident_id, given.option, why)
         else:
@@ -207,7 +207,7 @@ class PersonAtTerminal:
     async def _answer(self, question: str) -> str | None:
         keys = ArmedKeys(clock=self._clock)
         keys.ask(question)
-        keys.painted(question)
+        keys.content_painted(question)
         while True:
             line = await self._lines.get()
             if line is None:
@@ -216,7 +216,7 @@ class PersonAtTerminal:
             prompt_answered()
             if keys.accept():
                 return line
-            print_note(f"ignored {plural(keys.ignored, 'line')} that came before the question could be read")
+            print_note(f"ignored {pluralize(keys.ignored, 'line')} that came before the question could be read")
             print_prompt(question)
 
     def _forget_typed(self) -> None:

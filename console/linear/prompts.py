@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from console.output import masked
+from console.output import mask_value
 from runtime.judgement.recovery.input_validation import (
     InvalidInput,
     check_edited,
@@ -26,12 +26,12 @@ from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.record.state.events import IncidentOpened, Option
 from screens.shell import file_input
 
-STANDING = ("run", "swarm", "always")
+STANDING_LIFETIMES = ("run", "swarm", "always")
 """Lifetimes of a grant that reach further than the call that is asked about."""
 
-EMPTY = '""'
-BACK = "."
-FILE = "@"
+EMPTY_ENTRY = '""'
+BACK_ENTRY = "."
+FILE_PREFIX = "@"
 
 
 class GoBack(Exception):
@@ -76,7 +76,7 @@ class _Saying:
         return self._ask.edit(text, suffix)
 
 
-Fits = Callable[[dict[str, Any]], object]
+ParamsCheck = Callable[[dict[str, Any]], object]
 """Raises `InvalidCommand` for parameters that `Decisions` would refuse."""
 
 
@@ -94,10 +94,12 @@ async def read_params(opened: IncidentOpened, option: Option, ask: AskLine, why:
 
     if option.id == "grant":
         return await _grant(opened, saying, fits)
-    return await _until_fits(saying, lambda: _params(opened, option, saying), fits)
+    return await _ask_until_valid(saying, lambda: _ask_params(opened, option, saying), fits)
 
 
-async def _until_fits(saying: _Saying, put: Callable[[], Awaitable[dict[str, Any]]], fits: Fits) -> dict[str, Any]:
+async def _ask_until_valid(
+    saying: _Saying, put: Callable[[], Awaitable[dict[str, Any]]], fits: ParamsCheck
+) -> dict[str, Any]:
     """What `put` asks for, asked again until it can be used."""
     while True:
         try:
@@ -109,60 +111,65 @@ async def _until_fits(saying: _Saying, put: Callable[[], Awaitable[dict[str, Any
             return found
 
 
-async def _params(opened: IncidentOpened, option: Option, ask: AskLine) -> dict[str, Any]:
+async def _ask_params(opened: IncidentOpened, option: Option, ask: AskLine) -> dict[str, Any]:
     if option.id == "input" and is_secret(opened.answer_schema):
-        return {"value": await _secret(ask)}
+        return {"value": await _read_secret(ask)}
     if option.id == "input":
-        return {"value": await _typed(ask, opened.answer_schema)}
+        return {"value": await _read_typed(ask, opened.answer_schema)}
     if option.id == "result":
-        return {"value": await _typed(ask, opened.result_schema, "the result")}
+        return {"value": await _read_typed(ask, opened.result_schema, "the result")}
     if option.id == "edit":
         return {"arguments": await _arguments(opened, ask)}
     if option.id == "switch_model":
-        return {"model": await _line(ask, "model, as provider:name (Enter: back):")}
+        return {"model": await _read_line(ask, "model, as provider:name (Enter: back):")}
     if option.id == "wait_retry":
-        return await _maybe(ask, "seconds", "for how many seconds (Enter: as long as the server says, .: back):")
+        return await _read_optional(
+            ask, "seconds", "for how many seconds (Enter: as long as the server says, .: back):"
+        )
     if option.id == "extend":
-        return await _maybe(ask, "amount", "by how much (Enter: as much again, .: back):")
+        return await _read_optional(ask, "amount", "by how much (Enter: as much again, .: back):")
     if option.id in OPTIONAL_TEXT:
-        return await _maybe(ask, *_OPTIONAL[option.id], text=True)
+        return await _read_optional(ask, *_OPTIONAL[option.id], text=True)
     return {}
 
 
 _OPTIONAL = {
     "deny": ("message", "a word to the agent, what to do instead (Enter: none, @path: a file, .: back):"),
-    "skip": ("value", f"what those after it get (Enter: nothing, {EMPTY}: an empty text, @path: a file, .: back):"),
+    "skip": (
+        "value",
+        f"what those after it get (Enter: nothing, {EMPTY_ENTRY}: an empty text, @path: a file, .: back):",
+    ),
     "abort": ("value", "the run ends; why (Enter: no reason, .: back):"),
 }
 
 
-async def _said(ask: AskLine, question: str, *, secret: bool = False) -> str:
+async def _read_entry(ask: AskLine, question: str, *, secret: bool = False) -> str:
     line = await ask(question, secret=secret)
-    if line is None or line == BACK:
+    if line is None or line == BACK_ENTRY:
         raise GoBack
     return line
 
 
-async def _line(ask: AskLine, question: str, *, secret: bool = False) -> str:
+async def _read_line(ask: AskLine, question: str, *, secret: bool = False) -> str:
     """A line that is not empty."""
-    line = await _said(ask, question, secret=secret)
+    line = await _read_entry(ask, question, secret=secret)
     if not line:
         raise GoBack
     return line
 
 
-async def _secret(ask: AskLine) -> str:
-    found = await _line(ask, "the secret; it is not shown (Enter: back):", secret=True)
+async def _read_secret(ask: AskLine) -> str:
+    found = await _read_line(ask, "the secret; it is not shown (Enter: back):", secret=True)
     if warning := secret_warning(found):
-        await _said(ask, f"it is {warning}. Send it all the same? (Enter: yes, {BACK}: back):")
+        await _read_entry(ask, f"it is {warning}. Send it all the same? (Enter: yes, {BACK_ENTRY}: back):")
     return found
 
 
-async def _maybe(ask: AskLine, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
-    line = await _said(ask, question)
+async def _read_optional(ask: AskLine, name: str, question: str, *, text: bool = False) -> dict[str, Any]:
+    line = await _read_entry(ask, question)
     if not line:
         return {}
-    if text and line == FILE and ask.editor:
+    if text and line == FILE_PREFIX and ask.editor:
         return {name: await _in_editor(ask, "", ".txt", str)}
     return {name: _text(line) if text else line}
 
@@ -178,37 +185,41 @@ async def _in_editor(ask: AskLine, text: str, suffix: str, read: Callable[[str],
         try:
             return read(found)
         except (InvalidInput, InvalidEntry) as exc:
-            await _said(ask, f"{exc}. Your text is kept (Enter: edit it on, {BACK}: back):")
+            await _read_entry(ask, f"{exc}. Your text is kept (Enter: edit it on, {BACK_ENTRY}: back):")
             found = await ask.edit(found, suffix)
 
 
 def _or_editor(ask: AskLine) -> str:
-    return f", {FILE}: in {ask.editor.split()[0]}" if ask.editor else ""
+    return f", {FILE_PREFIX}: in {ask.editor.split()[0]}" if ask.editor else ""
 
 
-async def _typed(ask: AskLine, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
+async def _read_typed(ask: AskLine, schema: Mapping[str, Any] | None, what: str = "your answer") -> Any:
     """What the schema wants, as it was typed: `Decisions` reads it, and says what does not fit."""
     schema = schema or {}
     if schema.get("contentEncoding") == "base64":
-        return _text(await _line(ask, "a file, as @path (Enter: back):"), binary=True)
+        return _text(await _read_line(ask, "a file, as @path (Enter: back):"), binary=True)
     items = schema.get("items")
     if choices := _choices(schema):
-        return _chosen(await _line(ask, f"{_numbered(choices)}; a number or its word (Enter: back):"), choices)
+        return _parse_choice(
+            await _read_line(ask, f"{_numbered(choices)}; a number or its word (Enter: back):"), choices
+        )
     if isinstance(items, Mapping) and (choices := _choices(items)):
-        line = await _said(ask, f"{_numbered(choices)}; several with commas (Enter: back, {EMPTY}: none of them):")
+        line = await _read_entry(
+            ask, f"{_numbered(choices)}; several with commas (Enter: back, {EMPTY_ENTRY}: none of them):"
+        )
         if not line:
             raise GoBack
-        parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY else []
-        return [_chosen(part, choices) for part in parts if part]
+        parts = [part.strip() for part in _text(line).split(",")] if line != EMPTY_ENTRY else []
+        return [_parse_choice(part, choices) for part in parts if part]
     kind = _KINDS.get(str(schema.get("type")), "")
-    ways = f"Enter: back, {EMPTY}: an empty text, @path: a file{_or_editor(ask)}"
-    line = await _line(ask, f"{what}{kind} ({ways}):")
-    if line == FILE and ask.editor:
-        return await _in_editor(ask, "", ".txt" if kind == "" else ".json", lambda text: _fitting(schema, text))
+    ways = f"Enter: back, {EMPTY_ENTRY}: an empty text, @path: a file{_or_editor(ask)}"
+    line = await _read_line(ask, f"{what}{kind} ({ways}):")
+    if line == FILE_PREFIX and ask.editor:
+        return await _in_editor(ask, "", ".txt" if kind == "" else ".json", lambda text: _validated(schema, text))
     return _text(line)
 
 
-def _fitting(schema: Mapping[str, Any], text: str) -> str:
+def _validated(schema: Mapping[str, Any], text: str) -> str:
     """The text, if it fits. Raises `BadInput`."""
     parse_input(schema or None, text)
     return text
@@ -236,7 +247,7 @@ def _word(choice: Any) -> str:
     return choice if isinstance(choice, str) else json.dumps(choice)
 
 
-def _chosen(line: str, choices: list[Any]) -> Any:
+def _parse_choice(line: str, choices: list[Any]) -> Any:
     """A choice by its word, else by its number; anything else as it is, for `Decisions` to refuse."""
     by_word = {_word(choice): choice for choice in choices}
     if line in by_word:
@@ -252,7 +263,7 @@ def _text(line: str, *, binary: bool = False) -> str:
     Raises:
         Unusable: the file that it names cannot be read, or it names none.
     """
-    if line == EMPTY:
+    if line == EMPTY_ENTRY:
         return ""
     if line.startswith("@@"):  # a text that itself begins with the sign
         return line[1:]
@@ -265,12 +276,12 @@ def _text(line: str, *, binary: bool = False) -> str:
 
 
 async def _arguments(opened: IncidentOpened, ask: AskLine) -> dict[str, Any]:
-    now = masked(opened.action.get("arguments"))
+    now = mask_value(opened.action.get("arguments"))
     before = now if isinstance(now, Mapping) else {}
     shown = f" now {json.dumps(now, ensure_ascii=False)};" if now else ""
     ways = f"Enter: back, @path: from a file{_or_editor(ask)}"
-    line = await _line(ask, f"the arguments, a JSON object;{shown} ({ways}):")
-    if line != FILE or not ask.editor:
+    line = await _read_line(ask, f"the arguments, a JSON object;{shown} ({ways}):")
+    if line != FILE_PREFIX or not ask.editor:
         try:
             return json_object(_text(line))
         except InvalidInput as exc:
@@ -285,14 +296,14 @@ async def _arguments(opened: IncidentOpened, ask: AskLine) -> dict[str, Any]:
     return arguments
 
 
-async def _grant(opened: IncidentOpened, ask: _Saying, fits: Fits) -> dict[str, Any]:
+async def _grant(opened: IncidentOpened, ask: _Saying, fits: ParamsCheck) -> dict[str, Any]:
     """For this call alone, or standing: then for whom, what and how long. Enter alone never grants."""
 
     async def lifetime() -> dict[str, Any]:
-        return {"for": await _line(ask, "for how long? once, run, swarm or always (Enter: not at all):")}
+        return {"for": await _read_line(ask, "for how long? once, run, swarm or always (Enter: not at all):")}
 
-    found = await _until_fits(ask, lifetime, fits)
-    if found["for"] not in STANDING:
+    found = await _ask_until_valid(ask, lifetime, fits)
+    if found["for"] not in STANDING_LIFETIMES:
         return found
     wanted = str(opened.action.get("permission", "")).partition(":")[2]
     for name, question in (
@@ -300,11 +311,11 @@ async def _grant(opened: IncidentOpened, ask: _Saying, fits: Fits) -> dict[str, 
         ("pattern", f"what it covers; * within one folder or name, ** below it (Enter: {wanted or 'all of it'}):"),
         ("until", "until when, such as 7d or 2027-01-31 (Enter: no end):"),
     ):
-        found = await _until_fits(ask, partial(_further, ask, found, name, question), fits)
+        found = await _ask_until_valid(ask, partial(_read_extra, ask, found, name, question), fits)
     return found
 
 
-async def _further(ask: AskLine, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
+async def _read_extra(ask: AskLine, found: dict[str, Any], name: str, question: str) -> dict[str, Any]:
     """A lasting grant with one thing more said of it, or without."""
-    line = await _said(ask, question)
+    line = await _read_entry(ask, question)
     return {**found, name: line} if line else found

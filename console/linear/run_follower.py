@@ -8,7 +8,7 @@ from collections.abc import Callable
 from console.linear.event_lines import EventLines, StyledLine
 from console.linear.grant_preview import print_grant_preview
 from console.linear.operators import Operator, OperatorAnswer
-from console.linear.prompts import STANDING
+from console.linear.prompts import STANDING_LIFETIMES
 from console.output import print_json, print_line, print_note, supports_unicode
 from runtime.judgement.reports import incident_report
 from runtime.operations.decisions import Decisions, InvalidCommand
@@ -28,11 +28,11 @@ def present_lines() -> EventPrinter:
     lines = EventLines(ascii_only=not supports_unicode())
 
     def show(event: ev.JournalEvent, state: DurableRun) -> bool:
-        found = lines.of(event, state)
+        found = lines.lines_for(event, state)
         if isinstance(event, ev.IncidentOpened):
             found = [*found, *lines.incident(event, incident_report.build_report(state, event))]
         for line in found:
-            _say(line)
+            _print_styled(line)
         return bool(found)
 
     return show
@@ -48,7 +48,7 @@ def present_json() -> EventPrinter:
     return show
 
 
-def _say(line: StyledLine) -> None:
+def _print_styled(line: StyledLine) -> None:
     print_line(line.text, style=line.style, framed=line.text.startswith(" "))
 
 
@@ -60,7 +60,7 @@ async def follow_run(
     desk_clerk = IncidentAnswering(desk, operator, journal) if operator is not None else None
     tasks = {
         asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
-        asyncio.create_task(desk_clerk.work() if desk_clerk is not None else _until_stuck(state)),
+        asyncio.create_task(desk_clerk.run() if desk_clerk is not None else _until_stuck(state)),
     }
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -143,7 +143,7 @@ class IncidentAnswering:
         if said:
             self._operator.remind()
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Ask until cancelled; returns when the operator leaves."""
         while True:
             self._changed.clear()
@@ -153,12 +153,12 @@ class IncidentAnswering:
                 continue
             asking = asyncio.create_task(self._ask(opened))
             try:
-                if not await self._answered(asking, opened):
+                if not await self._await_answer(asking, opened):
                     return
             finally:
                 asking.cancel()
 
-    async def _answered(self, asking: asyncio.Task[bool], opened: ev.IncidentOpened) -> bool:
+    async def _await_answer(self, asking: asyncio.Task[bool], opened: ev.IncidentOpened) -> bool:
         """Wait for the answer, or for the question to be settled elsewhere; False: the operator leaves."""
         while True:
             changed = asyncio.create_task(self._changed.wait())
@@ -182,7 +182,7 @@ class IncidentAnswering:
             if given is None:
                 return False
             try:
-                if not await self._confirmed(opened, given):
+                if not await self._confirm(opened, given):
                     print_note(f"nothing is granted: {opened.incident_id} still waits")
                     continue
                 outcome = await self._desk.answer(
@@ -194,15 +194,15 @@ class IncidentAnswering:
                     by=self._operator.by,
                 )
             except InvalidCommand as exc:
-                self._operator.refused(opened, given, str(exc))
+                self._operator.answer_refused(opened, given, str(exc))
                 continue
             if isinstance(outcome, AnswerRefused):
                 print_note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
             return True
 
-    async def _confirmed(self, opened: ev.IncidentOpened, given: OperatorAnswer) -> bool:
+    async def _confirm(self, opened: ev.IncidentOpened, given: OperatorAnswer) -> bool:
         """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""
-        if given.option != "grant" or given.params.get("for") not in STANDING:
+        if given.option != "grant" or given.params.get("for") not in STANDING_LIFETIMES:
             return True
         by = self._operator.by
         lines = await print_grant_preview(self._desk, self._journal, opened, given.params, by)

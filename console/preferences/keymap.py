@@ -28,11 +28,11 @@ from screens.render.key_names import (
     key_in_words,
     read_key,
 )
-from screens.shell.key_actions import LONGER, Action
+from screens.shell.key_actions import GRANT_LONGER, Action
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 """A key of TOML that is written without quotes."""
-QUIT: Final = "app.quit"
+QUIT_ACTION: Final = "app.quit"
 ALWAYS_QUITS: Final = "ctrl+q"
 
 PRESETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
@@ -88,7 +88,7 @@ class Keymap:
         return {
             name.removeprefix("decision."): key_in_words(keys[0]) if keys else ""
             for name, keys in self.keys.items()
-            if name.startswith("decision.") and name != LONGER
+            if name.startswith("decision.") and name != GRANT_LONGER
         }
 
 
@@ -103,9 +103,9 @@ class _Reading:
     wrong: list[str] = field(default_factory=list)
 
     def say(self, path: Sequence[str], what: str) -> None:
-        self.wrong.append(f"{self.place(path)}: {what}")
+        self.wrong.append(f"{self.location(path)}: {what}")
 
-    def place(self, path: Sequence[str]) -> str:
+    def location(self, path: Sequence[str]) -> str:
         at = next(
             (self.sources[tuple(path[:end])] for end in range(len(path), 0, -1) if path[:end] in self.sources), ""
         )
@@ -199,13 +199,13 @@ def _take(reading: _Reading, path: tuple[str, ...], name: str, value: Any) -> No
         reading.say(path, why)
         return
     reading.keys[name] = tuple(dict.fromkeys(found))
-    reading.said_at[name] = reading.place(path)
+    reading.said_at[name] = reading.location(path)
 
 
 def _refused(name: str, keys: Sequence[str]) -> str:
     """Why an action cannot have these keys; empty if it can."""
     typed = [key for key in keys if len(key_in_words(key)) == 1 or key == "space"]
-    if name == LONGER:
+    if name == GRANT_LONGER:
         return "is always the capital letter of decision.grant: set that"
     if name.startswith("decision."):
         if len(keys) > 1 or len(typed) < len(keys) or "space" in keys:
@@ -214,17 +214,17 @@ def _refused(name: str, keys: Sequence[str]) -> str:
             return "is a small letter: enter never grants, and its capital letter grants for longer"
     if name.partition(".")[0] in {"editor", "palette", "start"} and typed:
         return f"{key_in_words(typed[0])!r} types itself there: take a key with ctrl+, or one that has a name"
-    if name != QUIT and ALWAYS_QUITS in keys:
+    if name != QUIT_ACTION and ALWAYS_QUITS in keys:
         return f"{ALWAYS_QUITS} always quits: take another"
     return ""
 
 
 def _finish(reading: _Reading) -> None:
     """What always holds: there is a key to quit, and standing grants take the capital letter."""
-    if QUIT in reading.keys and ALWAYS_QUITS not in reading.keys[QUIT]:
-        reading.keys[QUIT] = (*reading.keys[QUIT], ALWAYS_QUITS)
-    if LONGER in reading.keys:
-        reading.keys[LONGER] = tuple(key.upper() for key in reading.keys["decision.grant"])
+    if QUIT_ACTION in reading.keys and ALWAYS_QUITS not in reading.keys[QUIT_ACTION]:
+        reading.keys[QUIT_ACTION] = (*reading.keys[QUIT_ACTION], ALWAYS_QUITS)
+    if GRANT_LONGER in reading.keys:
+        reading.keys[GRANT_LONGER] = tuple(key.upper() for key in reading.keys["decision.grant"])
 
 
 def _clashes(reading: _Reading) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.preferences.schema import (
     SECTIONS,
-    BadPreferences,
+    InvalidPreferences,
     Preferences,
     preferences,
     unknown_section,
@@ -41,7 +41,7 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     for path in config_files(root, environ):
         if path.is_file():
             data, lines = _read(path)
-            unknown += filter(None, (unknown_section(name, _place(path, (name,), lines)) for name in data))
+            unknown += filter(None, (unknown_section(name, _location(path, (name,), lines)) for name in data))
             for section in SECTIONS:
                 if section in data:
                     _overlay(merged, (section,), data[section], sources, _File(path, lines))
@@ -97,11 +97,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
         text = read_text(path)
         return tomllib.loads(text), key_lines(text)
     except tomllib.TOMLDecodeError as exc:
-        raise BadPreferences(f"{path}: no TOML: {exc}") from exc
+        raise InvalidPreferences(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
-        raise BadPreferences(f"{path}: cannot be read: it is nested too deeply") from exc
+        raise InvalidPreferences(f"{path}: cannot be read: it is nested too deeply") from exc
     except BadText as exc:
-        raise BadPreferences(str(exc)) from exc
+        raise InvalidPreferences(str(exc)) from exc
 
 
 class _File(NamedTuple):
@@ -119,9 +119,9 @@ def _overlay(onto: dict[str, Any], at: tuple[str, ...], value: Any, sources: dic
             _overlay(onto[key], (*at, name), each, sources, file)
     else:
         onto[key] = value
-    sources[at] = _place(file.path, at, file.lines)
+    sources[at] = _location(file.path, at, file.lines)
 
 
-def _place(path: Path, at: Key, lines: dict[Key, int]) -> str:
+def _location(path: Path, at: Key, lines: dict[Key, int]) -> str:
     line = line_of_key(at, lines)
     return f"{path}:{line}" if line is not None else str(path)

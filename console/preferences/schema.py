@@ -15,9 +15,9 @@ from orbiter.errors import ConfigurationError
 if TYPE_CHECKING:
     from console.preferences.keymap import Keymap
 
-Path = tuple[str | int, ...]
-Sources = Mapping[Path, str]
-Copy = Literal["terminal", "file"]
+KeyPath = tuple[str | int, ...]
+Sources = Mapping[KeyPath, str]
+CopyTarget = Literal["terminal", "file"]
 
 SECTIONS: Final = ("console", "keys", "notices")
 ALL_SECTIONS: Final = (
@@ -25,11 +25,11 @@ ALL_SECTIONS: Final = (
     "console", "keys",
 )  # fmt: skip
 """What an `orbiter.toml` may hold: the fields of `runtime.config.schema.Settings`, known without pydantic."""
-KEYS: Final = ("mouse", "theme", "copy", "title")
+CONSOLE_KEYS: Final = ("mouse", "theme", "copy", "title")
 """What `[console]` may hold."""
 
 
-class BadPreferences(ConfigurationError):
+class InvalidPreferences(ConfigurationError):
     """Something in `[console]` is unknown or wrong; the message has a line for each mistake."""
 
 
@@ -42,7 +42,7 @@ class Preferences:
 
     mouse: bool | None = None
     theme: str = ""
-    copy: Copy = "terminal"
+    copy: CopyTarget = "terminal"
     title: bool = True
     keys: Mapping[str, Any] = field(default_factory=dict)
     notices: Mapping[str, Any] = field(default_factory=dict)
@@ -71,13 +71,15 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
         if not isinstance(data.get(name, {}), Mapping)
     ]
     if wrong:
-        raise BadPreferences("\n".join(wrong))
+        raise InvalidPreferences("\n".join(wrong))
     console = data.get("console", {})
     for key in console:
-        if key not in KEYS:
-            near = get_close_matches(str(key).lower(), KEYS, n=1, cutoff=0.5)
+        if key not in CONSOLE_KEYS:
+            near = get_close_matches(str(key).lower(), CONSOLE_KEYS, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            wrong.append(f"{_at(sources, 'console', key)}unknown key: {meant}valid keys here are: {', '.join(KEYS)}")
+            wrong.append(
+                f"{_at(sources, 'console', key)}unknown key: {meant}valid keys here are: {', '.join(CONSOLE_KEYS)}"
+            )
     mouse = console.get("mouse", "auto")
     if mouse not in (True, False, "auto"):
         wrong.append(f'{_at(sources, "console", "mouse")}is true, false or "auto", not {mouse!r}')
@@ -91,7 +93,7 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
     if not isinstance(title, bool):
         wrong.append(f"{_at(sources, 'console', 'title')}is true or false, not {title!r}")
     if wrong:
-        raise BadPreferences("\n".join(wrong))
+        raise InvalidPreferences("\n".join(wrong))
     return Preferences(
         None if mouse == "auto" else mouse,
         theme,

@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-_LONGEST: Final = 200
+_MAX_NAME_CHARS: Final = 200
 
 
-def kept_theme(environment: Mapping[str, str]) -> str:
+def saved_theme(environment: Mapping[str, str]) -> str:
     """The name of the theme that was chosen last; empty if none was, or it cannot be read."""
     try:
         with _file(environment).open(encoding="utf-8") as file:
-            return file.read(_LONGEST).strip()
+            return file.read(_MAX_NAME_CHARS).strip()
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def keep_theme(environment: Mapping[str, str], name: str) -> Path:
+def save_theme(environment: Mapping[str, str], name: str) -> Path:
     """Remember a theme; the file in which it stands.
 
     Raises:

@@ -17,7 +17,7 @@ from textual.app import App
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 
-PATIENCE = 1.0
+KEY_TIMEOUT_S = 1.0
 """Seconds after which a key that does not come back keeps the others no longer: its handler is at something long."""
 
 
@@ -42,7 +42,7 @@ class KeyQueueApp(App[None]):
     async def _let_go(self, event: events.Event) -> None:
         self._sent += 1
         number = self._on_its_way = self._sent
-        self._overdue = asyncio.get_running_loop().call_later(PATIENCE, self._arrived, number)
+        self._overdue = asyncio.get_running_loop().call_later(KEY_TIMEOUT_S, self._arrived, number)
         first: DOMNode = self.focused or self.screen
         await super().on_event(event)
         self._echo(first, number)

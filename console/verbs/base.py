@@ -17,7 +17,7 @@ import click
 
 from console.exit_codes import BAD_INPUT, FAILED
 from console.logs import sanitize_logs
-from console.output import mask_views, print_note
+from console.output import print_note, set_mask
 from console.preferences.loader import read_preferences, redacted_views
 from console.verbs.completion import with_completion
 from console.workspace import workspace
@@ -105,7 +105,7 @@ def _mask_views() -> None:
         views.mask_text("")
     except BadPattern:
         views = ViewRedactor(masked=True)
-    mask_views(views)
+    set_mask(views)
 
 
 def run_verb(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runtime.record.journal import Journal
 
 OpenJournal = Callable[[], "AbstractAsyncContextManager[Journal | None]"]
-MOST = 200
+MAX_COMPLETIONS = 200
 """Runs that are offered, the newest."""
 
 
@@ -41,23 +41,23 @@ class CompletedArgument(click.types.StringParamType):
         if state:
             os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
         try:
-            return asyncio.run(self._found(str(ctx.params.get("incident") or ""), incomplete))
+            return asyncio.run(self._matching_items(str(ctx.params.get("incident") or ""), incomplete))
         except (OrbiterError, OSError):
             return []
 
-    async def _found(self, incident: str, begun: str) -> list[CompletionItem]:
+    async def _matching_items(self, incident: str, begun: str) -> list[CompletionItem]:
         return [
             CompletionItem(value, help=clean_line(help_text, limit=60))
-            async for value, help_text in self._all(incident)
+            async for value, help_text in self._candidates(incident)
             if value.startswith(begun)
         ]
 
-    async def _all(self, incident: str) -> AsyncIterator[tuple[str, str]]:
+    async def _candidates(self, incident: str) -> AsyncIterator[tuple[str, str]]:
         async with self._open_journal() as journal:
             if journal is None:
                 return
             if "run" in self.what:
-                for run in await journal.runs(MOST):
+                for run in await journal.runs(MAX_COMPLETIONS):
                     yield run.id, f"{run.shown_phase}: {run.title or run.ref}"
             if "incident" in self.what:
                 for found in await journal.incidents():

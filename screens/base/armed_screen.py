@@ -35,7 +35,7 @@ class ArmedScreen(ModalScreen[ResultT]):
     def hints_of(self, *keys: tuple[str, str]) -> str:
         """Keys and what they do, behind what there is to say of keys that do not count."""
         soon = "" if self.arming.armed else "takes keys in a moment"
-        said = (plain_text(self.arming.words()), soon, self._session.looks().hints(*keys))
+        said = (plain_text(self.arming.ignored_text()), soon, self._session.looks().hints(*keys))
         return "  ".join(filter(None, said))
 
     def _armed_changed(self) -> None:
@@ -48,7 +48,7 @@ class ArmedScreen(ModalScreen[ResultT]):
         """
         bound = self.active_bindings.get(event.key)
         acts = bound is not None and bound.enabled and bound.binding.action.partition("(")[0] in self.ACTS
-        early = bound is None and self.arming.asks and not self.arming.armed
+        early = bound is None and self.arming.is_asking and not self.arming.armed
         if (acts or early) and not self.arming.accept(event.key):
             event.stop()
             event.prevent_default()

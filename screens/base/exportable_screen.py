@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.shell.messages import CopyText, ExportText, TakePicture
 from screens.widgets.line_view import LineView
 from screens.widgets.option_columns import Choices
@@ -52,7 +52,7 @@ class ExportableScreen(Screen[None]):
 
     async def action_copy(self) -> None:
         text = await self.copy_text()
-        self.post_message(CopyText(text, plural(text.count("\n") + 1, "line"), f"{self._pane_name}.txt"))
+        self.post_message(CopyText(text, pluralize(text.count("\n") + 1, "line"), f"{self._pane_name}.txt"))
 
     def action_copy_line(self) -> None:
         pane = self.pane()

@@ -72,14 +72,14 @@ class ListScreen(RuntimeScreen):
         yield Bar(id="columns", ellipsis=glyphs.ellipsis)
         with Vertical(id="panes"):
             yield RowList(self.COLUMNS, empty=CONNECTING, glyphs=glyphs, id="list")
-            yield from self.beside()
+            yield from self.side_panes()
         yield Bar(id="narrowed", ellipsis=glyphs.ellipsis)
 
-    def beside(self) -> ComposeResult:
+    def side_panes(self) -> ComposeResult:
         """Panes that stand below or beside the list."""
         yield from ()
 
-    def nothing(self, looks: RenderContext) -> str:
+    def empty_message(self, looks: RenderContext) -> str:
         """Said where there is nothing to list; ours, not foreign text."""
         return self.EMPTY
 
@@ -93,26 +93,28 @@ class ListScreen(RuntimeScreen):
         return self.link.ready
 
     @property
-    def list(self) -> RowList:
+    def row_list(self) -> RowList:
         return self.query_one("#list", RowList)
 
     @property
-    def chosen(self) -> tuple[str, ...]:
+    def selected_keys(self) -> tuple[str, ...]:
         """Keys of the rows that an action is about."""
-        return selected_rows(self.listing, self.list.cursor_key)
+        return selected_rows(self.listing, self.row_list.cursor_key)
 
     def draw(self) -> None:
         """The rows as they are by now, less what is left out."""
-        looks, shown = self.session.looks(), self.list
+        looks, shown = self.session.looks(), self.row_list
         rows = self.all_rows()
         if self.ready:
-            shown.empty = looks.nothing_matches() if rows else self.nothing(looks)
+            shown.empty = looks.nothing_matches() if rows else self.empty_message(looks)
         else:
             shown.empty = NOT_LOADED if self.link.status.phase == "lost" else CONNECTING
         fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
-        header.show(header_line(self.COLUMNS, shown.room.width, self.listing.sort, looks.glyphs) if rows else ())
+        header.show(
+            header_line(self.COLUMNS, shown.visible_size.width, self.listing.sort, looks.glyphs) if rows else ()
+        )
         header.display = bool(rows)
         narrowed = self.query_one("#narrowed", Bar)
         words = self.listing.words(looks)
@@ -170,7 +172,7 @@ class ListScreen(RuntimeScreen):
 
     def _end_typing(self) -> None:
         self.query("#filter").remove()
-        self.list.focus()
+        self.row_list.focus()
         self._draw_now()
 
     def action_faults_only(self) -> None:
@@ -195,14 +197,14 @@ class ListScreen(RuntimeScreen):
 
     def action_select(self) -> None:
         """Select the row under the cursor, and go on to the next; fold or unfold it, if others are under it."""
-        row = self.list.cursor_row
+        row = self.row_list.cursor_row
         if row is None:
             return
         if row.fold is not None:
-            self.list.toggle_fold()
+            self.row_list.toggle_fold()
             return
         self.listing.toggle(row.key)
-        self.list.action_move(1)
+        self.row_list.action_move(1)
         self._draw_now()
 
     def action_select_shown(self) -> None:

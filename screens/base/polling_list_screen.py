@@ -15,4 +15,4 @@ class PollingListScreen(ListScreen, PollingScreen):
 
     def draw(self) -> None:
         super().draw()
-        self.tell_news()
+        self.show_problem()

@@ -11,15 +11,15 @@ from screens.base.runtime_screen import RuntimeScreen
 from screens.shell.context import ConsoleContext
 from screens.shell.timer import Alarm
 
-MIN_PAUSE_S: Final = 1.0
+MIN_POLL_INTERVAL_S: Final = 1.0
 """Seconds between an answer and the next question, at least."""
 MAX_SHARE: Final = 0.25
 """The part of the time that may be spent waiting for answers: on a slow link there are fewer questions."""
 
 
 class QueryPoller:
-    """Calls `ask` soon after `stir`. `problem` is why the last answer is not there; empty if it is. That the link is
-    lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
+    """Calls `ask` soon after `poll_soon`. `problem` is why the last answer is not there; empty if it is. That the link
+    is lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class QueryPoller:
         screen: RuntimeScreen,
         ask: Callable[[], Awaitable[None]],
         *,
-        pause: float = MIN_PAUSE_S,
+        pause: float = MIN_POLL_INTERVAL_S,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._screen = screen
@@ -43,19 +43,19 @@ class QueryPoller:
         self.answered = False
         self.problem = ""
 
-    def follow(self) -> None:
+    def link_changed(self) -> None:
         """Called for each change of the link: asks if the picture is another, and not because a reply came in."""
         position = self._screen.link.position
         if position != self._seen:
             self._seen = position
-            self.stir()
+            self.poll_soon()
 
-    def news(self) -> str:
+    def next_problem(self) -> str:
         """A problem that was not told yet; each is told once."""
         told, self._said = self._said, self.problem
         return self.problem if self.problem != told else ""
 
-    def stir(self) -> None:
+    def poll_soon(self) -> None:
         """Ask, as soon as that may be."""
         self._stale = True
         if not self._alarm.pending and not self._asking and self._screen.is_active:
@@ -64,7 +64,7 @@ class QueryPoller:
     def resume(self) -> None:
         """The screen is to be seen again: ask what was not asked meanwhile."""
         if self._stale:
-            self.stir()
+            self.poll_soon()
 
     def _due(self) -> None:
         if self._screen.is_active:
@@ -88,7 +88,7 @@ class QueryPoller:
             self._free_at = now + max(self._pause, (now - began) / MAX_SHARE)
         self._screen.pace.request()
         if self._stale:
-            self.stir()
+            self.poll_soon()
 
 
 class PollingScreen(RuntimeScreen):
@@ -96,19 +96,19 @@ class PollingScreen(RuntimeScreen):
     Those who inherit from this say in `ask` what they want to know.
     """
 
-    PAUSE: ClassVar[float] = MIN_PAUSE_S
+    POLL_INTERVAL_S: ClassVar[float] = MIN_POLL_INTERVAL_S
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
-        self._asker = QueryPoller(self, self.ask, pause=self.PAUSE)
+        self._asker = QueryPoller(self, self.fetch, pause=self.POLL_INTERVAL_S)
 
-    async def ask(self) -> None:
+    async def fetch(self) -> None:
         """Ask each host, and keep the answers. Raises as `Link.command`, and as whoever cannot read an answer."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        self._stop = self.link.subscribe(self._asker.follow)
-        self._asker.follow()
+        self._stop = self.link.subscribe(self._asker.link_changed)
+        self._asker.link_changed()
 
     def on_unmount(self) -> None:
         self._stop()
@@ -116,11 +116,11 @@ class PollingScreen(RuntimeScreen):
     def on_screen_resume(self) -> None:
         self._asker.resume()
 
-    def news(self) -> str:
+    def next_problem(self) -> str:
         """A problem of the questions that was not told yet."""
-        return self._asker.news()
+        return self._asker.next_problem()
 
-    def tell_news(self) -> None:
+    def show_problem(self) -> None:
         """Say it."""
-        if news := self.news():
-            self.say(news, "error")
+        if news := self.next_problem():
+            self.show_message(news, "error")

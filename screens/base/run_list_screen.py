@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from runtime.record.state.summary import Summary
 from screens.base.list_screen import ListScreen
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import Spans
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome, order_question
 from screens.views.lists.runs import is_done, title_of
@@ -41,7 +41,7 @@ class RunListScreen(ListScreen):
     _alive = False
     """Whether something can be done to what is chosen, as last drawn: a run may end under the cursor."""
 
-    def beside(self) -> ComposeResult:
+    def side_panes(self) -> ComposeResult:
         preview = TextPage(id="preview")
         preview.can_focus = False
         yield preview
@@ -60,7 +60,7 @@ class RunListScreen(ListScreen):
     def _draw_preview(self) -> None:
         preview = self.query_one("#preview", TextPage)
         if preview.display:
-            key = self.list.cursor_key
+            key = self.row_list.cursor_key
             preview.show(self.preview(key), key)
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
@@ -70,7 +70,7 @@ class RunListScreen(ListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what has not ended can be frozen or aborted."""
-        if action in ("pause", "abort") and not self.withheld(action):
+        if action in ("pause", "abort") and not self.why_withheld(action):
             return self.is_mounted and (bool(self._chosen_runs()) or None)
         return super().check_action(action, parameters)
 
@@ -78,7 +78,7 @@ class RunListScreen(ListScreen):
         why = super().why_not(action)
         if why or action not in ("pause", "abort") or self._chosen_runs():
             return why
-        return "what is under the cursor, or selected, has ended" if self.chosen else "no run is listed"
+        return "what is under the cursor, or selected, has ended" if self.selected_keys else "no run is listed"
 
     # -- what is done to runs --------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class RunListScreen(ListScreen):
 
     def _chosen_runs(self) -> list[Summary]:
         """Each once, without those that have ended."""
-        ids = dict.fromkeys(run_id for key in self.chosen for run_id in self.runs_of(key))
+        ids = dict.fromkeys(run_id for key in self.selected_keys for run_id in self.runs_of(key))
         found = (self.link.summaries.get(run_id) for run_id in ids)
         return [summary for summary in found if summary is not None and not is_done(summary)]
 
@@ -97,27 +97,27 @@ class RunListScreen(ListScreen):
         runs = self._chosen_runs()
         frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
         if frozen:
-            question = order_question("thaw", self._what(runs))
-            self._act("thaw", runs, BatchOutcome("running", "thawed"), question)
+            question = order_question("thaw", self._runs_text(runs))
+            self._confirm_verb("thaw", runs, BatchOutcome("running", "thawed"), question)
         else:
             going = [found for found in runs if found.state != "frozen"]
-            question = order_question("freeze", self._what(going))
-            self._act("freeze", going, BatchOutcome("frozen", "frozen"), question)
+            question = order_question("freeze", self._runs_text(going))
+            self._confirm_verb("freeze", going, BatchOutcome("frozen", "frozen"), question)
 
     def action_abort(self) -> None:
         runs = self._chosen_runs()
-        question = order_question("abort", self._what(runs))
-        self._act("abort", runs, BatchOutcome("aborted", "aborting"), question)
+        question = order_question("abort", self._runs_text(runs))
+        self._confirm_verb("abort", runs, BatchOutcome("aborted", "aborting"), question)
 
-    def _what(self, runs: Sequence[Summary]) -> str:
-        return plural(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
+    def _runs_text(self, runs: Sequence[Summary]) -> str:
+        return pluralize(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
 
-    def _act(self, verb: str, runs: Sequence[Summary], done: BatchOutcome, question: str) -> None:
+    def _confirm_verb(self, verb: str, runs: Sequence[Summary], done: BatchOutcome, question: str) -> None:
         """Say a verb of one run for each of these, on a page that asks first."""
         if not self.may_act():
             return
         if not runs:
-            self.say("No run that has not ended is under the cursor, or selected.")
+            self.show_message("No run that has not ended is under the cursor, or selected.")
             return
         looks = self.session.looks()
         items = [BatchItem(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
@@ -127,5 +127,5 @@ class RunListScreen(ListScreen):
 
         from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
 
-        title = f"{verb.capitalize()} {plural(len(runs), 'run')}"
+        title = f"{verb.capitalize()} {pluralize(len(runs), 'run')}"
         self.app.push_screen(BatchActionScreen(self.session, title, items, act, done=done, question=question))

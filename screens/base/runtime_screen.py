@@ -16,7 +16,7 @@ from textual.worker import Worker, WorkerState
 from runtime.link.client.client import LinkLost
 from screens.base.exportable_screen import ExportableScreen
 from screens.base.screen_registry import SCREENS
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -38,7 +38,7 @@ from screens.widgets.redraw_throttle import RedrawThrottle
 
 log = logging.getLogger(__name__)
 
-TICK = 1.0
+TICK_S = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
 
 
@@ -131,7 +131,7 @@ class RuntimeScreen(ExportableScreen):
 
     def on_mount(self) -> None:
         self._end = self.link.subscribe(self._changed)
-        self._clock = self.set_interval(TICK, self._changed)
+        self._clock = self.set_interval(TICK_S, self._changed)
         self._draw(mounting=True)
 
     def on_unmount(self) -> None:
@@ -162,11 +162,11 @@ class RuntimeScreen(ExportableScreen):
         if crumbs is None:  # the screen is being taken down
             return
         try:
-            crumbs.show(self.crumbs(), self._link_words())
+            crumbs.show(self.crumbs(), self._link_text())
             self._draw_lost()
             self.draw()
         except Exception as exc:  # one pane that fails must not take the console away from whoever decides
-            self._failed(exc, "This screen could not be drawn whole")
+            self._report_failure(exc, "This screen could not be drawn whole")
         else:
             self._failure = ""
 
@@ -180,21 +180,21 @@ class RuntimeScreen(ExportableScreen):
             if not self.is_mounted or not self.is_running:
                 raise
             self._failure = ""
-            self._failed(exc, "This did not work")
+            self._report_failure(exc, "This did not work")
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
         """What was begun in the background failed for a reason that nobody thought of."""
         if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
             self._failure = ""
-            self._failed(message.worker.error, "This did not work")
+            self._report_failure(message.worker.error, "This did not work")
 
-    def _failed(self, exc: Exception, what: str) -> None:
+    def _report_failure(self, exc: Exception, what: str) -> None:
         """Logged once, said in a line; the next change is drawn again."""
         words = f"{type(exc).__name__}: {exc}"
         if words != self._failure:
             self._failure = words
             log.error("%s", what, exc_info=exc)
-            self.say(f"{what}, please report it: {words}", "error")
+            self.show_message(f"{what}, please report it: {words}", "error")
 
     def _draw_lost(self) -> None:
         status = self.link.status
@@ -208,7 +208,7 @@ class RuntimeScreen(ExportableScreen):
             bar.show(
                 (
                     Span(f"{self.session.glyphs.state['failed']} {what}", "severity-error", bold=True),
-                    *(() if status.mismatch else (Span(", ", "severity-error"), *self._way_back())),
+                    *(() if status.mismatch else (Span(", ", "severity-error"), *self._reconnect_hint())),
                     Span(f": {why}{looks.glyphs.dot}what you see is what was known last", "severity-error"),
                 )
             )
@@ -232,17 +232,17 @@ class RuntimeScreen(ExportableScreen):
         told = f"{'; '.join(found)}{looks.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
         return (Span(f"{looks.glyphs.state['failed']} {told}", "severity-error"),)
 
-    def _way_back(self) -> Spans:
+    def _reconnect_hint(self) -> Spans:
         action, words = ("app.login", " logs in again") if self.link.needs_login else ("app.revive", " brings it back")
         active = (each.binding for each in self.active_bindings.values())
         key = next((self.app.get_key_display(each) for each in active if each.id == action), "b")
         return (Span(key, "ink-key"), Span(words))
 
-    def _link_words(self) -> Spans:
+    def _link_text(self) -> Spans:
         waiting = len(self.link.incidents)
         looks = self.session.looks()
         status = self.link.status
-        count = (*looks.state("waiting", plural(waiting, "decision")),) if waiting else ()
+        count = (*looks.state("waiting", pluralize(waiting, "decision")),) if waiting else ()
         why = f": {looks.line(status.reason, 60)}" if status.phase == "connecting" and status.reason else ""
         state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
         quality = self.session.governor.quality
@@ -251,7 +251,7 @@ class RuntimeScreen(ExportableScreen):
 
     # -- what this login may not do ---------------------------------------------------------------------------
 
-    def withheld(self, action: str) -> str:
+    def why_withheld(self, action: str) -> str:
         """Why an action is not offered to this login; empty if it is, or nothing is known of where it would act."""
         acts = action.partition("(")[0] in self.ACTS
         return "" if not acts or self.session.may_act(self.run_here) else "this login may only look"
@@ -259,7 +259,7 @@ class RuntimeScreen(ExportableScreen):
     def may_act(self) -> bool:
         """Whether the one who looks may do anything here; if not, it is said, with what helps."""
         if not self.session.may_act(self.run_here):
-            self.say(f"A viewer may look, not act; {WHO_MAY}.", "warning")
+            self.show_message(f"A viewer may look, not act; {WHO_MAY}.", "warning")
             return False
         return True
 
@@ -267,7 +267,7 @@ class RuntimeScreen(ExportableScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for what cannot be done now are not offered."""
-        if self.withheld(action):
+        if self.why_withheld(action):
             return None
         if action == "revive":
             return self.link.status.phase == "lost" and not self.link.status.mismatch
@@ -293,7 +293,7 @@ class RuntimeScreen(ExportableScreen):
     def action_help(self) -> None:
         from screens.dialogs.help import help_lines  # not before the first screen is painted
 
-        self._read(help_lines(self, self.session.letters, self.deciding), "Keys")
+        self._read(help_lines(self, self.session.letters, self.decision_options), "Keys")
 
     def _read(self, lines: Sequence[Spans], title: str) -> None:
         from screens.dialogs.help import HelpScreen
@@ -302,7 +302,7 @@ class RuntimeScreen(ExportableScreen):
 
     def why_not(self, action: str) -> str:
         """Why an action of this screen cannot be done now, for those that say so; empty for others."""
-        if why := self.withheld(action):
+        if why := self.why_withheld(action):
             return why
         return "the runtime is there" if action == "revive" and self.link.status.phase != "lost" else ""
 
@@ -321,7 +321,7 @@ class RuntimeScreen(ExportableScreen):
         here = self.incident_id
         found = waiting[(keys.index(here) + 1) % len(keys) if here in keys else 0] if waiting else None
         if found is None or found.opened.incident_id == here:
-            self.say("No other decision is waiting." if here else "No decision is waiting.")
+            self.show_message("No other decision is waiting." if here else "No decision is waiting.")
         else:
             self.post_message(OpenRun(found.run_id, found.opened.incident_id))
 
@@ -331,7 +331,7 @@ class RuntimeScreen(ExportableScreen):
         return ""
 
     @property
-    def deciding(self) -> Collection[str]:
+    def decision_options(self) -> Collection[str]:
         """The options of that incident."""
         return ()
 
@@ -344,7 +344,7 @@ class RuntimeScreen(ExportableScreen):
 
     # -- notices ---------------------------------------------------------------------------------------------
 
-    def say(self, text: str, severity: str = "info") -> None:
+    def show_message(self, text: str, severity: str = "info") -> None:
         """One line above the keys, until the next key, and among the notices. `text` may be foreign."""
         if text:
             self.session.said.append(Notice(self.session.clock(), severity, text))
@@ -360,10 +360,10 @@ class RuntimeScreen(ExportableScreen):
         active = self.active_bindings.get(event.key)
         if active is None or active.enabled:
             return
-        if self.withheld(active.binding.action):
+        if self.why_withheld(active.binding.action):
             self.may_act()
         elif why := self.why_not(active.binding.action):
-            self.say(f"{active.binding.description}: {why}.")
+            self.show_message(f"{active.binding.description}: {why}.")
 
     # -- pages of words -------------------------------------------------------------------------------------
 
@@ -385,7 +385,7 @@ class RuntimeScreen(ExportableScreen):
 
     async def revive(self) -> None:
         """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
-        self.say("starting the runtime")
+        self.show_message("starting the runtime")
         try:
             if self.link.needs_login:
                 with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
@@ -393,6 +393,6 @@ class RuntimeScreen(ExportableScreen):
             else:
                 await self.link.revive()
         except LinkLost as exc:
-            self.say(str(exc), "error")
+            self.show_message(str(exc), "error")
         else:
-            self.say("")
+            self.show_message("")

@@ -16,7 +16,7 @@ class ScreenEntry(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
-_ALL: Final = (
+_ENTRIES: Final = (
     ScreenEntry("inbox", "Inbox", "1", "screens.pages.inbox", "InboxScreen", ("home", "decisions", "incidents")),
     ScreenEntry("swarms", "Swarms", "2", "screens.pages.swarms", "SwarmsScreen", ("runs",)),
     ScreenEntry("permissions", "Permissions", "3", "screens.pages.grants", "GrantsScreen", ("grants", "ledger")),
@@ -26,7 +26,7 @@ _ALL: Final = (
     ScreenEntry("audit", "Audit", "7", "screens.pages.audit", "AuditScreen", ("decided",)),
 )
 
-SCREENS: Final = {place.name: place for place in _ALL}
+SCREENS: Final = {place.name: place for place in _ENTRIES}
 """By name, in the order of their keys."""
 
-HOME: Final = "inbox"
+HOME_SCREEN: Final = "inbox"

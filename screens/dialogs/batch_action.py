@@ -71,7 +71,7 @@ class BatchActionScreen(ArmedScreen[None]):
         self.arming.ask(tuple(self._lines()), second=True)
 
     def laid_out(self) -> bool:
-        return self.query_one(HelpPage).stands("batch")
+        return self.query_one(HelpPage).is_shown("batch")
 
     def show_armed(self) -> None:
         self.query_one("#box").border_subtitle = Content(self._hints())
@@ -82,7 +82,7 @@ class BatchActionScreen(ArmedScreen[None]):
 
     def action_do(self) -> None:
         """Begin; not without a runtime."""
-        if not self._session.reached:
+        if not self._session.is_connected:
             return
         self._began = True
         self.show_armed()
@@ -112,7 +112,7 @@ class BatchActionScreen(ArmedScreen[None]):
                 self._came[item.key] = self._done
             self._show()
         if not self.is_attached and isinstance(app.screen, RuntimeScreen):
-            app.screen.say(f"{self._title}: {outcome_summary(self._items, self._came)}")
+            app.screen.show_message(f"{self._title}: {outcome_summary(self._items, self._came)}")
 
     def _show(self) -> None:
         if self.is_attached:

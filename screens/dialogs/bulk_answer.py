@@ -35,7 +35,7 @@ from screens.widgets.choice_list import Picks, read_typed_answer
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
 
-Mode = Literal["choose", "type", "look", "confirm", "sent"]
+BulkAnswerMode = Literal["choose", "type", "look", "confirm", "sent"]
 
 
 class BulkAnswerScreen(ArmedScreen[None]):
@@ -56,7 +56,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self._items = view.items_of(self._alike, session.looks())
         self._precedent: Mapping[str, Any] = {}
         self._precedents_run: Summary | None = None
-        self._mode: Mode = "choose"
+        self._mode: BulkAnswerMode = "choose"
         self._asked = self._alike
         self._to_look: list[OpenDecision] = []
         self._looked_at: list[str] = []
@@ -110,11 +110,11 @@ class BulkAnswerScreen(ArmedScreen[None]):
         if self._mode in ("choose", "look", "confirm"):
             self.arming.ask((self._mode, tuple(lines)), second=self._mode == "confirm")
         else:
-            self.arming.rest()
+            self.arming.disarm()
         self.show_armed()
 
     def laid_out(self) -> bool:
-        return self.query_one(HelpPage).stands(self._mode)
+        return self.query_one(HelpPage).is_shown(self._mode)
 
     def show_armed(self) -> None:
         self.query_one("#box").border_subtitle = Content(self._hints())
@@ -163,11 +163,11 @@ class BulkAnswerScreen(ArmedScreen[None]):
             )
             lines.append(span(words, "severity-warning", bold=True))
         else:
-            lines.append(span(outcome_summary(self._items, self._came), "ink-strong", bold=True))
-        return [*lines, (), *item_lines(self._items, self._came if self._mode == "sent" else {}, looks)]
+            lines.append(span(outcome_summary(self._items, self._outcomes), "ink-strong", bold=True))
+        return [*lines, (), *item_lines(self._items, self._outcomes if self._mode == "sent" else {}, looks)]
 
     @property
-    def _came(self) -> dict[str, BatchOutcome]:
+    def _outcomes(self) -> dict[str, BatchOutcome]:
         return view.outcomes_so_far(self._alike, self._session.link.incidents) | self._results
 
     @property
@@ -200,7 +200,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _looks_at(self, key: str) -> Callable[[], None] | None:
         """What a key says of the one that is looked at."""
-        return partial(self._looked, happened=key == "n") if key in ("y", "n") else None
+        return partial(self._record_look, happened=key == "n") if key in ("y", "n") else None
 
     def _chooses(self, key: str) -> Callable[[], None] | None:
         if key == "B" and view.same_words(self._precedent, self._alike):
@@ -210,7 +210,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _choose_as_before(self) -> None:
         self._as_before, self._asked = True, self._alike
-        self._go("confirm")
+        self._set_mode("confirm")
 
     def _choose(self, choice: PromptChoice) -> None:
         if choice.refused:
@@ -224,7 +224,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._ready()
             return
         self._picks = choices.offer_of(self._alike[0].opened, choice)
-        self._go("type")
+        self._set_mode("type")
         if self._picks is not None:
             self.query_one(Picks).begin(self._picks)
             return
@@ -233,25 +233,25 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
-        self._wrong(message.why)
+        self._show_error(message.why)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         assert self._choice is not None
         try:
             self._give(read_typed_answer(self._alike[0].opened, self._choice, message.text))
         except ValueError as exc:
-            self._wrong(str(exc))
+            self._show_error(str(exc))
 
     def on_picks_sent(self, message: Picks.Sent) -> None:
         try:
             self._give(message.value)
         except ValueError as exc:
-            self._wrong(str(exc))
+            self._show_error(str(exc))
 
     def on_picks_undecided(self) -> None:
-        self._wrong("Nothing is chosen yet: down, or a digit, marks one.")
+        self._show_error("Nothing is chosen yet: down, or a digit, marks one.")
 
-    def _wrong(self, why: str) -> None:
+    def _show_error(self, why: str) -> None:
         """What was typed or ticked does not fit; it stays, to be mended."""
         self._said = why
         self._show()
@@ -268,7 +268,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         """It is known what is to be answered. What may have happened is asked about, one after the other."""
         assert self._choice is not None
         self._to_look = view.to_look_at(self._alike, self._choice.option)
-        self._go("look" if self._to_look else "confirm")
+        self._set_mode("look" if self._to_look else "confirm")
 
     def _look_lines(self) -> list[Spans]:
         found = self._to_look[0]
@@ -276,7 +276,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         total = len(view.to_look_at(self._alike, self._choice.option if self._choice is not None else ""))
         return view.look_words(item, total - len(self._to_look) + 1, total)
 
-    def _looked(self, *, happened: bool) -> None:
+    def _record_look(self, *, happened: bool) -> None:
         found = self._to_look.pop(0)
         if happened:
             self._asked = tuple(each for each in self._asked if each is not found)
@@ -285,13 +285,13 @@ class BulkAnswerScreen(ArmedScreen[None]):
         if self._to_look:
             self._show()
         elif self._asked:
-            self._go("confirm")
+            self._set_mode("confirm")
         else:
-            self._go("choose")
+            self._set_mode("choose")
             self._said = "Nothing is repeated: all of them may have happened."
             self._show()
 
-    def _go(self, mode: Mode) -> None:
+    def _set_mode(self, mode: BulkAnswerMode) -> None:
         self._mode, self._said = mode, ""
         if mode != "type":
             self.query_one(HelpPage).focus()
@@ -303,7 +303,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         if self._mode in ("choose", "sent"):
             self.dismiss()
         else:
-            self._go("choose")
+            self._set_mode("choose")
 
     def on_link_line_back(self) -> None:
         """Whether one of them was answered before can be asked now."""
@@ -311,9 +311,9 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     def action_confirm(self) -> None:
-        if not self._session.reached:
+        if not self._session.is_connected:
             return
-        self._go("sent")
+        self._set_mode("sent")
         # Of the app, not of this page: what came of it is told when the page is closed, too.
         self.app.run_worker(self._answer(self.app), group="answer", exit_on_error=False)
 
@@ -355,7 +355,9 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._results = view.outcomes(told)
         self._show()
         if not self.is_attached and isinstance(app.screen, RuntimeScreen):
-            app.screen.say(self._said or f"{len(self._alike)} like this: {outcome_summary(self._items, self._came)}")
+            app.screen.show_message(
+                self._said or f"{len(self._alike)} like this: {outcome_summary(self._items, self._outcomes)}"
+            )
 
 
 def _words(value: Any) -> str:

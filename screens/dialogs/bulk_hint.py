@@ -11,19 +11,19 @@ from textual.app import App
 
 from runtime.link.client.client import LinkError
 from screens.base.runtime_screen import RuntimeScreen
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.shell.context import ConsoleContext, Notice
 from screens.views.decisions.bulk_answer import same_words
 from screens.views.decisions.incident_groups import OpenDecision, group_key
 
 FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 """Between two questions to the runtime, for which it reads the whole run; asked only after something changed."""
 
 
 def watch_answer(app: App[Any], session: ConsoleContext, answered: OpenDecision) -> None:
     """Watch what becomes of an answer, for as long as the app lives and others like it wait."""
-    if _others(session, answered):
+    if _equal_decisions(session, answered):
         app.run_worker(_watch(app, session, answered), group="canary", exit_on_error=False)
 
 
@@ -32,7 +32,7 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
     end = session.link.subscribe(changed.set)
     pause, seen = FIRST_PAUSE_S, None
     try:
-        while _others(session, answered):
+        while _equal_decisions(session, answered):
             summary = session.link.summaries.get(answered.run_id)
             if summary != seen:
                 seen = summary
@@ -40,10 +40,10 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
                 if before.get("id", answered.opened.incident_id) != answered.opened.incident_id:
                     return  # somebody answered another one since
                 if before.get("state", "not proven") != "not proven":
-                    _tell(app, session, answered, before)
+                    _show_hint(app, session, answered, before)
                     return
                 await asyncio.sleep(pause)
-                pause = min(LONGEST_PAUSE_S, 2 * pause)
+                pause = min(MAX_PAUSE_S, 2 * pause)
             changed.clear()
             if session.link.summaries.get(answered.run_id) == seen:
                 await changed.wait()
@@ -61,22 +61,22 @@ async def _precedent(session: ConsoleContext, answered: OpenDecision) -> Mapping
     return {}
 
 
-def _tell(app: App[Any], session: ConsoleContext, answered: OpenDecision, before: Mapping[str, Any]) -> None:
-    others = _others(session, answered)
+def _show_hint(app: App[Any], session: ConsoleContext, answered: OpenDecision, before: Mapping[str, Any]) -> None:
+    others = _equal_decisions(session, answered)
     option = same_words(before, others)
     if not (option and others):
         return
     key = session.looks().key("home.answer_alike", "B")
     how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
-    waiting = f"{plural(len(others), 'other')} like it {'waits' if len(others) == 1 else 'wait'}"
+    waiting = f"{pluralize(len(others), 'other')} like it {'waits' if len(others) == 1 else 'wait'}"
     text = f"{option} proved right: {waiting}; {how}"
     if isinstance(app.screen, RuntimeScreen):
-        app.screen.say(text)
+        app.screen.show_message(text)
     else:
         session.said.append(Notice(session.clock(), "info", text))
 
 
-def _others(session: ConsoleContext, answered: OpenDecision) -> list[OpenDecision]:
+def _equal_decisions(session: ConsoleContext, answered: OpenDecision) -> list[OpenDecision]:
     """What waits and is the same."""
     link = session.link
     key = group_key(answered, link.host_of(answered.run_id))

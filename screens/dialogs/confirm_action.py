@@ -14,7 +14,7 @@ from runtime.record.state.durable_run import DurableRun
 from screens.base.armed_screen import ArmedScreen
 from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.help import HelpPage
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -77,7 +77,7 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
         self._problem = message.why
-        self._hint()
+        self._show_hint()
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
@@ -85,7 +85,7 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
             args = self._act.filled(message.text)
         except ValueError as exc:
             self._problem = str(exc)
-            self._hint()
+            self._show_hint()
             return
         if self._act.confirms:
             self._args = args
@@ -102,18 +102,18 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
         self.arming.ask(("confirm", self._act.lines), second=True)
 
     def laid_out(self) -> bool:
-        return self.query_one(HelpPage).stands("act")
+        return self.query_one(HelpPage).is_shown("act")
 
     def show_armed(self) -> None:
-        self._hint()
+        self._show_hint()
 
     @property
     def armed(self) -> bool:
         """Whether `y` does it now."""
         return self._args is not None and self.arming.armed
 
-    def _hint(self) -> None:
-        self.query_one("#hint", Bar).show(self._hint_words(), self._below())
+    def _show_hint(self) -> None:
+        self.query_one("#hint", Bar).show(self._hint_words(), self._more_below_hint())
 
     def _hint_words(self) -> Spans:
         looks = self._session.looks()
@@ -124,16 +124,18 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
             asks = self._act.asks
             key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
             then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
-            return join_spans((self.arming.words(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
+            return join_spans((self.arming.ignored_text(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
         ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
-        return join_spans((self.arming.words(), ready if self.armed else span("takes keys in a moment", "ink-muted")))
+        return join_spans(
+            (self.arming.ignored_text(), ready if self.armed else span("takes keys in a moment", "ink-muted"))
+        )
 
-    def _below(self) -> Spans:
-        below = self.query_one(HelpPage).below
-        return span(f"{self._session.glyphs.more} {plural(below, 'more line')}", "severity-warning") if below else ()
+    def _more_below_hint(self) -> Spans:
+        below = self.query_one(HelpPage).lines_below
+        return span(f"{self._session.glyphs.more} {pluralize(below, 'more line')}", "severity-warning") if below else ()
 
     def on_text_page_seen(self, _message: TextPage.Seen) -> None:
-        self._hint()
+        self._show_hint()
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -178,7 +180,7 @@ class RunActionScreen(RuntimeScreen):
             return why
         return "the run has ended"
 
-    def see_whether_over(self, state: DurableRun) -> None:
+    def check_run_ended(self, state: DurableRun) -> None:
         """It may end, and be turned back, while somebody looks."""
         if state.terminal is not self._over:
             self._over = state.terminal
@@ -192,13 +194,13 @@ class RunActionScreen(RuntimeScreen):
         """Say what it would touch; one more key does it."""
         state, node_id = self.acting_on()
         if state is None:
-            self.say("The run has not come yet: what this would touch is not known.")
+            self.show_message("The run has not come yet: what this would touch is not known.")
             return
         if not self.may_act():
             return
         act = RUN_ACTIONS[name](state, node_id, self.session.looks())
         if isinstance(act, str):
-            self.say(act)
+            self.show_message(act)
             return
 
         def decided(args: Args | None) -> None:
@@ -208,13 +210,13 @@ class RunActionScreen(RuntimeScreen):
         self.app.push_screen(ConfirmActionScreen(self.session, act), decided)
 
     async def _carry_out(self, act: RunAction, args: Args) -> None:
-        self.say("sent, not yet confirmed")
+        self.show_message("sent, not yet confirmed")
         try:
             result = await self.link.command(act.verb, **args)
         except LinkError as exc:
-            self.say(str(exc), "error")
+            self.show_message(str(exc), "error")
             return
-        self.say(act.done)
+        self.show_message(act.done)
         if act.verb == "fork":
             self.post_message(OpenRun(str(result["run_id"])))
         self.pace.request()

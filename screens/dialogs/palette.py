@@ -18,7 +18,7 @@ from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.views.lists.commands import (
     COLUMNS,
-    SHOWN,
+    MAX_SHOWN_COMMANDS,
     Command,
     command_rows,
     matching_commands,
@@ -90,7 +90,7 @@ class PaletteScreen(ModalScreen[Command | None]):
         listed = self.query_one(PaletteList)
         listed.show(command_rows(self._found))
         listed.action_edge(-1)
-        more = len(self._found) - SHOWN
+        more = len(self._found) - MAX_SHOWN_COMMANDS
         self.query_one("#said", Bar).show(span(f"{more} more; type on" if more > 0 else "", "ink-muted"))
 
     def on_input_submitted(self, _message: Input.Submitted) -> None:
@@ -103,15 +103,15 @@ class PaletteScreen(ModalScreen[Command | None]):
         if not key:
             near = nearest_command(self._commands, self._typed)
             meant = f": did you mean {near}?" if near else "."
-            self._say(f"No command is called {self._session.looks().line(self._typed, 60)!r}{meant}")
+            self._show_message(f"No command is called {self._session.looks().line(self._typed, 60)!r}{meant}")
             return
         command = self._found[int(key)]
         if command.why_not:
-            self._say(f"{command.name} cannot be done now: {command.why_not}")
+            self._show_message(f"{command.name} cannot be done now: {command.why_not}")
         else:
             self.dismiss(command)
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         self.query_one("#said", Bar).show(span(text, "severity-warning"))
 
     def action_move(self, step: int) -> None:

@@ -166,7 +166,7 @@ class StartScreen(ArmedScreen[str]):
         editor.move_cursor(editor.document.end)
         self._fill(self._value("ref"))
         if self._draft:
-            self._say(f"As you left it; {self._empties} empties the form.")
+            self._show_message(f"As you left it; {self._empties} empties the form.")
         self.on_link_line_back()
         self.arming.ask("start")
 
@@ -176,14 +176,14 @@ class StartScreen(ArmedScreen[str]):
     def on_link_line_back(self) -> None:
         """There is somebody to ask which swarms there are."""
         if self._session.link.status.phase != "lost":
-            self.run_worker(self._look(), group="look", exclusive=True, exit_on_error=False)
+            self.run_worker(self._find_swarms(), group="look", exclusive=True, exit_on_error=False)
 
-    async def _look(self) -> None:
+    async def _find_swarms(self) -> None:
         """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
         try:
             found = await self._session.link.command("swarms", **self._where())
         except LinkError as exc:
-            self._say(f"The workspace's swarms are not known: {exc}", "warning")
+            self._show_message(f"The workspace's swarms are not known: {exc}", "warning")
             return
         self._root, self._found = str(found["root"]), [str(ref) for ref in found["refs"]]
         typed = self._value("ref")
@@ -226,7 +226,7 @@ class StartScreen(ArmedScreen[str]):
         """A reference as one types it in the workspace."""
         return ref.removeprefix(f"{self._root.rstrip('/')}/") if self._root else ref
 
-    def _typed(self) -> dict[str, str]:
+    def _typed_values(self) -> dict[str, str]:
         """What a person typed, by field."""
         typed = {name: self._value(name) for name, *_ in _FIELDS}
         typed["input"] = self.query_one("#input", Editor).text
@@ -239,10 +239,10 @@ class StartScreen(ArmedScreen[str]):
         if message.input.id in ("ref", "host"):
             self._suggest()
         if self._complained:
-            self._judge()
+            self._validate_fields()
 
     def on_input_blurred(self, _message: Input.Blurred) -> None:
-        self._judge()
+        self._validate_fields()
 
     def on_input_submitted(self, _message: Input.Submitted) -> None:
         self.action_next()
@@ -251,7 +251,7 @@ class StartScreen(ArmedScreen[str]):
         self.action_start()
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
-        self._say(message.why, "error")
+        self._show_message(message.why, "error")
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """A suggestion is taken over; the input comes next."""
@@ -295,25 +295,25 @@ class StartScreen(ArmedScreen[str]):
             self.query_one(f"#{name}", Input).value = ""
         self.query_one("#input", Editor).load_text("")
         self.query_one("#ref").focus()
-        self._say("")
+        self._show_message("")
 
     def action_leave(self) -> None:
         """Leave; what was typed is kept for the next time."""
         self._draft.clear()
-        self._draft.update(self._typed())
+        self._draft.update(self._typed_values())
         self.dismiss("")
 
     # -- starting --------------------------------------------------------------------------------------------
 
     def action_start(self) -> None:
-        if self._busy or self._lost():
+        if self._busy or self._is_runtime_lost():
             return
         ref = self._value("ref")
         if not ref:
-            self._say("Say which swarm: path/to/file.py:name or package.module:name", "error")
+            self._show_message("Say which swarm: path/to/file.py:name or package.module:name", "error")
             self.query_one("#ref").focus()
             return
-        field = self._judge()
+        field = self._validate_fields()
         if field:
             self.query_one(f"#{field}").focus()
             return
@@ -326,7 +326,7 @@ class StartScreen(ArmedScreen[str]):
         self._busy = True
         self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
 
-    def _judge(self) -> str:
+    def _validate_fields(self) -> str:
         """Say what is wrong with what was typed, or take back what was said of it; gives the field that it is about."""
         hosts, host, wrong = self._session.link.host_names, self._value("host"), ""
         field = "host" if host and host not in hosts else ""
@@ -338,30 +338,30 @@ class StartScreen(ArmedScreen[str]):
             except InvalidLimits as exc:
                 field, wrong = "limits", str(exc)
         if wrong or self._complained:
-            self._say(wrong, "error")
+            self._show_message(wrong, "error")
         self._complained = bool(wrong)
         return field
 
-    def _lost(self) -> bool:
+    def _is_runtime_lost(self) -> bool:
         """Whether there is no runtime that could start something; the line below says so."""
-        return not self._session.reached
+        return not self._session.is_connected
 
     async def _start(self, ref: str, args: dict[str, Any]) -> None:
         link = self._session.link
-        self._say("loading the swarm")
+        self._show_message("loading the swarm")
         try:
             checked = await link.command("check", ref=ref, **self._where())
-            self._say("starting")
+            self._show_message("starting")
             started = await link.command("start", ref=checked["ref"], **args, **self._where())
         except LinkError as exc:
-            self._say(str(exc), "error")
+            self._show_message(str(exc), "error")
         else:
             self._draft.clear()
-            await self._there(str(started["run_id"]))
+            await self._wait_for_run(str(started["run_id"]))
         finally:
             self._busy = False
 
-    async def _there(self, run_id: str) -> None:
+    async def _wait_for_run(self, run_id: str) -> None:
         """Wait until the run is told of: it was created, and can be looked at."""
         changed = asyncio.Event()
         end = self._session.link.subscribe(changed.set)
@@ -377,8 +377,8 @@ class StartScreen(ArmedScreen[str]):
         """What was begun in the background failed for a reason that nobody thought of: what was typed stays."""
         if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
             log.error("the form failed", exc_info=message.worker.error)
-            self._say(f"This did not work, please report it: {message.worker.error!r}", "error")
+            self._show_message(f"This did not work, please report it: {message.worker.error!r}", "error")
 
-    def _say(self, text: str, severity: str = "info") -> None:
+    def _show_message(self, text: str, severity: str = "info") -> None:
         looks = self._session.looks()
         self.query_one("#said", Sentence).show(span(looks.line(text, 1_000), f"severity-{severity}"))

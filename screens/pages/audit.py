@@ -14,7 +14,7 @@ from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.audit import (
     COLUMNS,
-    DECISION,
+    DECISION_KEY_PREFIX,
     audit_rows,
     entry_lines,
 )
@@ -41,10 +41,10 @@ class AuditScreen(PollingListScreen):
         self._entries: list[tuple[str, Mapping[str, Any]]] = []
         self._rows: Sequence[Row] = ()
 
-    def beside(self) -> ComposeResult:
+    def side_panes(self) -> ComposeResult:
         yield TextPage(id="detail")
 
-    async def ask(self) -> None:
+    async def fetch(self) -> None:
         found: list[tuple[str, Mapping[str, Any]]] = []
         for host in self.link.host_names:
             found += [(host, entry) for entry in await self.link.command("audit", where=host, limit=MAX_ENTRIES)]
@@ -62,13 +62,13 @@ class AuditScreen(PollingListScreen):
 
     @property
     def _entry(self) -> Mapping[str, Any] | None:
-        key = self.list.cursor_key.removeprefix(DECISION)
+        key = self.row_list.cursor_key.removeprefix(DECISION_KEY_PREFIX)
         return self._entries[int(key)][1] if key.isdecimal() and int(key) < len(self._entries) else None
 
     def _draw_detail(self) -> None:
         entry = self._entry
         lines = entry_lines(entry, self.session.looks()) if entry is not None else []
-        self.query_one("#detail", TextPage).show(lines, self.list.cursor_key)
+        self.query_one("#detail", TextPage).show(lines, self.row_list.cursor_key)
 
     def on_line_list_moved(self, _message: LineList.Moved) -> None:
         self._draw_detail()
@@ -79,4 +79,4 @@ class AuditScreen(PollingListScreen):
         if entry is not None and entry.get("run_id"):
             self.post_message(OpenRun(str(entry["run_id"])))
         elif entry is not None:
-            self.say("This decision is about the workspace, not about one run.")
+            self.show_message("This decision is about the workspace, not about one run.")

@@ -12,16 +12,16 @@ from textual.containers import Vertical
 from screens.base.polling_list_screen import PollingListScreen
 from screens.base.polling_screen import QueryPoller
 from screens.dialogs.batch_action import BatchActionScreen
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenPlace, OpenRun
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.grants import (
     COLUMNS,
-    GRANT,
-    USE,
-    USES,
+    GRANT_KEY_PREFIX,
+    USE_COLUMNS,
+    USE_KEY_PREFIX,
     HostPermissions,
     grant_lines,
     grant_words,
@@ -33,7 +33,7 @@ from screens.widgets.bar import Bar
 from screens.widgets.line_list import LineList
 from screens.widgets.row_list import RowList
 
-PAUSE: Final = 0.1
+USES_DELAY_S: Final = 0.1
 """Seconds between two questions for a grant's uses: the cursor may go down the list quickly."""
 
 
@@ -59,25 +59,25 @@ class GrantsScreen(PollingListScreen):
         self._versions: dict[str, int] = {}
         self._uses: dict[str, Mapping[str, Any]] = {}
         self._asked: dict[str, int] = {}
-        self._uses_asker = QueryPoller(self, self._ask_for_uses, pause=PAUSE)
+        self._uses_asker = QueryPoller(self, self._fetch_uses, pause=USES_DELAY_S)
 
-    def beside(self) -> ComposeResult:
+    def side_panes(self) -> ComposeResult:
         with Vertical(id="detail"):
             yield Bar(id="words", ellipsis=self.session.glyphs.ellipsis)
             yield Bar(id="origin", ellipsis=self.session.glyphs.ellipsis)
-            yield RowList(USES, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
+            yield RowList(USE_COLUMNS, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
 
-    async def ask(self) -> None:
+    async def fetch(self) -> None:
         for host in self.link.host_names:
             answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
             if "grants" in answer:
-                known = HostPermissions.of(answer, host)
+                known = HostPermissions.parse(answer, host)
                 ledger_rows({}, [known], self.session.looks())  # an answer that cannot be shown is said, and not kept
                 self._known[host] = known
                 self._versions[host] = int(answer["version"])
-        self._uses_asker.stir()
+        self._uses_asker.poll_soon()
 
-    async def _ask_for_uses(self) -> None:
+    async def _fetch_uses(self) -> None:
         """The uses of the grant under the cursor one by one, unless as many as there are by now are here."""
         grant_id = self._grant_id
         held, host = held_by(self._known.values(), grant_id)
@@ -95,11 +95,11 @@ class GrantsScreen(PollingListScreen):
 
     @property
     def _grant_id(self) -> str:
-        key = self.list.cursor_key
-        return key.removeprefix(GRANT) if key.startswith(GRANT) else ""
+        key = self.row_list.cursor_key
+        return key.removeprefix(GRANT_KEY_PREFIX) if key.startswith(GRANT_KEY_PREFIX) else ""
 
-    def news(self) -> str:
-        return super().news() or self._uses_asker.news()
+    def next_problem(self) -> str:
+        return super().next_problem() or self._uses_asker.next_problem()
 
     def draw(self) -> None:
         super().draw()
@@ -117,17 +117,17 @@ class GrantsScreen(PollingListScreen):
         self.query_one("#uses", RowList).show(use_rows(uses, looks))
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
-        if message.lines is self.list:
+        if message.lines is self.row_list:
             self._draw_detail()
             self.refresh_bindings()
-            self._uses_asker.stir()
+            self._uses_asker.poll_soon()
 
     # -- what is done ----------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only a grant can be taken back; from its uses `escape` goes to the list."""
-        if action == "revoke" and self.is_mounted and not self.withheld(action):
-            return any(key.startswith(GRANT) for key in self.chosen)
+        if action == "revoke" and self.is_mounted and not self.why_withheld(action):
+            return any(key.startswith(GRANT_KEY_PREFIX) for key in self.selected_keys)
         if action == "up" and self.is_mounted and self.query_one("#uses").has_focus:
             return True
         return super().check_action(action, parameters)
@@ -135,7 +135,7 @@ class GrantsScreen(PollingListScreen):
     def action_up(self) -> None:
         if self.query_one("#uses").has_focus:
             self.query_one("#detail").remove_class("-open")
-            self.list.focus()
+            self.row_list.focus()
         else:
             super().action_up()
 
@@ -143,13 +143,13 @@ class GrantsScreen(PollingListScreen):
         """From a grant to its uses; from a use to its run; of a rule, where it stands."""
         if message.lines.id == "uses":
             self.post_message(OpenRun(message.key.partition(":")[2]))
-        elif message.key.startswith(USE):
-            self.post_message(OpenRun(message.key.removeprefix(USE).partition(":")[0]))
-        elif message.key.startswith(GRANT):
+        elif message.key.startswith(USE_KEY_PREFIX):
+            self.post_message(OpenRun(message.key.removeprefix(USE_KEY_PREFIX).partition(":")[0]))
+        elif message.key.startswith(GRANT_KEY_PREFIX):
             self.query_one("#detail").add_class("-open")
             self.query_one("#uses").focus()
         elif source := self._source(message.key):
-            self.say(f"This rule stands in {source}")
+            self.show_message(f"This rule stands in {source}")
 
     def _source(self, key: str) -> str:
         host, _, number = key.partition(":")[2].rpartition(":")
@@ -165,7 +165,7 @@ class GrantsScreen(PollingListScreen):
         if not self.may_act():
             return
         looks = self.session.looks()
-        ids = [key.removeprefix(GRANT) for key in self.chosen if key.startswith(GRANT)]
+        ids = [key.removeprefix(GRANT_KEY_PREFIX) for key in self.selected_keys if key.startswith(GRANT_KEY_PREFIX)]
         grants = [self.link.grants[grant_id] for grant_id in ids if grant_id in self.link.grants]
         if not grants:
             return
@@ -174,6 +174,6 @@ class GrantsScreen(PollingListScreen):
             await self.link.command("revoke", grant_id=grant_id)
 
         items = [BatchItem(grant.grant_id, grant_words(grant, looks)) for grant in grants]
-        question = f"Take back {plural(len(grants), 'grant')}? The next attempt that needs one is asked about again."
+        question = f"Take back {pluralize(len(grants), 'grant')}? The next attempt that needs one is asked about again."
         done = BatchOutcome("succeeded", "taken back")
         self.app.push_screen(BatchActionScreen(self.session, "Revoke", items, revoke, done=done, question=question))

@@ -11,7 +11,7 @@ from screens.base.run_list_screen import RunListScreen
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from screens.views.decisions.incident_groups import GROUP, OpenDecision, group_members
+from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision, group_members
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import COLUMNS
 from screens.views.run.preview import preview_lines
@@ -50,7 +50,7 @@ class InboxScreen(RunListScreen):
     def crumbs(self) -> Spans:
         return self.trail("inbox")
 
-    def nothing(self, looks: RenderContext) -> str:
+    def empty_message(self, looks: RenderContext) -> str:
         return first_use_text(looks)
 
     def all_rows(self) -> Sequence[Row]:
@@ -66,7 +66,11 @@ class InboxScreen(RunListScreen):
         self.session.order.renew()
 
     def preview(self, key: str) -> list[Spans]:
-        alike = group_members(key, self.link.incidents.values(), self.link.host_of) if key.startswith(GROUP) else ()
+        alike = (
+            group_members(key, self.link.incidents.values(), self.link.host_of)
+            if key.startswith(GROUP_KEY_PREFIX)
+            else ()
+        )
         return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -75,7 +79,7 @@ class InboxScreen(RunListScreen):
         kind, _, name = key.partition(":")
         if kind == "run":
             return (name,)
-        if key.startswith(GROUP):
+        if key.startswith(GROUP_KEY_PREFIX):
             return [found.run_id for found in group_members(key, self.link.incidents.values(), self.link.host_of)]
         found = self.link.incidents.get(name)
         return (found.run_id,) if found is not None else ()
@@ -93,7 +97,7 @@ class InboxScreen(RunListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What is like no other is answered by itself."""
-        if action == "answer_alike" and not self.withheld(action):
+        if action == "answer_alike" and not self.why_withheld(action):
             return self.is_mounted and bool(self._alike())
         return super().check_action(action, parameters)
 
@@ -108,8 +112,8 @@ class InboxScreen(RunListScreen):
 
     def _alike(self) -> Sequence[OpenDecision]:
         """The decisions that are the same as what is under the cursor; none where there is one only that is."""
-        key = self.list.cursor_key
-        row = self.list.cursor_row
-        if row is None or not (row.under or key.startswith(GROUP)):
+        key = self.row_list.cursor_key
+        row = self.row_list.cursor_row
+        if row is None or not (row.under or key.startswith(GROUP_KEY_PREFIX)):
             return ()
         return group_members(key, self.link.incidents.values(), self.link.host_of)

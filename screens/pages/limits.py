@@ -10,15 +10,15 @@ from textual.binding import Binding, BindingType
 
 from screens.base.polling_list_screen import PollingListScreen
 from screens.dialogs.batch_action import BatchActionScreen
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.limits import (
-    BREAKER,
+    BREAKER_KEY_PREFIX,
     COLUMNS,
-    LIMIT,
+    LIMIT_KEY_PREFIX,
     HostLimits,
     kind_and_name,
     limit_rows,
@@ -51,7 +51,7 @@ class LimitsScreen(PollingListScreen):
         yield Bar(id="workspace", ellipsis=self.session.glyphs.ellipsis)
         yield from super().body()
 
-    async def ask(self) -> None:
+    async def fetch(self) -> None:
         for host in self.link.host_names:
             breakers = await self.link.command("breakers", where=host, every=True)
             budgets = await self.link.command("budgets", where=host)
@@ -75,10 +75,10 @@ class LimitsScreen(PollingListScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Breakers are reset, budgets extended."""
-        if action == "reset" and self.is_mounted and not self.withheld(action):
-            return any(key.startswith(BREAKER) for key in self.chosen)
+        if action == "reset" and self.is_mounted and not self.why_withheld(action):
+            return any(key.startswith(BREAKER_KEY_PREFIX) for key in self.selected_keys)
         if action == "extend" and self.is_mounted:
-            return self.list.cursor_key.startswith(LIMIT)
+            return self.row_list.cursor_key.startswith(LIMIT_KEY_PREFIX)
         return super().check_action(action, parameters)
 
     def on_line_list_moved(self, _message: LineList.Moved) -> None:
@@ -86,16 +86,16 @@ class LimitsScreen(PollingListScreen):
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """From a limit to its run, at the decision that waits for more; of a breaker, the run that waits for it."""
-        if message.key.startswith(LIMIT):
-            run_id, incident_id = message.key.removeprefix(LIMIT).split(":")[:2]
+        if message.key.startswith(LIMIT_KEY_PREFIX):
+            run_id, incident_id = message.key.removeprefix(LIMIT_KEY_PREFIX).split(":")[:2]
             self.post_message(OpenRun(run_id, incident_id))
-        elif message.key.startswith(BREAKER):
+        elif message.key.startswith(BREAKER_KEY_PREFIX):
             name = message.key.partition("\n")[2]
             waiting = [found for found in self.session.decisions() if found.opened.action.get("breaker") == name]
             if waiting:
                 self.post_message(OpenRun(waiting[0].run_id, waiting[0].opened.incident_id))
             else:
-                self.say(f"No run waits for this breaker. {self._last_error(name)}".rstrip())
+                self.show_message(f"No run waits for this breaker. {self._last_error(name)}".rstrip())
 
     def _last_error(self, name: str) -> str:
         rows = (row for told in self._told.values() for row in told.breakers if row["id"] == name and row["error"])
@@ -103,25 +103,27 @@ class LimitsScreen(PollingListScreen):
 
     def action_extend(self) -> None:
         """Open the decision that waits, if one does: the answer is given there, as every other."""
-        run_id, incident_id = self.list.cursor_key.removeprefix(LIMIT).split(":")[:2]
+        run_id, incident_id = self.row_list.cursor_key.removeprefix(LIMIT_KEY_PREFIX).split(":")[:2]
         if incident_id:
             self.post_message(OpenRun(run_id, incident_id))
         else:
-            self.say("Nothing waits for more of this budget: it can be extended when the run asks.")
+            self.show_message("Nothing waits for more of this budget: it can be extended when the run asks.")
 
     def action_reset(self) -> None:
         """Ask first: calls go out again at once."""
         if not self.may_act():
             return
         looks = self.session.looks()
-        keys = [key.removeprefix(BREAKER) for key in self.chosen if key.startswith(BREAKER)]
+        keys = [
+            key.removeprefix(BREAKER_KEY_PREFIX) for key in self.selected_keys if key.startswith(BREAKER_KEY_PREFIX)
+        ]
         items = [BatchItem(key, looks.line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
 
         async def reset(key: str) -> None:
             host, _, name = key.partition("\n")
             await self.link.command("reset", where=host, key=name)
-            self._asker.stir()
+            self._asker.poll_soon()
 
-        question = f"Close {plural(len(items), 'breaker')}? Calls go out again at once."
+        question = f"Close {pluralize(len(items), 'breaker')}? Calls go out again at once."
         done = BatchOutcome("succeeded", "closed")
         self.app.push_screen(BatchActionScreen(self.session, "Reset", items, reset, done=done, question=question))

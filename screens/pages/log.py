@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from runtime.link.client.client import LinkError
 from screens.base.polling_screen import PollingScreen
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import Spans, join_spans, span
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
@@ -27,10 +27,10 @@ from screens.widgets.log_list import LogList
 from screens.widgets.pattern_input import FILTER_HINT, PatternInput
 from screens.widgets.text_page import TextPage
 
-FIRST: Final = 500
+FIRST_EVENTS: Final = 500
 """Lines that are asked for at first, and then each time that somebody reads back."""
-_NEWER: Final = 2000
-_JUMP: Final = timedelta(minutes=10)
+_MAX_NEW_EVENTS: Final = 2000
+_JUMP_SPAN: Final = timedelta(minutes=10)
 _HINTS: Final = {
     "filter": FILTER_HINT,
     "search": "find words, or a regular expression; then > and < go on and back",
@@ -40,7 +40,7 @@ _HINTS: Final = {
 class LogScreen(PollingScreen):
     """Two sources, each with lines of its own: events, and the log file. Asks for more only when something changed."""
 
-    PAUSE = 0.25  # each answer repaints the pane
+    POLL_INTERVAL_S = 0.25  # each answer repaints the pane
     CSS_PATH = "log.tcss"
     AUTO_FOCUS = "LogList"
     BINDING_GROUP_TITLE = "Log"
@@ -83,7 +83,7 @@ class LogScreen(PollingScreen):
     # -- what is asked ---------------------------------------------------------------------------------------
 
     @property
-    def book(self) -> LogBuffer:
+    def buffer(self) -> LogBuffer:
         return self._books[self._source]
 
     @property
@@ -92,20 +92,20 @@ class LogScreen(PollingScreen):
         where = self.link.host_of(self.run_id) if self.run_id else ""
         return (where,) if where in names else names
 
-    async def ask(self) -> None:
-        came = await (self._ask_events() if self._source == "events" else self._ask_file())
+    async def fetch(self) -> None:
+        came = await (self._fetch_events() if self._source == "events" else self._fetch_file())
         if self._older:
             self._older = False
-            await self._ask_older()
-        self.query_one("#log", LogList).show(self.book.shown, came=came)
+            await self._fetch_older()
+        self.query_one("#log", LogList).show(self.buffer.shown, came=came)
 
-    async def _ask_events(self) -> int:
+    async def _fetch_events(self) -> int:
         """All hosts, and then their lines together: where one does not answer, nothing of the others is passed over."""
         rows: list[tuple[str, Any]] = []
         gaps: list[LogLine] = []
         for host in self._hosts:
             after = self._ends.get(("events", host))
-            limit = FIRST if after is None else _NEWER
+            limit = FIRST_EVENTS if after is None else _MAX_NEW_EVENTS
             found = await self.link.command("log", where=host, run_id=self.run_id, after=after or 0, limit=limit)
             rows += [(host, row) for row in found]
             if after is not None and len(found) == limit:
@@ -116,19 +116,23 @@ class LogScreen(PollingScreen):
             self._starts.setdefault(host, row["at"])
         return self._books["events"].add(came)
 
-    async def _ask_older(self) -> None:
+    async def _fetch_older(self) -> None:
         rows: list[tuple[str, Any]] = []
         for host in self._hosts if self._source == "events" else ():
             before = self._starts.get(host, 0)
             if before > 1:
-                found = await self.link.command("log", where=host, run_id=self.run_id, before=before, limit=FIRST)
+                found = await self.link.command(
+                    "log", where=host, run_id=self.run_id, before=before, limit=FIRST_EVENTS
+                )
                 rows += [(host, row) for row in found]
                 self._starts[host] = found[0]["at"] if found else 0
         taken = self._books["events"].add_older(self._lines(rows))
         if not taken:
-            self.say("This is the first line." if not rows else "No more lines are kept: filter, or ask for one run.")
+            self.show_message(
+                "This is the first line." if not rows else "No more lines are kept: filter, or ask for one run."
+            )
 
-    async def _ask_file(self) -> int:
+    async def _fetch_file(self) -> int:
         book, looks, came = self._books["file"], self.session.looks(), 0
         for host in self._hosts:
             found = await self.link.command("logfile", where=host, after=self._ends.get(("file", host)))
@@ -153,9 +157,9 @@ class LogScreen(PollingScreen):
 
     def draw(self) -> None:
         log = self.query_one("#log", LogList)
-        self.tell_news()
+        self.show_problem()
         if self._asker.answered:
-            log.empty = self.session.looks().nothing_matches() if self.book.lines else self._nothing()
+            log.empty = self.session.looks().nothing_matches() if self.buffer.lines else self._empty_message()
         self._title_log(log)
         words = self._words()
         narrowed = self.query_one("#narrowed", Bar)
@@ -163,7 +167,7 @@ class LogScreen(PollingScreen):
         narrowed.set_class(bool(words), "-shown")
         log.repaint_changed()
 
-    def _nothing(self) -> str:
+    def _empty_message(self) -> str:
         return (
             "Nothing has happened yet." if self._source == "events" else "The runtime has no log file of its own here."
         )
@@ -177,12 +181,12 @@ class LogScreen(PollingScreen):
         key = self.session.looks().key("log.follow", "G")
         again = f"{key} follows again" if key else ""
         state = "following" if log.following else f"{glyphs.more} stopped: {new}{again}"
-        title = f"{name}{glyphs.dot}{plural(len(self.book.shown), 'line')}{glyphs.dot}{state}"
+        title = f"{name}{glyphs.dot}{pluralize(len(self.buffer.shown), 'line')}{glyphs.dot}{state}"
         if log.border_title != title:
             log.border_title = Content(title)
 
     def _words(self) -> Spans:
-        looks, book = self.session.looks(), self.book
+        looks, book = self.session.looks(), self.buffer
         text, search = looks.line(book.filter.text, 60), looks.line(self._search.text, 60)
         parts = (
             (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
@@ -195,16 +199,16 @@ class LogScreen(PollingScreen):
         return join_spans(parts, looks.glyphs.dot)
 
     def _count(self) -> Spans:
-        found = self.book.matches(self._search) if self._search.active else []
+        found = self.buffer.find_all(self._search) if self._search.active else []
         at = self.query_one("#log", LogList).cursor_index
-        place = f"{found.index(at) + 1} of {len(found)}" if at in found else plural(len(found), "match", "matches")
+        place = f"{found.index(at) + 1} of {len(found)}" if at in found else pluralize(len(found), "match", "matches")
         return span(f"  {place}", "ink-muted")
 
     def on_log_list_followed(self, message: LogList.Followed) -> None:
-        if message.top and self.book.lines:
+        if message.top and self.buffer.lines:
             self._older = True
         if message.top or message.following:
-            self._asker.stir()
+            self._asker.poll_soon()
         self.pace.request()
 
     def on_line_list_moved(self, _message: LineList.Moved) -> None:
@@ -220,7 +224,7 @@ class LogScreen(PollingScreen):
 
     @property
     def _narrowed(self) -> bool:
-        return bool(self.book.filter.text or self.book.faults_only or self._search.text)
+        return bool(self.buffer.filter.text or self.buffer.faults_only or self._search.text)
 
     def action_up(self) -> None:
         if self._typing:
@@ -240,7 +244,7 @@ class LogScreen(PollingScreen):
         if self._typing:
             return
         self._typing = what
-        text = self.book.filter.text if what == "filter" else self._search.text
+        text = self.buffer.filter.text if what == "filter" else self._search.text
         field = PatternInput(text, hint=_HINTS[what], id="typing")
         self.mount(field, after="#narrowed")
         field.focus()
@@ -277,29 +281,29 @@ class LogScreen(PollingScreen):
         self.pace.request()
 
     def _narrow(self, text: str | None = None, *, faults_only: bool | None = None) -> None:
-        self.book.narrow(text, faults_only=faults_only)
-        self.query_one("#log", LogList).show(self.book.shown)
+        self.buffer.narrow(text, faults_only=faults_only)
+        self.query_one("#log", LogList).show(self.buffer.shown)
         self.refresh_bindings()
         self.pace.request()
 
     def action_faults_only(self) -> None:
-        self._narrow(faults_only=not self.book.faults_only)
+        self._narrow(faults_only=not self.buffer.faults_only)
 
     def action_match(self, step: int) -> None:
         if self._search.active:
             self._go_to_match(self.query_one("#log", LogList).cursor_index, step)
         else:
-            self.say("Nothing is searched for: s finds.")
+            self.show_message("Nothing is searched for: s finds.")
 
     def _go_to_match(self, start: int, step: int) -> None:
-        at = self.book.found(self._search, start, step)
+        at = self.buffer.find_next(self._search, start, step)
         if at < 0:
-            self.say("Nothing is found.")
+            self.show_message("Nothing is found.")
         self.query_one("#log", LogList).go_to_index(at)
 
     def action_jump(self, step: int) -> None:
         log = self.query_one("#log", LogList)
-        log.go_to_index(self.book.at_time(log.cursor_index, step * _JUMP))
+        log.go_to_index(self.buffer.at_time(log.cursor_index, step * _JUMP_SPAN))
 
     # -- other sources, and more about a line ----------------------------------------------------------------
 
@@ -309,9 +313,9 @@ class LogScreen(PollingScreen):
         log = self.query_one("#log", LogList)
         log.following = True
         log.empty = "Asking the runtime"
-        log.show(self.book.shown)
+        log.show(self.buffer.shown)
         self._close_detail()
-        self._asker.stir()
+        self._asker.poll_soon()
         self.pace.request()
 
     def action_open_run(self) -> None:
@@ -319,7 +323,7 @@ class LogScreen(PollingScreen):
         if entry is not None and entry.run_id in self.link.summaries:
             self.post_message(OpenRun(entry.run_id))
         else:
-            self.say("This line is of no run that can be shown.")
+            self.show_message("This line is of no run that can be shown.")
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """The event under the cursor, whole."""
@@ -332,7 +336,7 @@ class LogScreen(PollingScreen):
         try:
             (event,) = await self.link.command("events", where=entry.host, **args)
         except (LinkError, ValueError) as exc:
-            self.say(f"The event is not there: {exc}", "error")
+            self.show_message(f"The event is not there: {exc}", "error")
             return
         self._detail = entry.key
         page = self.query_one("#detail", TextPage)

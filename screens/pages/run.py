@@ -145,7 +145,7 @@ class RunScreen(RunActionScreen):
         return opened.incident_id if opened is not None else ""
 
     @property
-    def deciding(self) -> Collection[str]:
+    def decision_options(self) -> Collection[str]:
         opened = self.prompt.opened
         return [option.id for option in opened.options] if opened is not None else ()
 
@@ -155,13 +155,13 @@ class RunScreen(RunActionScreen):
             problem = self.link.problem(self.run_id)
             self.page.show([span(self.session.looks().line(problem), "severity-error")], "problem")
             return
-        self.see_whether_over(state)
+        self.check_run_ended(state)
         self._draw_head(state)
         self._draw_tree(state)
         incident = self._to_decide(state)
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
-            self._place(incident.opened.node_id)
+            self._move_cursor(incident.opened.node_id)
         self._draw_page(state)
         self._draw_prompt(state, incident)
 
@@ -225,7 +225,7 @@ class RunScreen(RunActionScreen):
         before = state.incidents.get(prompt.opened.incident_id) if prompt.opened is not None else None
         if before is not None and not before.open:
             if prompt.mode not in ("type", "sent") and before.opened.incident_id != self._replied:
-                self.say(self._outcome(before))
+                self.show_message(self._outcome(before))
             prompt.put_away(self._outcome(before))
         another = False
         if incident is not None:
@@ -248,18 +248,18 @@ class RunScreen(RunActionScreen):
 
     def _draw_page(self, state: DurableRun) -> None:
         key = self.nodes.cursor_key
-        shown = self._pages.of(state, key, self.incident_id, self.session.looks(), self.link)
+        shown = self._pages.page_for(state, key, self.incident_id, self.session.looks(), self.link)
         self.page.show(shown.lines, shown.name, at_end=shown.at_end)
         self._title_page(shown.title)
 
     def _title_page(self, title: str = "") -> None:
         page = self.page
         title = title or str(page.border_title or "").partition("  ")[0]
-        more = f"  {self.session.glyphs.more} {page.below} more" if page.below else ""
+        more = f"  {self.session.glyphs.more} {page.lines_below} more" if page.lines_below else ""
         if page.border_title != title + more:
             page.border_title = Content(title + more)
 
-    def _place(self, node_id: str) -> bool:
+    def _move_cursor(self, node_id: str) -> bool:
         """Put the cursor somewhere on behalf of what is shown: what is shown does not follow it."""
         if self.nodes.cursor_key == node_id:
             return True
@@ -300,7 +300,7 @@ class RunScreen(RunActionScreen):
             found = wait_chain(state, asked)
             if found.node_id:
                 self._widen_for(found.node_id)
-                self._place(found.node_id)
+                self._move_cursor(found.node_id)
             if found.incident_id:
                 self._wanted = found.incident_id
         self.query_one("#panes").remove_class("-timeline", "-tree")
@@ -320,16 +320,16 @@ class RunScreen(RunActionScreen):
         try:
             found = await self.link.command("events", run_id=self.run_id, after=seq - 1, limit=1)
         except LinkError as exc:
-            self.say(str(exc), "error")
+            self.show_message(str(exc), "error")
             return
         if not found:
-            self.say(f"There is no event {seq} in this run.", "warning")
+            self.show_message(f"There is no event {seq} in this run.", "warning")
             return
         self._pages.show_event(seq, found[0])
         node_id = str(found[0].get("node_id", ""))
         if node_id:
             self._widen_for(node_id)
-            self._place(node_id)
+            self._move_cursor(node_id)
         self.pace.request()
 
     def action_timeline(self) -> None:
@@ -357,7 +357,7 @@ class RunScreen(RunActionScreen):
         state = self.link.run(self.run_id)
         waiting = [found for found in self.session.decisions() if found.run_id == self.run_id and found.opened.node_id]
         if state is None or not waiting:
-            self.say("Nothing waits for a decision in this run.")
+            self.show_message("Nothing waits for a decision in this run.")
             return
         tree = self.nodes
         nodes = [found.opened.node_id for found in waiting]
@@ -446,7 +446,7 @@ class RunScreen(RunActionScreen):
 
     def on_key(self, event: events.Key) -> None:
         """Keys that nobody took: the prompt's letters count wherever the focus is, but never inside a text field."""
-        if self.prompt.take(event):
+        if self.prompt.take_key(event):
             event.stop()
 
     def on_prompt_left(self, _message: Prompt.Left) -> None:
@@ -462,7 +462,7 @@ class RunScreen(RunActionScreen):
             words = f"It {found['sentence']}."
         except LinkError as exc:
             words = f"What it would have matched is not known: {exc}"
-        self.prompt.matched(proposed.incident_id, proposed.lifetime, words)
+        self.prompt.show_preview(proposed.incident_id, proposed.lifetime, words)
 
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
         self.run_worker(self._answer(message), group="answer", exit_on_error=False)
@@ -481,12 +481,12 @@ class RunScreen(RunActionScreen):
             self._replied = answered.incident_id
             prompt = self.prompt
             if prompt.opened is not None and prompt.opened.incident_id == answered.incident_id:
-                prompt.refused(str(exc))
-            self.say(str(exc), "error")
+                prompt.show_refusal(str(exc))
+            self.show_message(str(exc), "error")
         else:
             again = self.session.looks().key("run.rewind", "R") if answered.option in ("abort", "skip") else ""
             how = f" {again} starts again from here." if again else ""
-            self.say(f"The answer is taken: {OPTION_LABELS.get(answered.option, answered.option)}.{how}")
+            self.show_message(f"The answer is taken: {OPTION_LABELS.get(answered.option, answered.option)}.{how}")
             if asked is not None:
                 bulk_hint.watch_answer(self.app, self.session, asked)
         self.pace.request()

@@ -51,7 +51,7 @@ class DetailPages:
     def follow_cursor(self) -> None:
         self._waits = self._event = None
 
-    def of(self, state: DurableRun, key: str, incident_id: str, looks: RenderContext, link: Link) -> DetailPage:
+    def page_for(self, state: DurableRun, key: str, incident_id: str, looks: RenderContext, link: Link) -> DetailPage:
         """The page for the node `key`; `incident_id` is the decision that the prompt shows."""
         if self._event is not None:
             return _event_page(*self._event, looks)
@@ -63,21 +63,21 @@ class DetailPages:
         if incident is None and key in ("", *state.roots):
             incident = state.incidents.get(incident_id)
         if incident is not None:
-            return _report_page(state, incident, self._built(state, incident, looks), looks, link)
+            return _report_page(state, incident, self._build_report(state, incident, looks), looks, link)
         if node is None or node.id in state.roots:
-            return DetailPage(self._outcome(state, looks), "Run", "run")
+            return DetailPage(self._outcome_lines(state, looks), "Run", "run")
         streamed = link.text(state.id, node.id)
         comes = streamed is not None and not node.terminal
         return DetailPage(node_lines(state, node.id, looks, streamed=streamed), "Node", f"node:{node.id}", comes)
 
-    def _outcome(self, state: DurableRun, looks: RenderContext) -> list[Spans]:
+    def _outcome_lines(self, state: DurableRun, looks: RenderContext) -> list[Spans]:
         """Anew once a second, for it goes over all steps in flight."""
         seen = (state.id, state.terminal or int(looks.now.timestamp()), looks.glyphs.name)
         if seen != self._run[0]:
             self._run = (seen, outcome_lines(state, looks))
         return self._run[1]
 
-    def _built(self, state: DurableRun, incident: Incident, looks: RenderContext) -> IncidentReport:
+    def _build_report(self, state: DurableRun, incident: Incident, looks: RenderContext) -> IncidentReport:
         """The report: anew when the incident changed, else once a second, for it goes over all nodes."""
         second = int(looks.now.timestamp())
         seen = (incident.opened.incident_id, incident.state, incident.analysis, state.terminal or second)

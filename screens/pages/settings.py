@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from screens.base.runtime_screen import RuntimeScreen
 from screens.render.layout import Spans, plain_text
 from screens.shell.messages import ChooseTheme, EditSettings, ReadSettings
-from screens.views.lists.settings import COLUMNS, THEME, settings_rows
+from screens.views.lists.settings import COLUMNS, THEME_KEY_PREFIX, settings_rows
 from screens.widgets.line_list import LineList
 from screens.widgets.row_list import RowList
 
@@ -45,12 +45,12 @@ class SettingsScreen(RuntimeScreen):
         self.query_one("#settings", RowList).show(settings_rows(self.session.settings(), self.session.looks()))
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
-        if message.key.startswith(THEME):
-            self.post_message(ChooseTheme(message.key.removeprefix(THEME)))
+        if message.key.startswith(THEME_KEY_PREFIX):
+            self.post_message(ChooseTheme(message.key.removeprefix(THEME_KEY_PREFIX)))
         else:
             looks = self.session.looks()
             edit = looks.hints((looks.key("settings.edit", "e"), "opens the file, which then holds at once."))
-            self.say(f"This is set where the last column says. {edit}".rstrip())
+            self.show_message(f"This is set where the last column says. {edit}".rstrip())
 
     def action_edit(self) -> None:
         row = self.query_one("#settings", RowList).cursor_row

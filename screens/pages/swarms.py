@@ -14,7 +14,7 @@ from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.swarms import (
     COLUMNS,
-    SWARM,
+    SWARM_KEY_PREFIX,
     ref_of,
     runs_of,
     swarm_lines,
@@ -46,17 +46,17 @@ class SwarmsScreen(RunListScreen):
     def crumbs(self) -> Spans:
         return self.trail("swarms")
 
-    def nothing(self, looks: RenderContext) -> str:
+    def empty_message(self, looks: RenderContext) -> str:
         return f"No runs yet. {looks.hints((looks.key('swarms.start', 's'), 'starts one.'))}".rstrip()
 
     def all_rows(self) -> Sequence[Row]:
         looks, summaries = self.session.looks(), self.link.summaries
-        self._trends.look(summaries, looks.now)
+        self._trends.sample(summaries, looks.now)
         return swarm_rows(summaries, looks, self._trends, self.link.host_of, self._memory)
 
     def preview(self, key: str) -> list[Spans]:
         looks, summaries = self.session.looks(), self.link.summaries
-        if key.startswith(SWARM):
+        if key.startswith(SWARM_KEY_PREFIX):
             return swarm_lines(key, summaries, looks, self.link.host_of)
         return preview_lines(key, summaries, self.link.incidents, looks)
 
@@ -69,13 +69,13 @@ class SwarmsScreen(RunListScreen):
         if kind == "run":
             self.post_message(OpenRun(name))
         else:
-            self.list.toggle_fold()
+            self.row_list.toggle_fold()
 
     def action_start(self) -> None:
         """Open the form, with the swarm under the cursor in it."""
         if not self.may_act():
             return
-        key, summaries = self.list.cursor_key, self.link.summaries
+        key, summaries = self.row_list.cursor_key, self.link.summaries
         host = next((self.link.host_of(run_id) for run_id in runs_of(key, summaries, self.link.host_of)), "")
         self.app.push_screen(StartScreen(self.session, ref_of(key, summaries), host, self._draft), self._started)
 

@@ -19,21 +19,21 @@ _PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
 _MARK: Final = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 _SIGNS: Final = frozenset("/\\.:;|&$~*@#?%<>(){}[]`'\"=,!+-")
 """Signs that mean something in a path, an address or a command."""
-_IPA: Final = 0x0250
+_IPA_START: Final = 0x0250
 """The first Latin letter that no orthography in wide use has; from here on, one that looks like ASCII is marked."""
 
 
-def mark(text: str, *, whole: bool = True) -> str:
+def mark_confusables(text: str, *, whole: bool = True) -> str:
     """Cleaned text with a mark behind each letter that looks like another one.
 
     `whole`: also signs that look like ASCII, and words of another script all of whose letters do. Names, paths and
     hosts have no other context; in prose such signs and words are common.
     """
     if "xn--" in text:
-        text = _PUNYCODE.sub(lambda label: _decoded(label[0]), text)
+        text = _PUNYCODE.sub(lambda label: _decode_label(label[0]), text)
     if text.isascii():
         return text
-    return _WORD.sub(lambda word: _marked(word[0], whole=whole), text)
+    return _WORD.sub(lambda word: _mark_word(word[0], whole=whole), text)
 
 
 def is_marked(text: str) -> bool:
@@ -42,16 +42,16 @@ def is_marked(text: str) -> bool:
     return found is not None and chr(int(found[1], 16)).isprintable()
 
 
-def _decoded(label: str) -> str:
+def _decode_label(label: str) -> str:
     """A label of a host with what it reads as, where that is marked."""
     try:
         read = clean_line(label.removeprefix("xn--").encode("ascii").decode("punycode"))
     except UnicodeError:
         return label
-    return label if mark(read) == read else f"{label} (reads {read})"
+    return label if mark_confusables(read) == read else f"{label} (reads {read})"
 
 
-def _marked(word: str, *, whole: bool) -> str:
+def _mark_word(word: str, *, whole: bool) -> str:
     if word.isascii():
         return word
     suspects = set(_suspects(word, whole=whole))
@@ -67,12 +67,12 @@ def _suspects(word: str, *, whole: bool) -> Iterator[str]:
         plain = (char.isalpha() or char.isdecimal()) and unicodedata.normalize("NFKC", char).isascii()
         if not char.isascii() and (plain or (whole and _ascii_alike(char) & _SIGNS)):
             yield char
-    yield from (char for char in alike if _script(char) == "LATIN" and ord(char) >= _IPA)
+    yield from (char for char in alike if _script(char) == "LATIN" and ord(char) >= _IPA_START)
     strangers = [char for char in alike if _script(char) in foreign]
     own = [char for char in letters if char.isascii()]
     if mixed and not strangers and 2 * len(own) < len(letters):
         # None of the foreign letters looks like ASCII: then an ASCII letter may look like one of them.
-        yield from (char for char in own if not foreign.isdisjoint(_names(char)))
+        yield from (char for char in own if not foreign.isdisjoint(_lookalike_scripts(char)))
     elif mixed or (whole and letters and len(strangers) == len(letters)):
         yield from strangers
 
@@ -84,7 +84,7 @@ def _script(char: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def _table(char: str) -> tuple[tuple[str, str], ...]:
+def _lookalikes(char: str) -> tuple[tuple[str, str], ...]:
     """The characters that look like this one, each with its name."""
     from confusable_homoglyphs import confusables
 
@@ -93,9 +93,9 @@ def _table(char: str) -> tuple[tuple[str, str], ...]:
 
 
 def _ascii_alike(char: str) -> frozenset[str]:
-    return frozenset(other for other, _ in _table(char) if other.isascii())
+    return frozenset(other for other, _ in _lookalikes(char) if other.isascii())
 
 
-def _names(char: str) -> frozenset[str]:
+def _lookalike_scripts(char: str) -> frozenset[str]:
     """The scripts of the characters that look like this one."""
-    return frozenset(name.partition(" ")[0] for _, name in _table(char))
+    return frozenset(name.partition(" ")[0] for _, name in _lookalikes(char))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-MINUTE = 60
-HOUR = 60 * MINUTE
-DAY = 24 * HOUR
+MINUTE_S = 60
+HOUR_S = 60 * MINUTE_S
+DAY_S = 24 * HOUR_S
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """At most six characters: `0.4s`, `12s`, `3m05s`, `2h07m`, `4d03h`, `912d`.
 
     Less than nothing (a clock was set back) is nothing.
@@ -19,34 +19,34 @@ def duration(seconds: float) -> str:
     if seconds < 9.95:
         return f"{seconds:.1f}s"
     whole = int(seconds)
-    if whole < MINUTE:
+    if whole < MINUTE_S:
         return f"{whole}s"
-    if whole < HOUR:
-        return f"{whole // MINUTE}m{whole % MINUTE:02}s"
-    if whole < DAY:
-        return f"{whole // HOUR}h{whole % HOUR // MINUTE:02}m"
-    if whole < 100 * DAY:
-        return f"{whole // DAY}d{whole % DAY // HOUR:02}h"
-    return f"{whole // DAY}d"
+    if whole < HOUR_S:
+        return f"{whole // MINUTE_S}m{whole % MINUTE_S:02}s"
+    if whole < DAY_S:
+        return f"{whole // HOUR_S}h{whole % HOUR_S // MINUTE_S:02}m"
+    if whole < 100 * DAY_S:
+        return f"{whole // DAY_S}d{whole % DAY_S // HOUR_S:02}h"
+    return f"{whole // DAY_S}d"
 
 
-def age(since: datetime | None, now: datetime) -> str:
+def format_age(since: datetime | None, now: datetime) -> str:
     """How long ago, in its largest unit only: a list of ages changes once a minute. Empty without `since`."""
     if since is None:
         return ""
     seconds = max(0, int((now - since).total_seconds()))
-    if seconds < MINUTE:
+    if seconds < MINUTE_S:
         return "now" if seconds < 10 else f"{seconds // 10 * 10}s"
-    if seconds < HOUR:
-        return f"{seconds // MINUTE}m"
-    if seconds < DAY:
-        return f"{seconds // HOUR}h"
-    return f"{seconds // DAY}d"
+    if seconds < HOUR_S:
+        return f"{seconds // MINUTE_S}m"
+    if seconds < DAY_S:
+        return f"{seconds // HOUR_S}h"
+    return f"{seconds // DAY_S}d"
 
 
-def ago(since: datetime | None, now: datetime) -> str:
+def format_ago(since: datetime | None, now: datetime) -> str:
     """`age` in a sentence: `just now`, `3m ago`. Empty without `since`."""
-    words = age(since, now)
+    words = format_age(since, now)
     return "just now" if words == "now" else f"{words} ago" if words else ""
 
 
@@ -56,30 +56,32 @@ def age_ends(since: datetime | None, now: datetime) -> datetime:
         return datetime.max.replace(tzinfo=now.tzinfo)
     seconds = max(0, int((now - since).total_seconds()))
     step = next(
-        step for step, limit in ((10, MINUTE), (MINUTE, HOUR), (HOUR, DAY), (DAY, None)) if not limit or seconds < limit
+        step
+        for step, limit in ((10, MINUTE_S), (MINUTE_S, HOUR_S), (HOUR_S, DAY_S), (DAY_S, None))
+        if not limit or seconds < limit
     )
     return since + timedelta(seconds=(seconds // step + 1) * step)
 
 
-def elapsed(since: datetime | None, until: datetime | None, now: datetime) -> str:
+def format_elapsed(since: datetime | None, until: datetime | None, now: datetime) -> str:
     """How long something took, or takes by now. While it goes on, its seconds are told for the first minute only:
     what waits for an hour does not send a digit every second.
     """
     if since is None:
         return ""
     if until is not None:
-        return duration((until - since).total_seconds())
+        return format_duration((until - since).total_seconds())
     seconds = max(0, int((now - since).total_seconds()))
-    return f"{seconds // MINUTE}m" if MINUTE <= seconds < HOUR else whole_seconds(seconds)
+    return f"{seconds // MINUTE_S}m" if MINUTE_S <= seconds < HOUR_S else whole_seconds(seconds)
 
 
 def whole_seconds(seconds: float) -> str:
     """As `duration`, without tenths: for what is shown while it counts."""
     whole = max(0, int(seconds))
-    return f"{whole}s" if whole < MINUTE else duration(whole)
+    return f"{whole}s" if whole < MINUTE_S else format_duration(whole)
 
 
-def count(number: int) -> str:
+def format_count(number: int) -> str:
     """At most five characters: `999`, `1.2k`, `34k`, `1.2M`, `1234M`."""
     for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if number >= limit:
@@ -88,13 +90,13 @@ def count(number: int) -> str:
     return str(number)
 
 
-def tokens(input_tokens: int, output_tokens: int) -> str:
+def format_tokens(input_tokens: int, output_tokens: int) -> str:
     """Both directions added, empty where none were used."""
     total = input_tokens + output_tokens
-    return count(total) if total else ""
+    return format_count(total) if total else ""
 
 
-def cost(usd: float | None) -> str:
+def format_cost(usd: float | None) -> str:
     """Empty where the price is not known: an unknown price is not free."""
     if usd is None:
         return ""
@@ -103,6 +105,6 @@ def cost(usd: float | None) -> str:
     return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
 
 
-def plural(number: int, one: str, many: str = "") -> str:
+def pluralize(number: int, one: str, many: str = "") -> str:
     """`1 way`, `3 ways`."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -38,7 +38,7 @@ class Glyphs:
     not_done: str
 
 
-UNICODE: Final = Glyphs(
+UNICODE_GLYPHS: Final = Glyphs(
     name="unicode",
     state={
         "queued": "○",
@@ -80,7 +80,7 @@ UNICODE: Final = Glyphs(
     not_done="❌",
 )
 
-ASCII: Final = Glyphs(
+ASCII_GLYPHS: Final = Glyphs(
     name="ascii",
     state={
         "queued": ".",
@@ -122,7 +122,7 @@ ASCII: Final = Glyphs(
     not_done="[failed]",
 )
 
-SETS: Final = {glyphs.name: glyphs for glyphs in (UNICODE, ASCII)}
+GLYPH_SETS: Final = {glyphs.name: glyphs for glyphs in (UNICODE_GLYPHS, ASCII_GLYPHS)}
 
 
 def state_word(state: str) -> str:

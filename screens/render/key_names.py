@@ -122,7 +122,9 @@ _MODIFIERS: Final = ("ctrl", "alt", "shift")
 _SAME_BYTES: Final = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+[": "escape", "ctrl+j": "enter"}
 """Keys for which a terminal sends what it sends for another."""
 
-KINDS: Final = "a key is one character, or enter, esc, tab, space, f1 to f24 and the like, after ctrl+, alt+ or shift+"
+KEY_SYNTAX: Final = (
+    "a key is one character, or enter, esc, tab, space, f1 to f24 and the like, after ctrl+, alt+ or shift+"
+)
 
 
 def read_key(text: str) -> str:
@@ -132,17 +134,17 @@ def read_key(text: str) -> str:
         ValueError: no terminal can send it; the message says what a key is, or which key to name instead.
     """
     if text == "":
-        raise ValueError(f"'' is no key: {KINDS}; [] takes the key away")
+        raise ValueError(f"'' is no key: {KEY_SYNTAX}; [] takes the key away")
     *modifiers, last = ["+"] if text == "+" else text.split("+")
     if text.endswith("++"):
         *modifiers, last = [*text[:-2].split("+"), "+"]
     held = [name.lower() for name in modifiers]
     if len(set(held)) < len(held) or not set(held) <= set(_MODIFIERS):
-        raise ValueError(f"{text!r} is no key: {KINDS}")
+        raise ValueError(f"{text!r} is no key: {KEY_SYNTAX}")
     name = last if len(last) == 1 else _OTHER_NAMES.get(last.lower(), last.lower())
     name = "space" if name == " " else _character(name) or name
     if not (name.isprintable() if len(name) == 1 else name in _NAMED):
-        raise ValueError(f"{text!r} is no key: {KINDS}")
+        raise ValueError(f"{text!r} is no key: {KEY_SYNTAX}")
     if len(name) == 1 and "shift" in held:
         if not name.isalpha():
             raise ValueError(f"{text!r}: write the character that shift gives with it")

@@ -23,9 +23,9 @@ class Span(NamedTuple):
 
 Spans = tuple[Span, ...]
 
-LINK = "ink-key"
+LINK_INK = "ink-key"
 """The ink of what `enter` follows on a page that has links."""
-GAP = 2
+GAP_CELLS = 2
 """Cells between two columns."""
 _BOTH_ENDS = 8
 """In less than so many cells two ends are no use."""
@@ -116,16 +116,16 @@ def width_of(spans: Iterable[Span]) -> int:
     return sum(cell_len(piece.text) for piece in spans)
 
 
-def fit(columns: Sequence[Column], width: int) -> tuple[int, ...]:
+def fit_columns(columns: Sequence[Column], width: int) -> tuple[int, ...]:
     """The width of each column in `width` cells; 0 for those that had to go."""
     kept = list(range(len(columns)))
-    while len(kept) > 1 and _needed(columns, kept) > width:
+    while len(kept) > 1 and _cells_needed(columns, kept) > width:
         droppable = [index for index in kept if columns[index].drop]
         if not droppable:
             break
         kept.remove(max(droppable, key=lambda index: (columns[index].drop, index)))
     widths = [columns[index].width if index in kept else 0 for index in range(len(columns))]
-    left = width - _needed(columns, kept)
+    left = width - _cells_needed(columns, kept)
     growing = [index for index in kept if columns[index].grow]
     shares = sum(columns[index].grow for index in growing)
     if left > 0 and growing:
@@ -139,8 +139,8 @@ def fit(columns: Sequence[Column], width: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
-def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
-    return sum(columns[index].width for index in kept) + GAP * (len(kept) - 1)
+def _cells_needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return sum(columns[index].width for index in kept) + GAP_CELLS * (len(kept) - 1)
 
 
 def set_line(
@@ -157,7 +157,7 @@ def set_line(
         shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
         shown = cut_before(cell, width, ellipsis) if column.ending else shown
         line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
-        between = GAP
+        between = GAP_CELLS
     return tuple(line)
 
 

@@ -28,13 +28,13 @@ class NoColorFilter(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same text without colours."""
         return [
-            segment if segment.style is None else Segment(segment.text, _colourless(segment.style), segment.control)
+            segment if segment.style is None else Segment(segment.text, _without_color(segment.style), segment.control)
             for segment in segments
         ]
 
 
 @lru_cache(maxsize=1024)
-def _colourless(style: Style) -> Style:
+def _without_color(style: Style) -> Style:
     ground = style.bgcolor
     stands_out = ground is not None and not ground.is_default
     plain = style.without_color + Style(meta=style.meta)  # what a click means is in there

@@ -28,9 +28,9 @@ MAX_LINE_CHARS: Final = 2_000
 """Characters of one line that are shown."""
 MAX_LINES: Final = 400
 """Lines that are shown: a widget takes seconds for tens of thousands."""
-MARKS: Final = 4
+MAX_COMBINING_MARKS: Final = 4
 """Combining marks on one character; no living orthography needs more."""
-TAB: Final = 4
+TAB_CELLS: Final = 4
 
 _MARK_ROOM: Final = 64
 """No note about what was cut is longer than this."""
@@ -48,7 +48,7 @@ _JOINER: Final = "\u200d"
 _KEYCAP: Final = "\u20e3"
 _PRESENTATION: Final = "\ufe0e\ufe0f"
 _SKIN_TONES: Final = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-_ASCII: Final = {
+_ASCII_REPLACEMENTS: Final = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "--", "\u2026": "...",
     "\u2022": "*", "\u00b7": ".", "\u2192": "->", "\u2190": "<-", "\u2713": "v", "\u2717": "x", "\u00d7": "x",
     "\u00a0": " ",
@@ -93,7 +93,9 @@ def clean(
             found = text.find("\n", size)
             end = found if found >= 0 else len(text)
         row_text = row[:-1] if row.endswith("\r") and end < len(text) else row
-        cleaned = _bounded(row_text, line, missing=end - start - len(row), keep_tabs=keep_tabs, ascii_only=ascii_only)
+        cleaned = _bound_line(
+            row_text, line, missing=end - start - len(row), keep_tabs=keep_tabs, ascii_only=ascii_only
+        )
         total += len(cleaned) + 1
         shown.append(cleaned)
         ends.append(end)
@@ -120,19 +122,19 @@ def clean_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     window = text[:limit]
-    return _bounded(window, limit, missing=len(text) - len(window), keep_tabs=False, ascii_only=ascii_only)
+    return _bound_line(window, limit, missing=len(text) - len(window), keep_tabs=False, ascii_only=ascii_only)
 
 
-def _bounded(row: str, limit: int, *, missing: int, keep_tabs: bool, ascii_only: bool) -> str:
+def _bound_line(row: str, limit: int, *, missing: int, keep_tabs: bool, ascii_only: bool) -> str:
     """One cleaned line of at most `limit` characters; `missing` more of the source were not even handed in."""
-    cleaned, used = _cleaned(row, limit, keep_tabs=keep_tabs, ascii_only=ascii_only)
+    cleaned, used = _clean_prefix(row, limit, keep_tabs=keep_tabs, ascii_only=ascii_only)
     if used == len(row) and not missing:
         return cleaned
     if limit < 2 * _MARK_ROOM:
         mark = "." if ascii_only else "…"
-        cleaned, _ = _cleaned(row, limit - 1, keep_tabs=keep_tabs, ascii_only=ascii_only)
+        cleaned, _ = _clean_prefix(row, limit - 1, keep_tabs=keep_tabs, ascii_only=ascii_only)
         return cleaned + mark
-    cleaned, used = _cleaned(row, limit - _MARK_ROOM, keep_tabs=keep_tabs, ascii_only=ascii_only)
+    cleaned, used = _clean_prefix(row, limit - _MARK_ROOM, keep_tabs=keep_tabs, ascii_only=ascii_only)
     return cleaned + _cut_mark(f"{len(row) - used + missing} more characters", ascii_only=ascii_only)
 
 
@@ -140,14 +142,14 @@ def _cut_mark(what: str, *, ascii_only: bool) -> str:
     return f"... <{what}>" if ascii_only else f"… ⟨{what}⟩"
 
 
-def _cleaned(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool) -> tuple[str, int]:
+def _clean_prefix(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool) -> tuple[str, int]:
     """The cleaned beginning of `row` that fits into `limit`, and how many characters of `row` it stands for."""
     out: list[str] = []
     length = used = 0
     for raw, piece in _pieces(row, ascii_only=ascii_only):
         room = limit - length
         if raw == "\t":
-            piece = raw if keep_tabs else " " * (TAB - length % TAB)  # noqa: PLW2901 - only here is the column known
+            piece = raw if keep_tabs else " " * (TAB_CELLS - length % TAB_CELLS)  # noqa: PLW2901 - only here is the column known
         if len(piece) > room:
             if raw is piece:  # ordinary text can be cut anywhere
                 out.append(piece[:room])
@@ -172,19 +174,19 @@ def _pieces(row: str, *, ascii_only: bool) -> Iterator[tuple[str, str]]:
             while end < len(row) and _is_mark(row[end]):
                 end += 1
             carrier = "" if at else "◌"  # else it would sit on whatever we print before it
-            kept = row[at : min(end, at + MARKS)]
+            kept = row[at : min(end, at + MAX_COMBINING_MARKS)]
             yield kept, carrier + kept
             if excess := end - at - len(kept):
                 yield row[end - excess : end], f"⟨+{excess} marks⟩"
             at = end
         else:
             char = row[at]
-            yield char, "" if not ascii_only and _only_joins_emoji(row, at) else _shown(char, ascii_only)
+            yield char, "" if not ascii_only and _only_joins_emoji(row, at) else _replacement(char, ascii_only)
             at += 1
 
 
 @lru_cache(maxsize=4096)
-def _shown(char: str, ascii_only: bool) -> str:
+def _replacement(char: str, ascii_only: bool) -> str:
     """What stands for one character outside printable ASCII."""
     code = ord(char)
     if code < 0x20:
@@ -192,7 +194,7 @@ def _shown(char: str, ascii_only: bool) -> str:
     if code == 0x7F:
         return "^?" if ascii_only else "␡"
     if ascii_only:
-        return _ASCII.get(char) or f"<U+{code:04X}>"
+        return _ASCII_REPLACEMENTS.get(char) or f"<U+{code:04X}>"
     if unicodedata.category(char) in _INVISIBLE_CATEGORIES or _is_ignorable(code):
         return f"⟨U+{code:04X}⟩"
     return char

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import Row
 
 
@@ -51,7 +51,7 @@ def outline(
     tree: OutlineSource,
     chosen: Mapping[str, bool],
     *,
-    glyphs: Glyphs = UNICODE,
+    glyphs: Glyphs = UNICODE_GLYPHS,
     keep_open: Collection[str] = (),
 ) -> list[Branch]:
     """The lines in order. `chosen` says what the user folded (True) or unfolded (False); what is in `keep_open`

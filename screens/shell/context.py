@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.key_names import KEYS
 from screens.shell.armed_keys import ARM_AFTER, ArmedKeys, LastKey
 from screens.shell.frame_rate import FrameRateGovernor
@@ -136,7 +136,7 @@ class ConsoleContext:
     """What all screens of a console share."""
 
     link: Link
-    glyphs: Glyphs = UNICODE
+    glyphs: Glyphs = UNICODE_GLYPHS
     clock: Callable[[], datetime] = utc_now
     arm_after: float = ARM_AFTER
     """Seconds after which what was painted takes keys that act."""
@@ -163,7 +163,7 @@ class ConsoleContext:
         """
         link = self.link
         incidents = link.incidents
-        ranked = self.order.of(
+        ranked = self.order.order(
             incidents.keys(),
             lambda: (
                 found.opened.incident_id
@@ -181,7 +181,7 @@ class ConsoleContext:
         return self.link.role == "operator" and (not links or any(each.role == "operator" for each in links))
 
     @property
-    def reached(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether there is anybody to say something to: of several hosts, one that is lost keeps it from no other."""
         return self.link.status.phase != "lost" or any(self.link.host_names)
 

@@ -16,15 +16,15 @@ from typing import Literal
 
 TerminalQuality = Literal["good", "slow", "bad"]
 
-WINDOW = 2.0
+WINDOW_S = 2.0
 """Seconds that are looked back on."""
-CALM = 5.0
+CALM_S = 5.0
 """Seconds for which a link must have been better before it counts as better: drawing less is what made it so."""
-SHARES: tuple[tuple[float, TerminalQuality], ...] = ((0.3, "bad"), (0.05, "slow"))
+QUALITY_BY_SHARE: tuple[tuple[float, TerminalQuality], ...] = ((0.3, "bad"), (0.05, "slow"))
 """From which part of the time on that is spent waiting a link is called what."""
-FRAMES: dict[TerminalQuality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
+FRAME_S_BY_QUALITY: dict[TerminalQuality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
 """Seconds between two drawings."""
-STUCK = 1.0
+STUCK_S = 1.0
 """Seconds after which a write that still waits means that nothing is read at the far end."""
 _ORDER: tuple[TerminalQuality, ...] = ("good", "slow", "bad")
 
@@ -57,12 +57,12 @@ class FrameRateGovernor:
     def stuck(self) -> bool:
         """Whether nothing is read at the far end: what is drawn now would only wait, and make the loop wait with it."""
         with self._lock:
-            return self._began is not None and self._clock() - self._began > STUCK
+            return self._began is not None and self._clock() - self._began > STUCK_S
 
     @property
-    def frame(self) -> float:
+    def frame_s(self) -> float:
         """Seconds between two drawings, now."""
-        return FRAMES[self.quality]
+        return FRAME_S_BY_QUALITY[self.quality]
 
     @property
     def quality(self) -> TerminalQuality:
@@ -70,22 +70,24 @@ class FrameRateGovernor:
         with self._lock:
             self._forget()
             now = self._clock()
-            found: TerminalQuality = next((name for share, name in SHARES if self._share(now) >= share), "good")
+            found: TerminalQuality = next(
+                (name for share, name in QUALITY_BY_SHARE if self._share(now) >= share), "good"
+            )
             worse = _ORDER.index(found) - _ORDER.index(self._quality)
             if worse >= 0:
                 self._since = now
                 self._quality = found
-            elif now - self._since >= CALM:
+            elif now - self._since >= CALM_S:
                 self._since = now
                 self._quality = _ORDER[_ORDER.index(self._quality) - 1]
             return self._quality
 
     def _share(self, now: float) -> float:
-        start = now - WINDOW
+        start = now - WINDOW_S
         waits = [*self._waits, *([(self._began, now)] if self._began is not None else [])]
-        return sum(end - max(began, start) for began, end in waits) / WINDOW
+        return sum(end - max(began, start) for began, end in waits) / WINDOW_S
 
     def _forget(self) -> None:
-        start = self._clock() - WINDOW
+        start = self._clock() - WINDOW_S
         while self._waits and self._waits[0][1] <= start:
             self._waits.popleft()

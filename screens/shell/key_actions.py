@@ -15,7 +15,7 @@ import screens
 from runtime.judgement.recovery.options import OPTION_LABELS
 from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS
 
-LONGER: Final = "decision.grant_longer"
+GRANT_LONGER: Final = "decision.grant_longer"
 """Its key is always the capital letter of the grant's (DESIGN: standing grants take the capital letter)."""
 
 
@@ -56,7 +56,7 @@ def actions() -> tuple[Action, ...]:
     bindings = sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order)))
     decisions = [Action(f"decision.{option}", DECISIONS, (key,), OPTION_LABELS[option]) for option, key in KEYS.items()]
     longer = f"{OPTION_LABELS['grant']} for longer: asks how long, and once more"
-    return (*bindings, *decisions, Action(LONGER, DECISIONS, (KEYS["grant"].upper(),), longer))
+    return (*bindings, *decisions, Action(GRANT_LONGER, DECISIONS, (KEYS["grant"].upper(),), longer))
 
 
 def _action(binding: Binding) -> Action:

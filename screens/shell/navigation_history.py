@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-LONGEST = 100
+MAX_VISITS = 100
 """Visits that are kept."""
 
 
@@ -24,14 +24,14 @@ class History:
     at: int = -1
 
     @property
-    def here(self) -> Visit | None:
+    def current(self) -> Visit | None:
         return self.visits[self.at] if self.visits else None
 
     def go(self, visit: Visit) -> None:
         """Show something: what lay ahead is forgotten. Where one is already, that is no visit."""
-        if visit == self.here:
+        if visit == self.current:
             return
-        self.visits = [*self.visits[: self.at + 1], visit][-LONGEST:]
+        self.visits = [*self.visits[: self.at + 1], visit][-MAX_VISITS:]
         self.at = len(self.visits) - 1
 
     def step(self, step: int) -> Visit | None:
@@ -39,13 +39,13 @@ class History:
         if not 0 <= self.at + step < len(self.visits):
             return None
         self.at += step
-        return self.here
+        return self.current
 
     def above(self) -> Visit | None:
         """What the screen that is shown was opened from: of a run the last place before it, of a place whatever was
         shown before it; None if nothing was.
         """
-        here = self.here
+        here = self.current
         if here is None:
             return None
         before = range(self.at - 1, -1, -1)

@@ -38,7 +38,7 @@ def stderr() -> TextIO:
     return _own.stderr or sys.stderr
 
 
-def keep(given: tuple[TextIO, TextIO, TextIO] | None) -> None:
+def set_streams(given: tuple[TextIO, TextIO, TextIO] | None) -> None:
     """From now on the operator's streams are these: stdin, stdout and stderr. None: those of `sys` again."""
     _own.stdin, _own.stdout, _own.stderr = given or (None, None, None)
 

@@ -12,7 +12,7 @@ from time import monotonic
 
 from textual.message_pump import MessagePump
 
-GRACE = 2.0
+GRACE_S = 2.0
 """Seconds after which an alarm that did not ring counts as overdue and may be set again."""
 
 
@@ -35,7 +35,7 @@ class Alarm:
     @property
     def pending(self) -> bool:
         """Whether it is set and will ring. One that is overdue is not pending: set it again."""
-        return self.is_set and self._clock() <= self._due + GRACE
+        return self.is_set and self._clock() <= self._due + GRACE_S
 
     def set(self, delay: float) -> None:
         """Ring after `delay` seconds, instead of any time that was set before."""

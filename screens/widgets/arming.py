@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.shell.timer import Alarm
 
-LOOK_AGAIN = 0.05
+REPAINT_CHECK_S = 0.05
 """Seconds between two looks at whether the content is painted."""
 
 
@@ -33,7 +33,7 @@ class Arming:
         self._laid_out = laid_out
         self._keys = session.armed_keys()
         self._content: object = None
-        self._alarm = Alarm(owner, self._look)
+        self._alarm = Alarm(owner, self._check_painted)
 
     @property
     def armed(self) -> bool:
@@ -41,7 +41,7 @@ class Arming:
         return self._keys.armed
 
     @property
-    def asks(self) -> bool:
+    def is_asking(self) -> bool:
         """Whether keys decide about anything now."""
         return self._content is not None
 
@@ -70,11 +70,11 @@ class Arming:
         self._changed()
         return False
 
-    def words(self) -> Spans:
+    def ignored_text(self) -> Spans:
         """What to say of keys that were ignored; empty if none was."""
-        return span(f"ignored {plural(self.ignored, 'key')}", "severity-warning") if self.ignored else ()
+        return span(f"ignored {pluralize(self.ignored, 'key')}", "severity-warning") if self.ignored else ()
 
-    def rest(self) -> None:
+    def disarm(self) -> None:
         """Nothing is asked: no key counts."""
         self._keys.ask(None)
         self._content = None
@@ -85,12 +85,12 @@ class Arming:
         if content is None or content != self._content:
             return
         if self._laid_out() and not self._session.governor.stuck:
-            self._keys.painted(content)
-            self._look()
+            self._keys.content_painted(content)
+            self._check_painted()
         else:
-            self._alarm.set(LOOK_AGAIN)
+            self._alarm.set(REPAINT_CHECK_S)
 
-    def _look(self) -> None:
+    def _check_painted(self) -> None:
         if self._keys.armed:
             self._changed()
         elif self._keys.started:

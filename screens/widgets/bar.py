@@ -68,7 +68,7 @@ class Sentence(Bar):
     DEFAULT_CSS = """
     Sentence { height: auto; }
     """
-    MOST: ClassVar[int] = 4
+    MAX_LINES: ClassVar[int] = 4
 
     def show(self, left: Spans, right: Spans = ()) -> None:
         """Show `left`; there is no right side."""
@@ -79,7 +79,7 @@ class Sentence(Bar):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the text needs."""
-        return min(self.MOST, max(1, len(wrap_spans(self._left, max(1, width - 2)))))
+        return min(self.MAX_LINES, max(1, len(wrap_spans(self._left, max(1, width - 2)))))
 
     def render_line(self, y: int) -> Strip:
         """One of the lines; the last one has what did not fit, cut."""

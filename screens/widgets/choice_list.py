@@ -25,8 +25,8 @@ from screens.views.decisions.prompt import PromptChoice
 from screens.widgets.line_view import LineView
 
 _OWN = frozenset({"space", "j", "k"})
-_NONE = -1
-_HIGHEST = 8
+_NO_ROW = -1
+_MAX_HEIGHT = 8
 
 
 class Picks(LineView, can_focus=True):
@@ -59,13 +59,13 @@ class Picks(LineView, can_focus=True):
         super().__init__(id=id)
         self._session = session
         self._offer = ChoiceOffer((), several=False)
-        self._cursor = _NONE
+        self._cursor = _NO_ROW
         self._ticked: set[int] = set()
 
     def begin(self, offer: ChoiceOffer, *, focus: bool = True) -> None:
         """Offer these, none of them chosen."""
-        self._offer, self._cursor, self._ticked = offer, _NONE, set()
-        self.styles.height = min(len(offer.values), _HIGHEST)
+        self._offer, self._cursor, self._ticked = offer, _NO_ROW, set()
+        self.styles.height = min(len(offer.values), _MAX_HEIGHT)
         self.set_line_count(len(offer.values))
         self.scroll_to(y=0, animate=False)
         self.repaint_changed()
@@ -75,7 +75,7 @@ class Picks(LineView, can_focus=True):
     @property
     def touched(self) -> bool:
         """Whether anything is marked or ticked."""
-        return self._cursor != _NONE or bool(self._ticked)
+        return self._cursor != _NO_ROW or bool(self._ticked)
 
     @property
     def several(self) -> bool:
@@ -110,20 +110,20 @@ class Picks(LineView, can_focus=True):
 
     def _put(self, index: int) -> None:
         self._cursor = index
-        if not self.scroll_offset.y <= index < self.scroll_offset.y + self.room.height:
-            self.scroll_to(y=max(0, index - self.room.height + 1), animate=False)
+        if not self.scroll_offset.y <= index < self.scroll_offset.y + self.visible_size.height:
+            self.scroll_to(y=max(0, index - self.visible_size.height + 1), animate=False)
         self.repaint_changed()
 
     def action_tick(self) -> None:
         """Tick the marked one, or take the tick away; of which only one can be, another loses it."""
-        if self._cursor == _NONE:
+        if self._cursor == _NO_ROW:
             return
         self._ticked = self._ticked ^ {self._cursor} if self._offer.several else {self._cursor}
         self.repaint_changed()
 
     def action_send(self) -> None:
         """Of several those that are ticked, perhaps none; of one, the marked one."""
-        if self._cursor == _NONE:
+        if self._cursor == _NO_ROW:
             self.post_message(self.Undecided())
         elif self._offer.several:
             self.post_message(self.Sent(answer_of(self._offer, self._ticked)))

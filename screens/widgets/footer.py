@@ -19,7 +19,7 @@ _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.
 """Keys that every screen has, in the order in which they stand at the end of the line."""
 _WAYS_ON = 3
 """How many of them stand on the right, where nothing is cut: they lead to all the others, and out."""
-_BETWEEN = "   "
+_SEPARATOR = "   "
 
 
 class Foot(Bar):
@@ -37,10 +37,10 @@ class Foot(Bar):
     def _update(self, screen: Screen[Any]) -> None:
         if screen is self.screen and self.is_attached:
             hints, ways_on = key_hints(screen)
-            right = join_spans(ways_on, _BETWEEN)
-            room = self.size.width - width_of(right) - len(_BETWEEN)
+            right = join_spans(ways_on, _SEPARATOR)
+            room = self.size.width - width_of(right) - len(_SEPARATOR)
             fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
-            self.show(join_spans(fitting[0] if fitting else hints, _BETWEEN), right)
+            self.show(join_spans(fitting[0] if fitting else hints, _SEPARATOR), right)
 
 
 def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
@@ -61,4 +61,4 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
 
 
 def _width(hints: list[Spans]) -> int:
-    return width_of(join_spans(hints, _BETWEEN))
+    return width_of(join_spans(hints, _SEPARATOR))

@@ -122,7 +122,7 @@ class LineList(LineView, can_focus=True):
             self.post_message(self.Moved(self, self.cursor_key))
 
     def _in_view(self, height: int) -> bool:
-        return 0 <= height < max(1, self.room.height)
+        return 0 <= height < max(1, self.visible_size.height)
 
     def _nearest(self, index: int) -> int:
         """The selectable line nearest to `index`, downwards first; -1 if there is none."""
@@ -140,7 +140,7 @@ class LineList(LineView, can_focus=True):
 
     def _bring_into_sight(self, index: int) -> None:
         """Scroll as little as needed; the first selectable line takes the heading above it along."""
-        height = self.room.height
+        height = self.visible_size.height
         top = self.scroll_offset.y
         if not height:
             return
@@ -174,7 +174,7 @@ class LineList(LineView, can_focus=True):
 
     def action_page(self, direction: int) -> None:
         if self._keys:
-            step = max(1, self.room.height - 1) * direction
+            step = max(1, self.visible_size.height - 1) * direction
             self._put_cursor(self._nearest(max(0, min(len(self._keys) - 1, self._cursor + step))))
 
     def action_edge(self, direction: int) -> None:

@@ -57,13 +57,13 @@ class LineView(ScrollView, inherit_bindings=False):
         """All lines as text, as wide as they are shown: what is copied and exported. Where there are none, what stands
         in their place.
         """
-        return (self.plain_line(index) for index in range(self.line_count or self.room.height))
+        return (self.plain_line(index) for index in range(self.line_count or self.visible_size.height))
 
     def plain_line(self, index: int) -> str:
-        return plain_text(self.line_at(index, self.room.width)[0]).rstrip()
+        return plain_text(self.line_at(index, self.visible_size.width)[0]).rstrip()
 
     @property
-    def room(self) -> Size:
+    def visible_size(self) -> Size:
         """What is in sight, without the scroll bar."""
         return self.scrollable_content_region.size
 
@@ -81,7 +81,7 @@ class LineView(ScrollView, inherit_bindings=False):
 
     def repaint_changed(self) -> None:
         """Compare the lines in sight with what was painted, and repaint those that differ."""
-        width, height = self.room
+        width, height = self.visible_size
         if not self.is_mounted or not width:
             return
         top = self.scroll_offset.y
@@ -97,7 +97,7 @@ class LineView(ScrollView, inherit_bindings=False):
             self._inks = ThemeColors(self.app.theme_variables)
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
-        index, width = y + self.scroll_offset.y, self.room.width
+        index, width = y + self.scroll_offset.y, self.visible_size.width
         spans, ground = self._painted[index] = self.line_at(index, width)
         return self._inks.strip(spans, width, ground)
 

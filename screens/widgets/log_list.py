@@ -104,4 +104,4 @@ class LogList(LineList):
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Who scrolls up wants to read what is there: the cursor comes along, and new lines leave it alone."""
         if self.following and len(self._lines) > 1:
-            self.go_to_index(max(0, int(self.scroll_offset.y) + self.room.height // 2 - 1))
+            self.go_to_index(max(0, int(self.scroll_offset.y) + self.visible_size.height // 2 - 1))

@@ -8,12 +8,12 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
-from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import (
     Column,
     Span,
     Spans,
-    fit,
+    fit_columns,
     set_line,
     width_of,
 )
@@ -42,7 +42,7 @@ class NodeTree(LineList):
         columns: Sequence[Column],
         *,
         empty: str = "",
-        glyphs: Glyphs = UNICODE,
+        glyphs: Glyphs = UNICODE_GLYPHS,
         id: str | None = None,  # noqa: A002 - Textual's name for it
         classes: str | None = None,
     ) -> None:
@@ -71,7 +71,7 @@ class NodeTree(LineList):
 
     def width_of(self, columns: Sequence[Column], index: int) -> int:
         """The cells that one of `columns` would have here."""
-        return fit(columns, max(0, self.room.width - 2))[index]
+        return fit_columns(columns, max(0, self.visible_size.width - 2))[index]
 
     def reveal(self, key: str) -> bool:
         """Unfold what hides `key` and put the cursor on it. False if the tree does not have it."""
@@ -100,7 +100,7 @@ class NodeTree(LineList):
         if self._tree is None:
             return ()
         if self._widths[0] != width:
-            self._widths = (width, fit(self._columns, width - 2))
+            self._widths = (width, fit_columns(self._columns, width - 2))
         cells = self._tree.row(key).cells
         cells = ((*self._before(line), *cells[0]), *cells[1:])
         mark = Span(self._glyphs.fresh, "ink-accent") if self._tree.fresh(key) else Span(" ")

@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import (
     Span,
     Spans,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from screens.views.decisions.prompt import PromptChoice
 
 _KEY_WIDTH = 4
-_COLUMN = 38
-ADVISED = "*"
+_COLUMN_CELLS = 38
+ADVISED_MARK = "*"
 """The mark of what a model advises; the prompt's hint says what it means."""
 _KEY_NAMES = {"escape": "esc"}
 
@@ -53,7 +53,7 @@ class Choices(LineView, can_focus=True):
 
         choice: PromptChoice
 
-    def __init__(self, glyphs: Glyphs = UNICODE, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, glyphs: Glyphs = UNICODE_GLYPHS, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._glyphs = glyphs
         self._choices: tuple[PromptChoice, ...] = ()
@@ -70,7 +70,7 @@ class Choices(LineView, can_focus=True):
 
     @property
     def columns(self) -> int:
-        return max(1, min(3, self.room.width // _COLUMN))
+        return max(1, min(3, self.visible_size.width // _COLUMN_CELLS))
 
     @property
     def rows(self) -> int:
@@ -96,10 +96,10 @@ class Choices(LineView, can_focus=True):
         cell: list[Span] = [
             Span(sign, "line-focus"),
             Span(f"{key:>{_KEY_WIDTH - 1}}", "ink-key", bold=True),
-            Span(ADVISED, "ink-accent", bold=True) if choice.advised else Span(" "),
+            Span(ADVISED_MARK, "ink-accent", bold=True) if choice.advised else Span(" "),
             Span(choice.label, ink, bold=marked),
         ]
-        room = _COLUMN - 1 - width_of(tuple(cell))
+        room = _COLUMN_CELLS - 1 - width_of(tuple(cell))
         hint = choice.refused or choice.hint
         if hint and (self.columns == 1 or len(hint) + 2 <= room):
             cell.append(Span(f"  {hint}", "ink-muted"))
@@ -128,7 +128,7 @@ class Choices(LineView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """A click marks; only keys decide."""
-        column = min(self.columns - 1, event.x // max(1, self.room.width // self.columns))
+        column = min(self.columns - 1, event.x // max(1, self.visible_size.width // self.columns))
         if event.y < self.rows:
             self._put(column * self.rows + event.y + self.scroll_offset.y)
 

@@ -18,8 +18,8 @@ from textual.message import Message
 
 from runtime.judgement.recovery.options import is_destructive
 from runtime.record.state.events import IncidentOpened
-from screens.render.confusables import mark
-from screens.render.formatting import plural
+from screens.render.confusables import mark_confusables
+from screens.render.formatting import pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -29,15 +29,15 @@ from screens.render.layout import (
 )
 from screens.shell.context import ConsoleContext
 from screens.views.decisions import prompt as view
-from screens.views.decisions.prompt import LATER, LIFETIMES, PromptChoice
+from screens.views.decisions.prompt import LATER_OPTION, LIFETIME_CHOICES, PromptChoice
 from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
 from screens.widgets.answer_field import AnswerField
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
-from screens.widgets.option_columns import ADVISED, Choices
+from screens.widgets.option_columns import ADVISED_MARK, Choices
 from screens.widgets.text_page import TextPage
 
-Mode = Literal["choose", "type", "lifetime", "confirm", "sent"]
+PromptMode = Literal["choose", "type", "lifetime", "confirm", "sent"]
 
 _MOVES = frozenset(
     {
@@ -106,7 +106,7 @@ class Prompt(Vertical):
 
     @dataclass
     class Proposed(Message):
-        """A standing grant is about to be confirmed; what its words would have matched is for `matched` to tell."""
+        """A standing grant is about to be confirmed. `show_preview` tells what its words would have matched."""
 
         incident_id: str
         lifetime: str
@@ -119,7 +119,7 @@ class Prompt(Vertical):
         super().__init__(id=id)
         self._session = session
         self.opened: IncidentOpened | None = None
-        self.mode: Mode = "choose"
+        self.mode: PromptMode = "choose"
         self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
         self._opens_field = False
         """A field opened by itself and takes the focus once keys count."""
@@ -153,7 +153,7 @@ class Prompt(Vertical):
             return False
         if self._is_typed:
             return False
-        self._to("choose")
+        self._set_mode("choose")
         self.opened = opened
         self._note = ()
         self._arming.forget()
@@ -172,21 +172,21 @@ class Prompt(Vertical):
             )
             self._hint()
             return
-        self._to("choose")
+        self._set_mode("choose")
         self.opened = None
-        self._arming.rest()
+        self._arming.disarm()
         if self.has_focus_within:
             self.screen.set_focus(None)
         self.remove_class("-shown")
 
-    def refused(self, why: str) -> None:
+    def show_refusal(self, why: str) -> None:
         """The answer was not taken: say why, and let the operator choose again."""
         self._note = span(self._session.looks().line(why, 300), "severity-error")
         if self.mode == "sent":
-            self._to("choose")
+            self._set_mode("choose")
         self._paint()
 
-    def matched(self, incident_id: str, lifetime: str, words: str) -> None:
+    def show_preview(self, incident_id: str, lifetime: str, words: str) -> None:
         """What the grant that is about to be confirmed would have matched; words that come too late are dropped."""
         here = self.opened is not None and self.opened.incident_id == incident_id
         if here and self.mode == "confirm" and self._lifetime == lifetime:
@@ -211,7 +211,7 @@ class Prompt(Vertical):
     def _ask_for_keys(self, question: list[Spans], offered: list[PromptChoice]) -> None:
         """What the next key decides about; an advice changes nothing of that."""
         if self.mode == "sent" or not self._may_act:
-            self._arming.rest()
+            self._arming.disarm()
             return
         about = (self._shown.incident_id, self._shown.revision, self.mode)
         if self.mode == "type":
@@ -229,20 +229,20 @@ class Prompt(Vertical):
         words = view.grant_words(opened, self._lifetime)
         lines = [
             span("This grant says:", "ink-muted"),
-            *(view.mark_invisible(mark(line)) for line in looks.block(words)),
+            *(view.mark_invisible(mark_confusables(line)) for line in looks.block(words)),
         ]
         return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
 
     def _offered(self) -> list[PromptChoice]:
         assert self.opened is not None
         if self.mode == "lifetime":
-            back = PromptChoice("escape", LATER, "Back")
-            return [back, *(PromptChoice(key, value, words, enter=False) for value, key, words in LIFETIMES)]
+            back = PromptChoice("escape", LATER_OPTION, "Back")
+            return [back, *(PromptChoice(key, value, words, enter=False) for value, key, words in LIFETIME_CHOICES)]
         if self.mode == "confirm":
             assert self._choice is not None
             does = "Yes, grant this" if self._choice.standing else f"Yes: {self._choice.label}"
             yes = "y" if self._choice.key != "y" else "Y"  # never the key that chose it
-            return [PromptChoice("escape", LATER, "Back"), PromptChoice(yes, "yes", does, enter=False)]
+            return [PromptChoice("escape", LATER_OPTION, "Back"), PromptChoice(yes, "yes", does, enter=False)]
         if not self._may_act:
             return view.view_only_choices()
         offered = view.prompt_choices(self.opened, self._session.looks(), self._session.letters)
@@ -252,7 +252,11 @@ class Prompt(Vertical):
 
     def _hint(self) -> None:
         asked = self.query_one(Asked)
-        below = f"{self._session.glyphs.more} {plural(asked.below, 'more line')} below" if asked.below else ""
+        below = (
+            f"{self._session.glyphs.more} {pluralize(asked.lines_below, 'more line')} below"
+            if asked.lines_below
+            else ""
+        )
         deadline = view.deadline_line(self.opened, self._session.looks()) if self.opened is not None else ()
         right = join_spans((deadline, span(below, "severity-warning")))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
@@ -264,11 +268,13 @@ class Prompt(Vertical):
             return span(f"{VIEW_ONLY}: this login may not answer; {WHO_MAY}", "severity-warning")
         if self.mode == "type" and self._choice is not None and self.opened is not None:
             return self._typing_hint(self.opened, self._choice)
-        swallowed = (*self._arming.words(), Span(" typed before", "severity-warning")) if self.ignored else ()
+        swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()
         does = "one key goes on" if self.mode == "lifetime" else "one key decides"
         ready = span(does if self.armed else "takes keys in a moment", "ink-muted")
         offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
-        return join_spans((swallowed, ready, span(f"{ADVISED} a model advises this" if offers else "", "ink-muted")))
+        return join_spans(
+            (swallowed, ready, span(f"{ADVISED_MARK} a model advises this" if offers else "", "ink-muted"))
+        )
 
     def _typing_hint(self, opened: IncidentOpened, choice: PromptChoice) -> Spans:
         """What is wanted, and how it is sent."""
@@ -277,7 +283,7 @@ class Prompt(Vertical):
         hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = "" if field.offers_list else view.asked_for(opened, choice, self._session.looks())
         soon = () if self.armed or not self._by_itself else span("takes keys in a moment", "ink-muted")
-        told = (self._arming.words(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
+        told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
         # The keys stand before what may be long: how it is sent and left must not be cut off.
         return join_spans((span(f"{choice.label}:", "ink-strong"), join_spans(hints, ", "), *told), "  ")
 
@@ -328,7 +334,7 @@ class Prompt(Vertical):
         return self._arming.ignored
 
     def _laid_out(self) -> bool:
-        return self.opened is not None and self.query_one(Asked).stands(self.opened.incident_id)
+        return self.opened is not None and self.query_one(Asked).is_shown(self.opened.incident_id)
 
     def _armed_changed(self) -> None:
         """Keys count from now on, or no longer."""
@@ -358,7 +364,7 @@ class Prompt(Vertical):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def take(self, event: events.Key) -> bool:
+    def take_key(self, event: events.Key) -> bool:
         """A key was pressed outside of text fields. True if it was the prompt's: then it goes no further."""
         if self.opened is None or self.mode == "sent":
             return False
@@ -369,10 +375,10 @@ class Prompt(Vertical):
         choice = next((one for one in self._offered() if one.key == key), None)
         if choice is None and not self._may_act and mine:
             return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
-        if choice is None or (choice.option == LATER and not self.has_focus_within and self.mode == "choose"):
+        if choice is None or (choice.option == LATER_OPTION and not self.has_focus_within and self.mode == "choose"):
             second = self.mode == "confirm" and event.is_printable  # wherever the focus is
             return (mine or second) and self._take_other(event)
-        if choice.option == LATER or self._arming.accept(event.key):
+        if choice.option == LATER_OPTION or self._arming.accept(event.key):
             self._choose(choice)
         return True
 
@@ -402,7 +408,7 @@ class Prompt(Vertical):
     def _take_beside(self, event: events.Key) -> bool:
         """The focus is elsewhere while the field of a question stands open: the letters of its options count there."""
         key = event.character if event.is_printable and event.character else event.key
-        choice = next((one for one in self._offered() if one.key == key and one.option != LATER), None)
+        choice = next((one for one in self._offered() if one.key == key and one.option != LATER_OPTION), None)
         if choice is None:
             return False
         if self._arming.accept(event.key):
@@ -419,12 +425,12 @@ class Prompt(Vertical):
             does = "confirm" if self.mode == "confirm" else "grant"
             self._note = (Span(f"enter does not {does}: press ", "severity-warning"), Span(choice.key, "ink-key"))
             self._hint()
-        elif choice.option == LATER or self._arming.accept("enter"):
+        elif choice.option == LATER_OPTION or self._arming.accept("enter"):
             self._choose(choice)
 
     def _choose(self, choice: PromptChoice) -> None:
         self._note = ()
-        if choice.option == LATER:
+        if choice.option == LATER_OPTION:
             self._back()
         elif choice.refused:
             self._note = span(choice.refused, "severity-warning")
@@ -470,17 +476,17 @@ class Prompt(Vertical):
         else:
             self._turn("choose")
 
-    def _turn(self, mode: Mode) -> None:
+    def _turn(self, mode: PromptMode) -> None:
         """Offer other choices: a letter means something else there (`a` is "always", then "abort"), so keys that were
         on their way decide nothing.
         """
-        self._to(mode)
+        self._set_mode(mode)
         self._paint(afresh=True)
 
     def _type(self, choice: PromptChoice) -> None:
         assert self.opened is not None
         self._choice = choice
-        self._to("type")
+        self._set_mode("type")
         self.query_one(AnswerField).begin(self.opened, choice, focus=not self._by_itself)
         self._paint()
 
@@ -491,7 +497,7 @@ class Prompt(Vertical):
 
     def on_answer_field_rejected(self, message: AnswerField.Rejected) -> None:
         message.stop()
-        self._wrong(message.why)
+        self._show_error(message.why)
 
     def on_answer_field_undecided(self, message: AnswerField.Undecided) -> None:
         message.stop()
@@ -503,7 +509,7 @@ class Prompt(Vertical):
         if self.mode == "type":
             self._hint()
 
-    def _wrong(self, why: object) -> None:
+    def _show_error(self, why: object) -> None:
         """What was typed does not fit; it stays, to be mended."""
         self._note = span(self._session.looks().line(str(why), 200), "severity-error")
         self._hint()
@@ -517,15 +523,15 @@ class Prompt(Vertical):
             params = view.answer_params(choice, value)
             view.check_answer(self.opened, choice.option, params)
         except ValueError as exc:
-            self._wrong(exc)
+            self._show_error(exc)
             return
-        self._to("sent")
-        self._arming.rest()
+        self._set_mode("sent")
+        self._arming.disarm()
         self._hint()
         opened = self.opened
         self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
 
-    def _to(self, mode: Mode) -> None:
+    def _set_mode(self, mode: PromptMode) -> None:
         was, self.mode = self.mode, mode
         self.set_class(mode == "type", "-typing")
         self._opens_field = False

@@ -54,5 +54,5 @@ class RedrawThrottle:
         began = self._clock()
         self._draw()
         now = self._clock()
-        frame = self._governor.frame if self._governor is not None else FRAME_S
+        frame = self._governor.frame_s if self._governor is not None else FRAME_S
         self._free_at = began + max(frame, (now - began) / MAX_SHARE)

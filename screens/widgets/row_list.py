@@ -10,13 +10,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.render.glyphs import UNICODE, Glyphs
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import (
     Column,
     Row,
     Span,
     Spans,
-    fit,
+    fit_columns,
     set_line,
 )
 from screens.widgets.line_list import LineList
@@ -50,7 +50,7 @@ class RowList(LineList):
         columns: Sequence[Column],
         *,
         empty: str = "",
-        glyphs: Glyphs = UNICODE,
+        glyphs: Glyphs = UNICODE_GLYPHS,
         id: str | None = None,  # noqa: A002 - Textual's name for it
         classes: str | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class RowList(LineList):
         if row.heading:
             return tuple(piece for cell in row.cells for piece in cell)
         if self._widths[0] != width:
-            self._widths = (width, fit(self._columns, width - 2))
+            self._widths = (width, fit_columns(self._columns, width - 2))
         cells = (self._before(row) + row.cells[0], *row.cells[1:])
         line = set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis)
         return (self._mark(row.key), *line)

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from screens.render.layout import (
-    LINK,
+    LINK_INK,
     Span,
     Spans,
     plain_text,
@@ -65,7 +65,7 @@ class TextPage(LineView, can_focus=True):
         """Show `lines`. A new `name` means another text, shown from its top, or `at_end`; under the same name the place
         is kept. Who has gone to the end stays there while lines come.
         """
-        at_end = at_end if name != self._shown_name else self.scroll_offset.y > 0 and not self.below
+        at_end = at_end if name != self._shown_name else self.scroll_offset.y > 0 and not self.lines_below
         if name != self._shown_name:
             self._shown_name = name
             self.seen_whole = False
@@ -75,9 +75,11 @@ class TextPage(LineView, can_focus=True):
             self._source = list(lines)
             self._lay_out()
             if at_end:
-                self.scroll_to(y=max(0, len(self._lines) - self.room.height), animate=False, force=True, immediate=True)
+                self.scroll_to(
+                    y=max(0, len(self._lines) - self.visible_size.height), animate=False, force=True, immediate=True
+                )
 
-    def stands(self, name: str) -> bool:
+    def is_shown(self, name: str) -> bool:
         """Whether the text of this name is what stands on the screen."""
         return self._shown_name == name and self._width > 0
 
@@ -86,9 +88,9 @@ class TextPage(LineView, can_focus=True):
         return (plain_text(line).rstrip() for line in self._source)
 
     @property
-    def below(self) -> int:
+    def lines_below(self) -> int:
         """Lines that are still below what is in sight."""
-        return max(0, len(self._lines) - self.scroll_offset.y - self.room.height)
+        return max(0, len(self._lines) - self.scroll_offset.y - self.visible_size.height)
 
     @property
     def lines_needed(self) -> int:
@@ -96,7 +98,7 @@ class TextPage(LineView, can_focus=True):
         return len(self._lines)
 
     def _lay_out(self) -> None:
-        width = self._width = self.room.width
+        width = self._width = self.visible_size.width
         if not width:
             return  # not on the screen: laid out when it is, even if it then is as wide as before
         self._lines = [line for source in self._source for line in wrap_spans(source, width - 2)]
@@ -105,14 +107,14 @@ class TextPage(LineView, can_focus=True):
             (at, place)
             for at, line in enumerate(self._lines if self._has_links else ())
             for place, piece in enumerate(line)
-            if piece.ink == LINK
+            if piece.ink == LINK_INK
         ]
         self._link = min(self._link, len(self._links) - 1)
         if had != bool(self._links):
             self.refresh_bindings()
         self.set_line_count(len(self._lines))
         self.repaint_changed()
-        self._look()
+        self._note_end_seen()
 
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """A line of the wrapped text; the reference that is chosen has a sign in place of its bracket."""
@@ -125,28 +127,28 @@ class TextPage(LineView, can_focus=True):
             line = (*line[:place], chosen, *line[place + 1 :])
         return (Span(" "), *line), self.GROUND
 
-    def _look(self) -> None:
+    def _note_end_seen(self) -> None:
         """Note whether the end has come into sight."""
-        if self.room.height and not self.below:
+        if self.visible_size.height and not self.lines_below:
             self.seen_whole = True
         self.post_message(self.Seen(self, self.seen_whole))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolled, by whatever way."""
         super().watch_scroll_y(old_value, new_value)
-        self._look()
+        self._note_end_seen()
 
     def on_resize(self) -> None:
-        if self.room.width != self._width:
+        if self.visible_size.width != self._width:
             self._lay_out()
         else:
-            self._look()
+            self._note_end_seen()
 
     def action_line(self, step: int) -> None:
         self.scroll_to(y=self.scroll_offset.y + step, animate=False)
 
     def action_page(self, direction: int) -> None:
-        self.scroll_to(y=self.scroll_offset.y + direction * max(1, self.room.height - 1), animate=False)
+        self.scroll_to(y=self.scroll_offset.y + direction * max(1, self.visible_size.height - 1), animate=False)
 
     def action_edge(self, direction: int) -> None:
         self.scroll_to(y=0 if direction < 0 else self.virtual_size.height, animate=False)
@@ -161,8 +163,8 @@ class TextPage(LineView, can_focus=True):
         """Choose another reference, and bring it into sight."""
         self._link = (self._link + step) % len(self._links) if self._link >= 0 else self._nearest_link()
         line = self._links[self._link][0]
-        if not self.scroll_offset.y <= line < self.scroll_offset.y + self.room.height:
-            self.scroll_to(y=max(0, line - self.room.height // 2), animate=False)
+        if not self.scroll_offset.y <= line < self.scroll_offset.y + self.visible_size.height:
+            self.scroll_to(y=max(0, line - self.visible_size.height // 2), animate=False)
         self.repaint_changed()
 
     def _nearest_link(self) -> int:

@@ -64,7 +64,7 @@ class Asked:
     def remind(self) -> None:
         self.reminded += 1
 
-    def refused(self, opened: ev.IncidentOpened, given: OperatorAnswer, why: str) -> None:
+    def answer_refused(self, opened: ev.IncidentOpened, given: OperatorAnswer, why: str) -> None:
         self.why.append(why)
 
 
@@ -100,7 +100,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with await open_journal(tmp_path) as journal:
         found = Scene(journal, tmp_path)
         await found.begin()
-        working = asyncio.create_task(found.clerk.work())
+        working = asyncio.create_task(found.clerk.run())
         yield found
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
@@ -174,7 +174,7 @@ async def test_who_leaves_is_asked_nothing_more(tmp_path: Path) -> None:
         scene = Scene(journal, tmp_path)
         await scene.begin()
         scene.operator.answers.put_nowait(None)
-        await scene.clerk.work()
+        await scene.clerk.run()
         assert len(fold_events(await journal.read("r")).open_incidents) == 2
 
 

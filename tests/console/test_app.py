@@ -20,7 +20,7 @@ from screens.dialogs.help import HelpScreen
 from screens.pages.inbox import InboxScreen, first_use_text
 from screens.pages.run import RunScreen
 from screens.pages.settings import SettingsScreen
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER
 from screens.shell.context import ConsoleContext
@@ -37,7 +37,7 @@ from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
 from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
-from themes.choice import BUILT_IN
+from themes.choice import BUILTIN_NAMES
 
 NEVER = 3600.0
 """A prompt that does not arm while the test lasts."""
@@ -53,7 +53,7 @@ async def console(
     monotonic: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[tuple[Pilot[None], Desk]]:
     desk = Desk(*stories)
-    glyphs = ASCII if ascii_only else UNICODE
+    glyphs = ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS
     session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=arm_after, monotonic=monotonic)
     app = OrbiterApp(session, run_id=run_id)
     async with app.run_test(size=size) as pilot:
@@ -762,8 +762,8 @@ async def test_nothing_is_painted_while_nothing_happens(monkeypatch: pytest.Monk
 async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
         await armed(pilot)
-        assert set(pilot.app.available_themes) == set(BUILT_IN)
-        for theme in BUILT_IN:
+        assert set(pilot.app.available_themes) == set(BUILTIN_NAMES)
+        for theme in BUILTIN_NAMES:
             pilot.app.theme = theme
             await redrawn(pilot)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.app.digest import reached, record_look, show_digest
+from console.app.digest import connected_hosts, record_look, show_digest
 from runtime.link.client.client import LinkClient
 from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
@@ -54,7 +54,7 @@ async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches
     try:
         await came.wait()
         assert links.status.phase == "lost"
-        assert reached(links) == ["left"]
+        assert connected_hosts(links) == ["left"]
         (first,) = said
         assert [text.partition(":")[0] for text in first.sentences] == ["left"] * len(first.sentences)
         assert not telling.done()

@@ -221,9 +221,9 @@ async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
             await journal.append(lease, [ev.RunStarted(epoch=1), opened])
             await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", revision=1, option="abort"))
             await journal.release(lease)
-    assert "lost runs" not in await asyncio.to_thread(found, state.journal, place)
+    assert "lost runs" not in await asyncio.to_thread(found, state.check_journal, place)
     lose(place.state / "journal.db", ["r1", "r2"])
-    told = (await asyncio.to_thread(found, state.journal, place))["lost runs"]
+    told = (await asyncio.to_thread(found, state.check_journal, place))["lost runs"]
     assert (told.state, told.detail) == ("warn", "2 runs wait for nothing: r1, r2")
     assert "serve" in told.advice
 
@@ -240,24 +240,24 @@ def test_in_a_terminal_its_size_is_told(tmp_path: Path) -> None:
 
 
 def test_a_state_directory_is_looked_at_before_and_after_it_is_made(place: Workspace) -> None:
-    assert found(state.state_directory, place)["state"].state == "ok"
+    assert found(state.check_state_directory, place)["state"].state == "ok"
     assert not place.state.exists()
     place.state.mkdir(mode=0o700)
-    assert "mode 0700" in found(state.state_directory, place)["state"].detail
+    assert "mode 0700" in found(state.check_state_directory, place)["state"].detail
     place.state.chmod(0o755)
-    seen = found(state.state_directory, place)["state"]
+    seen = found(state.check_state_directory, place)["state"]
     assert (seen.state, seen.advice) == ("warn", f"chmod 700 {place.state}")
     place.state.rmdir()
     place.state.write_text("")
-    assert found(state.state_directory, place)["state"].state == "fail"
+    assert found(state.check_state_directory, place)["state"].state == "fail"
 
 
 def test_what_was_kept_of_a_state_directory_that_was_taken_away_is_told(place: Workspace) -> None:
     kept = place.state.with_name(".orbiter.rescued-20261122-101500")
     kept.mkdir()
-    assert "rescued" not in found(state.state_directory, place)
+    assert "rescued" not in found(state.check_state_directory, place)
     (kept / "journal.db").touch()
-    told = found(state.state_directory, place)["rescued"]
+    told = found(state.check_state_directory, place)["rescued"]
     assert told.state == "warn"
     assert f"orbiter-console --state {kept} runs" in told.advice
 
@@ -265,14 +265,14 @@ def test_what_was_kept_of_a_state_directory_that_was_taken_away_is_told(place: W
 def test_a_state_directory_that_cannot_be_written_fails(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     place.state.mkdir(mode=0o700)
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as for everybody but root
-    assert "--state DIR" in found(state.state_directory, place)["state"].advice
+    assert "--state DIR" in found(state.check_state_directory, place)["state"].advice
 
 
 @pytest.mark.parametrize(("free", "told"), [(10**12, "ok"), (500 * 2**20, "warn"), (10 * 2**20, "fail")])
 def test_a_disk_that_runs_full_is_said(place: Workspace, monkeypatch: pytest.MonkeyPatch, free: int, told: str) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": free}))
     monkeypatch.setattr(state, "_file_system", lambda _: "ext4")
-    seen = found(state.disk, place)["disk"]
+    seen = found(state.check_disk, place)["disk"]
     assert seen.state == told
     assert bool(seen.advice) == (told != "ok")
 
@@ -288,7 +288,7 @@ def test_a_file_system_of_another_machine_is_said(
     assert state._file_system(Path("/"), table) == "ext3"
     monkeypatch.setattr(state, "_file_system", lambda _: kind)
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10**12}))
-    assert found(state.disk, place)["disk"].state == told
+    assert found(state.check_disk, place)["disk"].state == told
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_file_system_of_another_machine_is_said(
     ],
 )
 def test_the_depth_of_colour_is_told(place: Workspace, environment: dict[str, str], told: str, words: str) -> None:
-    seen = found(terminal.colours, place, environment)["colours"]
+    seen = found(terminal.check_colors, place, environment)["colours"]
     assert seen.state == told
     assert words in seen.detail
     assert bool(seen.advice) == (told == "warn")
@@ -333,18 +333,18 @@ def test_tmux_is_asked_what_it_lets_through(
     tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind, utf8=utf8))
     tmux.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmux.parent))
-    seen = found(terminal.multiplexer, place, {"TMUX": "/tmp/tmux,1,0"})["multiplexer"]
+    seen = found(terminal.check_multiplexer, place, {"TMUX": "/tmp/tmux,1,0"})["multiplexer"]
     assert seen.state == ("warn" if words else "ok")
     assert all(word in seen.advice for word in words)
     assert f"set-clipboard {clipboard}" in seen.detail
-    assert found(terminal.multiplexer, place) == {}
+    assert found(terminal.check_multiplexer, place) == {}
     tmux.unlink()
-    assert "no tmux that answers" in found(terminal.multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
+    assert "no tmux that answers" in found(terminal.check_multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
 
 
 def test_keys_of_the_console_that_clash_fail(place: Workspace) -> None:
     (place.root / "orbiter.toml").write_text('[keys.app]\nhelp = ["q"]\n')
-    seen = found(settings.keymap, place)["keymap"]
+    seen = found(settings.check_keymap, place)["keymap"]
     assert seen.state == "fail"
     assert "orbiter.toml:2" in seen.detail
 
@@ -355,7 +355,7 @@ def test_themes_of_the_users_own_are_judged(place: Workspace) -> None:
     (themes / "good.yaml").write_text("base: orbiter-dark\n")
     (themes / "faint.yaml").write_text('base: orbiter-dark\ninks:\n  ink: "#222222"\n')
     (themes / "broken.yaml").write_text("base: orbiter-drak\n")
-    seen = found(settings.themes, place, {"ORBITER_THEME": "good", "TERM": "xterm-256color"})
+    seen = found(settings.check_themes, place, {"ORBITER_THEME": "good", "TERM": "xterm-256color"})
     assert {name: each.state for name, each in seen.items()} == {
         "theme": "ok",
         "theme good": "ok",
@@ -363,23 +363,23 @@ def test_themes_of_the_users_own_are_judged(place: Workspace) -> None:
         "theme broken": "fail",
     }
     assert "ink on panel is 1.0:1" in seen["theme faint"].detail
-    assert found(settings.themes, place, {"ORBITER_THEME": "gud"})["theme"].state == "fail"
+    assert found(settings.check_themes, place, {"ORBITER_THEME": "gud"})["theme"].state == "fail"
 
 
 def test_keys_of_providers_are_present_or_not(place: Workspace) -> None:
-    seen = found(settings.provider_keys, place)
+    seen = found(settings.check_provider_keys, place)
     assert (seen["keys"].state, "ANTHROPIC_API_KEY" in seen["keys"].detail) == ("warn", True)
-    seen = found(settings.provider_keys, place, {"ANTHROPIC_API_KEY": SECRET})
+    seen = found(settings.check_provider_keys, place, {"ANTHROPIC_API_KEY": SECRET})
     assert (seen["ANTHROPIC_API_KEY"].state, seen["keys"].state) == ("ok", "ok")
     assert SECRET not in repr(seen)
 
 
 def test_ssh_is_told_and_whether_we_are_looked_at_over_it(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "OpenSSH" in found(settings.ssh, place)["ssh"].detail
-    seen = found(settings.ssh, place, {"SSH_CONNECTION": "192.0.2.7 50000 192.0.2.1 22"})["ssh"]
+    assert "OpenSSH" in found(settings.check_ssh, place)["ssh"].detail
+    seen = found(settings.check_ssh, place, {"SSH_CONNECTION": "192.0.2.7 50000 192.0.2.1 22"})["ssh"]
     assert "over SSH from 192.0.2.7" in seen.detail
     monkeypatch.setenv("PATH", str(place.root))
-    seen = found(settings.ssh, place)["ssh"]
+    seen = found(settings.check_ssh, place)["ssh"]
     assert (seen.state, "OpenSSH" in seen.advice) == ("warn", True)
 
 

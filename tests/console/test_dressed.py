@@ -16,7 +16,7 @@ from screens.widgets.bar import Bar
 from tests.screens.desk import Desk
 from tests.screens.stories import digest
 from themes.catalog import ThemeCatalog, ThemePlace
-from themes.choice import BUILT_IN, DEFAULT, PLAINEST, ThemeError
+from themes.choice import BUILTIN_NAMES, DEFAULT_THEME, PLAINEST_THEME, ThemeError
 
 FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
 
@@ -82,7 +82,7 @@ async def test_a_broken_edit_is_said_in_a_line_and_changes_nothing(mine: Path) -
 
 
 async def test_files_are_looked_at_only_while_one_of_them_is_shown(mine: Path) -> None:
-    app = app_in(DEFAULT, mine.parent)
+    app = app_in(DEFAULT_THEME, mine.parent)
     async with app.run_test() as pilot:
         await until(pilot, lambda: "mine" in app.available_themes)
         assert app._watch is None
@@ -94,16 +94,16 @@ async def test_files_are_looked_at_only_while_one_of_them_is_shown(mine: Path) -
         await until(pilot, lambda: bool(looks))
         await pilot.pause(0.1)
         assert len(looks) == 1
-        app.theme = DEFAULT
+        app.theme = DEFAULT_THEME
         await until(pilot, lambda: app._watch is None)
 
 
 async def test_a_file_that_cannot_be_used_is_no_choice_and_cannot_be_asked_for(mine: Path) -> None:
     mine.write_text("a: [")
-    app = app_in(DEFAULT, mine.parent)
+    app = app_in(DEFAULT_THEME, mine.parent)
     async with app.run_test() as pilot:
-        await until(pilot, lambda: len(app.available_themes) >= len(BUILT_IN))
-        assert set(app.available_themes) == set(BUILT_IN)
+        await until(pilot, lambda: len(app.available_themes) >= len(BUILTIN_NAMES))
+        assert set(app.available_themes) == set(BUILTIN_NAMES)
     with pytest.raises(ThemeError, match=r"mine\.yaml:1"):
         app_in("mine", mine.parent)
 
@@ -113,8 +113,8 @@ async def test_without_colours_only_themes_for_that_are_chosen_from(monkeypatch:
     app = app_in("orbiter-light")
     async with app.run_test() as pilot:
         await until(pilot, lambda: len(app.available_themes) > 1)
-        assert app.theme == PLAINEST
-        assert {name for name in BUILT_IN if "ansi" in name} == set(app.available_themes)
+        assert app.theme == PLAINEST_THEME
+        assert {name for name in BUILTIN_NAMES if "ansi" in name} == set(app.available_themes)
         strips = app.screen._compositor.render_strips()
         styles = [segment.style for strip in strips for segment in strip if segment.style]
         assert {(style.color, style.bgcolor) for style in styles} == {(None, None)}

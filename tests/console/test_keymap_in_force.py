@@ -22,7 +22,7 @@ from console.preferences.keymap import (
     build_keymap,
 )
 from screens.render.key_names import can_clash, key_in_words
-from screens.shell.key_actions import LONGER, actions
+from screens.shell.key_actions import GRANT_LONGER, actions
 
 ACTIONS = actions()
 CONTEXT = {action.id: action.context for action in ACTIONS}
@@ -105,7 +105,7 @@ def test_the_letters_of_decisions_take_part_in_the_check() -> None:
 
 def test_a_standing_grant_is_always_the_capital_letter_of_the_grant() -> None:
     found = made({"decision": {"grant": "p"}, "run": {"freeze": "Z"}})
-    assert (found.letters()["grant"], found.keys[LONGER]) == ("p", ("P",))
+    assert (found.letters()["grant"], found.keys[GRANT_LONGER]) == ("p", ("P",))
     for wrong in (["G"], [""], ["enter"], []):
         assert "decision.grant" in refusal({"decision": {"grant": wrong}})
     assert "capital letter" in refusal({"decision": {"grant_longer": "P"}})
@@ -153,7 +153,7 @@ def test_what_is_taken_has_no_clash_and_a_key_to_quit(given_: dict[str, list[str
     assert overlaps(dict(found.keys)) <= overlaps(DEFAULT)
     assert "ctrl+q" in found.keys["app.quit"]
     assert all(max(Counter(keys).values(), default=1) == 1 for keys in found.keys.values())
-    assert found.keys[LONGER][0].isupper()
+    assert found.keys[GRANT_LONGER][0].isupper()
 
 
 JUNK = st.recursive(

@@ -99,7 +99,7 @@ def told(text: str, *, ascii_only: bool = False) -> list[str]:
     for seq, event in enumerate(story(text), 1):
         placed = event.model_copy(update={"seq": seq, "run_id": "r1", "ts": NOON})
         state.apply(placed)
-        found += [line.text for line in lines.of(placed, state)]
+        found += [line.text for line in lines.lines_for(placed, state)]
         if isinstance(placed, ev.IncidentOpened):
             found += [line.text for line in lines.incident(placed, incident_report.build_report(state, placed))]
     return found
@@ -124,7 +124,7 @@ def test_the_model_is_said_to_be_told_only_where_it_is(how: dict[str, Any], mode
     state.apply(ev.StepStarted(**step, kind="tool", name="t", agent="a", attempt=1, epoch=1))
     ended = ev.StepEnded(**step, attempt=1, fault=fault("no"), ts=NOON, **how)
     state.apply(ended)
-    (line,) = EventLines().of(ended, state)
+    (line,) = EventLines().lines_for(ended, state)
     assert ("the model is told" in line.text) is model_told
 
 
@@ -167,7 +167,7 @@ def test_what_an_operator_reads() -> None:
 
 def test_events_without_a_line_say_nothing() -> None:
     state = DurableRun()
-    assert EventLines().of(ev.StepSettled(node_id="s"), state) == []
+    assert EventLines().lines_for(ev.StepSettled(node_id="s"), state) == []
 
 
 class Stream(io.TextIOWrapper):

@@ -9,22 +9,22 @@ import pytest
 from console.preferences.schema import ALL_SECTIONS
 from runtime.config.schema import Settings
 from tests.console.program import Program
-from themes.choice import BUILT_IN, DEFAULT, PLAINEST
+from themes.choice import BUILTIN_NAMES, DEFAULT_THEME, PLAINEST_THEME
 
 
 def test_themes_are_listed_with_the_one_that_would_be_shown(tmp_path: Path) -> None:
     program = Program(tmp_path, {"TERM": "xterm-256color"})
     found = program.json("themes")
-    assert [each["id"] for each in found] == list(BUILT_IN)
-    assert [each["id"] for each in found if each["chosen"]] == [DEFAULT]
+    assert [each["id"] for each in found] == list(BUILTIN_NAMES)
+    assert [each["id"] for each in found if each["chosen"]] == [DEFAULT_THEME]
     assert {each["source"] for each in found} == {"built-in"}
-    assert all(name in program("themes").stdout for name in BUILT_IN)
+    assert all(name in program("themes").stdout for name in BUILTIN_NAMES)
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "linux", "COLORTERM": ""}])
 def test_without_colours_or_with_few_the_plainest_theme_is_chosen(tmp_path: Path, variables: dict[str, str]) -> None:
     found = Program(tmp_path, variables).json("themes")
-    assert [each["id"] for each in found if each["chosen"]] == [PLAINEST]
+    assert [each["id"] for each in found if each["chosen"]] == [PLAINEST_THEME]
 
 
 def test_themes_of_the_users_own_are_listed_with_what_is_wrong_with_them(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_unknown_theme_is_bad_input_and_the_nearest_is_named(program: Program
 
 
 def test_a_theme_is_for_the_console_and_not_for_a_verb(program: Program) -> None:
-    done = program("--theme", DEFAULT, "runs")
+    done = program("--theme", DEFAULT_THEME, "runs")
     assert done.returncode == 2
     assert "--theme" in done.stderr
 

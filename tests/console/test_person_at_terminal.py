@@ -122,7 +122,7 @@ async def test_a_wrong_value_is_asked_for_again_and_never_taken_for_an_option(se
 
 async def test_what_the_desk_refuses_is_asked_for_again_at_the_same_option(seat: Seat) -> None:
     asked = waiting("switch_model", "skip")
-    seat.person.refused(asked, OperatorAnswer("switch_model", {"model": "x:y"}), "there is no provider 'x'")
+    seat.person.answer_refused(asked, OperatorAnswer("switch_model", {"model": "x:y"}), "there is no provider 'x'")
     deciding = asyncio.create_task(seat.person.decide(DurableRun(), asked))
     await seat.until("there is no provider 'x'. model, as provider:name")
     seat.type("openai:gpt-5", 60)

@@ -69,13 +69,13 @@ def test_a_file_that_cannot_be_read_shows_no_secret(
 
     (tmp_path / "orbiter.toml").write_text(settings)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(output, "_views", None)
+    monkeypatch.setattr(output, "_mask", None)
     assert run_verb(body) == 0
     assert capsys.readouterr().out == f"use {MARK}\n"
 
 
 async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_views", ViewRedactor(masked=True))
+    monkeypatch.setattr(output, "_mask", ViewRedactor(masked=True))
     opened = asked_of()
     opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
     typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{MARK}"}}',))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from console.app.gc_policy import (
+    COLLECT_INTERVAL_S,
     DISABLED_THRESHOLD,
-    EVERY_S,
     MAX_YOUNG_COLLECTIONS,
     QUIET_S,
     GcPolicy,
@@ -49,17 +49,17 @@ def test_it_sweeps_rarely_and_while_nobody_types(clock: Clock) -> None:
     sweeper.begin()
     assert gc.get_threshold()[2] == DISABLED_THRESHOLD
     grown()
-    assert not sweeper.look(), "it has just begun"
-    clock.now += EVERY_S
-    sweeper.pressed()
-    assert not sweeper.look()
+    assert not sweeper.collect_if_due(), "it has just begun"
+    clock.now += COLLECT_INTERVAL_S
+    sweeper.key_pressed()
+    assert not sweeper.collect_if_due()
     clock.now += QUIET_S
-    assert sweeper.look()
+    assert sweeper.collect_if_due()
     assert gc.get_freeze_count() > 0
-    clock.now += 10 * EVERY_S
-    assert not sweeper.look(), "nothing grew old since"
+    clock.now += 10 * COLLECT_INTERVAL_S
+    assert not sweeper.collect_if_due(), "nothing grew old since"
     grown()
-    assert sweeper.look()
+    assert sweeper.collect_if_due()
 
 
 def test_what_was_put_aside_and_became_garbage_goes(clock: Clock) -> None:
@@ -69,8 +69,8 @@ def test_what_was_put_aside_and_became_garbage_goes(clock: Clock) -> None:
     loops.clear()
     grown()
     assert any(isinstance(found, Loop) for found in _all()), "put aside, no ordinary look finds it"
-    clock.now += EVERY_S + QUIET_S
-    assert sweeper.look()
+    clock.now += COLLECT_INTERVAL_S + QUIET_S
+    assert sweeper.collect_if_due()
     gc.unfreeze()
     assert not any(isinstance(found, Loop) for found in _all())
 

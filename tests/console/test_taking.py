@@ -139,7 +139,7 @@ async def test_what_was_said_can_be_read_again() -> None:
     async with console(finished()) as (pilot, _):
         await pilot.press("n", "down")
         screen: Any = pilot.app.screen
-        screen.say("[/x] \x1b[2J second", "warning")
+        screen.show_message("[/x] \x1b[2J second", "warning")
         screen.action_notices()
         await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await pilot.pause()

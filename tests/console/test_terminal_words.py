@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from console.app.export_files import write_export
 from console.app.notifications import Notifications, console_rules
 from console.preferences.loader import read_preferences
-from console.preferences.schema import BadPreferences, mouse_by_default, preferences
-from console.preferences.state_file import keep_theme, kept_theme
+from console.preferences.schema import InvalidPreferences, mouse_by_default, preferences
+from console.preferences.state_file import save_theme, saved_theme
 from console.terminal.escape_sequences import (
     COPY_BYTES,
     clipboard_sequence,
@@ -92,9 +92,9 @@ def test_exports_are_new_files_that_only_their_owner_reads(tmp_path: Path) -> No
 
 def test_the_theme_that_was_chosen_is_kept(tmp_path: Path) -> None:
     for environment in ({"XDG_STATE_HOME": str(tmp_path / "state")}, {"HOME": str(tmp_path), "XDG_STATE_HOME": "no"}):
-        assert kept_theme(environment) == ""
-        keep_theme(environment, "orbiter-light")
-        assert kept_theme(environment) == "orbiter-light"
+        assert saved_theme(environment) == ""
+        save_theme(environment, "orbiter-light")
+        assert saved_theme(environment) == "orbiter-light"
 
 
 # -- preferences -------------------------------------------------------------------------------------------------------
@@ -135,14 +135,14 @@ def test_preferences_are_read_with_their_places(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_console_does_not_know_is_refused(console: dict[str, Any], words: str) -> None:
-    with pytest.raises(BadPreferences, match="console") as raised:
+    with pytest.raises(InvalidPreferences, match="console") as raised:
         preferences({"console": console})
     assert words in str(raised.value)
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "orbiter.toml").write_text("[keys\n")
-    with pytest.raises(BadPreferences, match=r"orbiter\.toml: no TOML"):
+    with pytest.raises(InvalidPreferences, match=r"orbiter\.toml: no TOML"):
         read_preferences(tmp_path, {"HOME": str(tmp_path)})
 
 
@@ -169,7 +169,7 @@ class Heard:
         self.rung += 1
 
     def look(self) -> float | None:
-        return self.herald.look(self.desk)
+        return self.herald.update(self.desk)
 
     @property
     def told(self) -> list[str]:

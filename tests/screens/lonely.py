@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from console.app.theming import ThemedApp
 from screens.base.runtime_screen import RuntimeScreen
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.key_names import key_in_words
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
@@ -54,7 +54,9 @@ def lonely(
 ) -> tuple[Lonely, Desk]:
     """An app that shows the screen over these stories."""
     desk = Desk(*stories)
-    session = ConsoleContext(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(
+        desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+    )
     return Lonely(made(session), theme), desk
 
 

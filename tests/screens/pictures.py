@@ -11,7 +11,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
@@ -37,7 +37,9 @@ class Picture:
     def app(self, *, theme: str = "orbiter-dark", ascii_only: bool = False) -> OrbiterApp:
         desk = self.desk()
         self.changed(desk)
-        session = ConsoleContext(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+        session = ConsoleContext(
+            desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+        )
         return OrbiterApp(session, theme=theme, run_id=self.run_id)
 
     async def take(self, pilot: Pilot[Any]) -> None:

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 import screens
 from console.app.app import OrbiterApp
 from screens.shell.context import ConsoleContext
-from screens.shell.timer import GRACE, Alarm
+from screens.shell.timer import GRACE_S, Alarm
 from screens.widgets.prompt import Prompt
 from screens.widgets.redraw_throttle import RedrawThrottle
 from tests.screens.desk import Desk
@@ -97,7 +97,7 @@ async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.
     pace.request()
     pace.request()
     assert len(waits) == 1
-    clock.now += GRACE + 0.1
+    clock.now += GRACE_S + 0.1
     pace.request()  # as every second does
     assert len(waits) == 2
     waits[1][1]()

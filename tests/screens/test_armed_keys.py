@@ -23,7 +23,7 @@ from console.app.app import OrbiterApp
 from screens.base.armed_screen import ArmedScreen
 from screens.shell.armed_keys import (
     ARM_AFTER,
-    HELD,
+    HELD_KEY_S,
     SECOND_KEY,
     ArmedKeys,
 )
@@ -50,20 +50,20 @@ def test_keys_that_follow_each_other_fast_never_count_and_each_is_counted(presse
     clock = Clock()
     keys = ArmedKeys(clock=clock)
     keys.ask("a question")
-    keys.painted("a question")
+    keys.content_painted("a question")
     for number, (key, pause) in enumerate(pressed, 1):
         clock.now += pause
         assert not keys.accept(key)
         assert keys.ignored == number
 
 
-@given(st.floats(0.0, ARM_AFTER * HELD * 0.99), st.booleans())
+@given(st.floats(0.0, ARM_AFTER * HELD_KEY_S * 0.99), st.booleans())
 def test_a_key_that_is_held_never_counts_however_late_its_repeats_begin(delay: float, second: bool) -> None:
     clock = Clock()
     keys = ArmedKeys(clock=clock)
     for content in ("first", "second"):
         keys.ask(content, second=second)
-        keys.painted(content)
+        keys.content_painted(content)
         clock.now += LONG
         if content == "first":
             assert keys.accept("y")
@@ -81,17 +81,17 @@ def test_the_moment_begins_when_it_is_painted_and_again_with_other_content() -> 
     keys.ask("one")
     clock.now += LONG
     assert not keys.accept("r"), "nothing was painted yet"
-    keys.painted("one")
+    keys.content_painted("one")
     assert keys.remaining > 0
     clock.now += ARM_AFTER
     assert keys.remaining == 0
     keys.ask("one")
     assert keys.remaining == 0, "the same content changes nothing"
     keys.ask("two")
-    keys.painted("one")
+    keys.content_painted("one")
     clock.now += LONG
     assert keys.remaining > 0, "what was painted is not what is asked now"
-    keys.painted("two")
+    keys.content_painted("two")
     clock.now += ARM_AFTER
     assert keys.accept("r")
 
@@ -100,7 +100,7 @@ def test_the_second_key_takes_longer() -> None:
     clock = Clock()
     keys = ArmedKeys(clock=clock)
     keys.ask("sure?", second=True)
-    keys.painted("sure?")
+    keys.content_painted("sure?")
     clock.now += ARM_AFTER * SECOND_KEY * 0.99
     assert not keys.armed
     clock.now += ARM_AFTER * SECOND_KEY * 0.02
@@ -251,7 +251,7 @@ async def painted(pilot: Pilot[None]) -> None:
     """What keys decide about here is painted, if anything is, and a field that opened by itself has the focus."""
     await pilot.pause()
     if isinstance(pilot.app.screen, ArmedScreen) or pilot.app.screen.query(Prompt):
-        await until(pilot, lambda: arming_of(pilot)._keys.started or not arming_of(pilot).asks)
+        await until(pilot, lambda: arming_of(pilot)._keys.started or not arming_of(pilot).is_asking)
 
 
 def sent(desk: Desk, verb: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from screens.render.layout import plain_text
 from screens.views.lists.commands import (
-    SHOWN,
+    MAX_SHOWN_COMMANDS,
     Command,
     command_rows,
     matching_commands,
@@ -62,7 +62,7 @@ def test_an_unknown_word_has_a_nearest_one() -> None:
 def test_what_cannot_be_done_says_why_and_rows_are_capped() -> None:
     (row,) = command_rows([command("revive", "Bring it back", why_not="it is there")])
     assert plain_text(row.cells[2]) == "it is there"
-    assert len(command_rows(ALL * 100)) == SHOWN
+    assert len(command_rows(ALL * 100)) == MAX_SHOWN_COMMANDS
 
 
 @given(st.text(max_size=20))

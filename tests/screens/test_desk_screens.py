@@ -20,7 +20,7 @@ from screens.pages.grants import GrantsScreen
 from screens.pages.limits import LimitsScreen
 from screens.pages.log import LogScreen
 from screens.pages.run import RunScreen
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.views.lists.grants import HostPermissions, grant_words, ledger_rows
 from screens.views.shared.render_context import RenderContext
@@ -144,7 +144,9 @@ def filled(**answers: Any) -> AnsweringDesk:
 
 
 def app_on(desk: AnsweringDesk, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
-    session = ConsoleContext(desk, glyphs=ASCII if ascii_only else UNICODE, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(
+        desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+    )
     return OrbiterApp(session, theme=theme)
 
 
@@ -292,7 +294,7 @@ async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None
 def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
     grant = GRANTS[0].model_copy(update={"subject": HOSTILE, "pattern": HOSTILE})
     looks = RenderContext(START)
-    known = HostPermissions.of(
+    known = HostPermissions.parse(
         {**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}, "build"
     )
     rows = ledger_rows({"g-1": grant}, [known], looks)
@@ -389,7 +391,7 @@ async def more(pilot: Pilot[Any], desk: AnsweringDesk, story: Story, word: str) 
     desk.changed()
     screen = pilot.app.screen
     assert isinstance(screen, LogScreen)
-    await until(pilot, lambda: any(word in str(line.spans) for line in screen.book.lines))
+    await until(pilot, lambda: any(word in str(line.spans) for line in screen.buffer.lines))
     await pilot.pause()
 
 
@@ -508,7 +510,7 @@ async def test_the_log_of_one_run_has_only_its_lines() -> None:
 
 
 async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("screens.pages.log._NEWER", 5)
+    monkeypatch.setattr("screens.pages.log._MAX_NEW_EVENTS", 5)
     story = busy(3)
     desk = AnsweringDesk(story)
     async with app_on(desk).run_test(size=(100, 30)) as pilot:

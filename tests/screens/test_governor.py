@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from screens.shell.frame_rate import (
-    CALM,
-    FRAMES,
-    STUCK,
-    WINDOW,
+    CALM_S,
+    FRAME_S_BY_QUALITY,
+    STUCK_S,
+    WINDOW_S,
     FrameRateGovernor,
 )
 from screens.widgets.redraw_throttle import FRAME_S, RedrawThrottle
@@ -37,7 +37,7 @@ def test_a_link_is_called_by_the_part_of_the_time_that_writes_wait(waiting: floa
         write(governor, time, waiting)
         time.now += 0.1 - waiting
     assert governor.quality == quality
-    assert governor.frame == FRAMES[quality]
+    assert governor.frame_s == FRAME_S_BY_QUALITY[quality]
 
 
 def test_it_is_worse_at_once_and_better_only_after_a_calm_while_step_by_step() -> None:
@@ -45,7 +45,7 @@ def test_it_is_worse_at_once_and_better_only_after_a_calm_while_step_by_step() -
     governor = FrameRateGovernor(clock=time)
     heard: list[str] = []
     write(governor, time, 1.0)
-    for pause in (0.0, WINDOW, CALM, 0.0, CALM):
+    for pause in (0.0, WINDOW_S, CALM_S, 0.0, CALM_S):
         time.now += pause
         heard.append(governor.quality)
     write(governor, time, 1.0)
@@ -57,7 +57,7 @@ def test_a_write_that_does_not_come_back_counts_while_it_waits() -> None:
     governor = FrameRateGovernor(clock=time)
     governor.begin()
     heard = [governor.stuck]
-    time.now += STUCK + 0.1
+    time.now += STUCK_S + 0.1
     heard.append(governor.stuck)
     assert governor.quality == "bad"
     governor.end()
@@ -72,7 +72,7 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     pace = RedrawThrottle(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
     pace.request()
     governor.begin()
-    time.now += STUCK + 0.1
+    time.now += STUCK_S + 0.1
     waits.pop()[1]()
     assert drawn == []
     assert waits[-1][0] == FRAME_S, "it looks again, and asks nobody"
@@ -80,4 +80,4 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     waits.pop()[1]()
     assert len(drawn) == 1
     pace.request()
-    assert waits[-1][0] == pytest.approx(FRAMES["bad"])
+    assert waits[-1][0] == pytest.approx(FRAME_S_BY_QUALITY["bad"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.shell.navigation_history import LONGEST, History, Visit
+from screens.shell.navigation_history import MAX_VISITS, History, Visit
 
 INBOX, SWARMS, LOG = Visit("inbox"), Visit("swarms"), Visit("log")
 RUN, OTHER = Visit("", "run-1"), Visit("", "run-2")
@@ -59,6 +59,6 @@ def test_wherever_one_goes_one_is_somewhere(steps: list[Visit | str | int]) -> N
         else:
             above = history.above()
             assert history.up() == above
-        assert history.here is not None
-        assert history.here == history.visits[history.at]
-    assert len(history.visits) <= LONGEST
+        assert history.current is not None
+        assert history.current == history.visits[history.at]
+    assert len(history.visits) <= MAX_VISITS

@@ -19,7 +19,7 @@ from screens.pages.inbox import InboxScreen, first_use_text
 from screens.render.key_names import KEYS
 from screens.render.layout import plain_text
 from screens.views.decisions.bulk_answer import (
-    SHOWN,
+    MAX_VALUE_CHARS,
     before_words,
     common_choices,
     head_lines,
@@ -201,7 +201,7 @@ async def test_a_group_unfolds_and_enter_opens_its_oldest() -> None:
         assert pilot.app.opened[-1].run_id == "run-2"  # type: ignore[attr-defined]
         await pilot.press("left")
         await pilot.pause()
-        assert pilot.app.screen.list.cursor_key.startswith("group:")  # type: ignore[attr-defined]
+        assert pilot.app.screen.row_list.cursor_key.startswith("group:")  # type: ignore[attr-defined]
         await pilot.press("space")
         await drawn(pilot)
         assert text_of(pilot).count("◆ decide") == 1
@@ -241,7 +241,7 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
         "Answer the oldest (t1) with Grant? 1 ask for something else and are left alone."
     )
     assert "the other 1 too" in plan_words("Deny", alike_ones, looks, proven=False, option="deny")
-    long = waiting_of(wide(Story("r3" * SHOWN, "t3")))
+    long = waiting_of(wide(Story("r3" * MAX_VALUE_CHARS, "t3")))
     refused = {
         choice.option: choice.refused
         for choice in common_choices([*alike_ones, *long], looks, KEYS)
@@ -394,7 +394,7 @@ async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on()
     first = limited(7, 9, fingerprint="f-other")
     async with showing(InboxScreen, first, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, desk):
         desk.precedent = {"id": "i-0", "run_id": "run-7", "option": "retry", "by": "ada", "state": "not proven"}
-        pilot.app.screen.list.go_to("group::f-rate")  # type: ignore[attr-defined]
+        pilot.app.screen.row_list.go_to("group::f-rate")  # type: ignore[attr-defined]
         await pilot.press("B")
         await until(pilot, lambda: "not proven" in text_of(pilot))
         desk.precedent = {**desk.precedent, "state": "went on"}

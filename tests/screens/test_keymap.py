@@ -13,7 +13,7 @@ from screens.render.key_names import (
     key_in_words,
     read_key,
 )
-from screens.shell.key_actions import LONGER, actions, bound_classes
+from screens.shell.key_actions import GRANT_LONGER, actions, bound_classes
 
 
 def test_every_binding_of_ours_is_in_the_map_once() -> None:
@@ -51,7 +51,7 @@ def test_what_is_bound_to_a_pane_reaches_together_with_its_screen_and_not_with_a
 
 def test_the_key_of_a_standing_grant_is_the_capital_letter() -> None:
     keys = {action.id: action.keys for action in actions()}
-    assert keys[LONGER] == (keys["decision.grant"][0].upper(),)
+    assert keys[GRANT_LONGER] == (keys["decision.grant"][0].upper(),)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
     app: Any = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        lines = [plain_text(line) for line in help_lines(app.screen, deciding=app.screen.deciding)]
+        lines = [plain_text(line) for line in help_lines(app.screen, deciding=app.screen.decision_options)]
     titles = [line for line in lines if line and not line.startswith(" ")]
     deciding = ["The decision"]
     assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["In lists of runs"])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from runtime.link.client.client import LinkQuality
-from screens.views.shared.link_quality import link_words, took
+from screens.views.shared.link_quality import format_round_trip, link_words
 from screens.views.shared.render_context import RenderContext
 
 LOOKS = RenderContext(datetime(2026, 1, 1, tzinfo=UTC))
@@ -58,4 +58,4 @@ def test_several_links_are_told_apart_and_foreign_names_go_through_the_gate() ->
     ],
 )
 def test_round_trips_in_steps_that_a_person_can_tell_apart(seconds: float, said: str) -> None:
-    assert took(seconds) == said
+    assert format_round_trip(seconds) == said

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import (
     Column,
     Row,
@@ -17,7 +17,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.shared.list_state import (
-    NEW_FOR_S,
+    FRESH_S,
     ListState,
     StableOrder,
     selected_rows,
@@ -115,7 +115,7 @@ def test_inverse_is_the_rest(rows: list[Row], text: str) -> None:
     ],
 )
 def test_words_stand_in_any_order_and_signs_make_an_expression(text: str, line: str, means: bool) -> None:
-    assert RowFilter(text).means(line) is means
+    assert RowFilter(text).matches(line) is means
 
 
 @pytest.mark.parametrize("text", ["[", "!(", "a{2,1}", "*", "(?P<a>)(?P<a>)", "a{99999999999}"])
@@ -123,7 +123,7 @@ def test_what_is_no_expression_is_said_and_leaves_nothing_out(text: str) -> None
     found = RowFilter(text)
     assert found.problem.startswith("no regular expression: ")
     assert not found.active
-    assert found.means("anything")
+    assert found.matches("anything")
 
 
 def test_rows_are_found_by_what_they_are_under() -> None:
@@ -162,14 +162,17 @@ def test_o_goes_through_the_columns_and_back_to_the_lists_own_order() -> None:
     sort = RowSort()
     seen = []
     for _ in range(3):
-        sort = sort.following(COLUMNS)
+        sort = sort.by_next_column(COLUMNS)
         seen.append(sort.column)
     assert seen == ["name", "size", ""]
 
 
 def test_the_line_of_names_marks_the_column_that_the_list_is_sorted_by() -> None:
-    assert plain_text(header_line(COLUMNS, 30, RowSort("size"), UNICODE)).split() == ["name", "size↑"]
-    assert plain_text(header_line(COLUMNS, 30, RowSort("name", reverse=True), ASCII)).split() == ["namev", "size"]
+    assert plain_text(header_line(COLUMNS, 30, RowSort("size"), UNICODE_GLYPHS)).split() == ["name", "size↑"]
+    assert plain_text(header_line(COLUMNS, 30, RowSort("name", reverse=True), ASCII_GLYPHS)).split() == [
+        "namev",
+        "size",
+    ]
 
 
 @given(
@@ -202,17 +205,17 @@ def test_an_order_is_asked_for_only_when_something_came_or_went(sets: list[set[s
             return mixed
 
         had = asked
-        assert set(order.of(found, ranked)) == found
+        assert set(order.order(found, ranked)) == found
         assert asked == had + (before is None or found != before)
         before = found
 
 
 def test_an_order_can_be_asked_for_anew() -> None:
     order = StableOrder()
-    assert order.of(["a", "b"], lambda: ["a", "b"]) == ["a", "b"]
-    assert order.of(["a", "b"], lambda: ["b", "a"]) == ["a", "b"]
+    assert order.order(["a", "b"], lambda: ["a", "b"]) == ["a", "b"]
+    assert order.order(["a", "b"], lambda: ["b", "a"]) == ["a", "b"]
     order.renew()
-    assert order.of(["a", "b"], lambda: ["b", "a"]) == ["b", "a"]
+    assert order.order(["a", "b"], lambda: ["b", "a"]) == ["b", "a"]
 
 
 # -- selection, folds, what is new ------------------------------------------------------------------------------
@@ -280,7 +283,7 @@ def test_a_row_that_came_is_marked_for_a_while() -> None:
     listing = ListState(COLUMNS)
     assert listing.fresh([row("a")], START) == set()
     assert listing.fresh([row("a"), row("b"), heading("h")], START) == {"b"}
-    assert listing.fresh([row("a"), row("b")], START + NEW_FOR_S / 2) == {"b"}
-    assert listing.fresh([row("a"), row("b")], START + NEW_FOR_S) == set()
+    assert listing.fresh([row("a"), row("b")], START + FRESH_S / 2) == {"b"}
+    assert listing.fresh([row("a"), row("b")], START + FRESH_S) == set()
     listing.fresh([row("a")], START + timedelta(hours=1))
     assert listing.fresh([row("a"), row("b")], START + timedelta(hours=1)) == {"b"}, "it went and came again"

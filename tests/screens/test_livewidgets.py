@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from screens.render.glyphs import ASCII
+from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import (
     Column,
     Row,
@@ -235,7 +235,7 @@ async def test_another_theme_paints_everything_anew() -> None:
 
 
 async def test_a_narrow_list_drops_columns_and_marks_cuts() -> None:
-    shown = RowList((Column("name", 10, grow=1), Column("state", 8, drop=1)), glyphs=ASCII)
+    shown = RowList((Column("name", 10, grow=1), Column("state", 8, drop=1)), glyphs=ASCII_GLYPHS)
     async with Stage(shown).run_test(size=(12, 4)) as pilot:
         shown.show([row("a very long name")])
         await pilot.pause()
@@ -360,13 +360,13 @@ async def test_a_page_wraps_scrolls_and_knows_when_all_of_it_was_seen() -> None:
         assert screen_text(pilot.app)[:3] == [" one two three", " four five six", " second"]
         page.show([span(f"line {n}") for n in range(9)], "another")
         await pilot.pause()
-        assert (page.seen_whole, page.below) == (False, 5)
+        assert (page.seen_whole, page.lines_below) == (False, 5)
         page.focus()
         await pilot.press("space")
-        assert page.below == 2
+        assert page.lines_below == 2
         await pilot.press("end")
         await pilot.pause()
-        assert (page.seen_whole, page.below) == (True, 0)
+        assert (page.seen_whole, page.lines_below) == (True, 0)
 
 
 async def test_who_is_at_the_end_of_a_page_stays_there_while_it_grows_and_nobody_else() -> None:
@@ -375,16 +375,16 @@ async def test_who_is_at_the_end_of_a_page_stays_there_while_it_grows_and_nobody
         lines = [span(f"line {n}") for n in range(30)]
         page.show(lines[:9], "it", at_end=True)
         await pilot.pause()
-        assert page.below == 0
+        assert page.lines_below == 0
         page.show(lines[:15], "it")
         await pilot.pause()
-        assert page.below == 0
+        assert page.lines_below == 0
         assert page.scroll_offset.y > 0
         page.focus()
         await pilot.press("up", "up")
         page.show(lines, "it", at_end=True)
         await pilot.pause()
-        assert page.below == 17
+        assert page.lines_below == 17
 
 
 async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:

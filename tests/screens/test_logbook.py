@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.record.state import events as ev
-from screens.render.glyphs import ASCII
+from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import Span, plain_text, span
 from screens.views.lists.log import (
-    _TELLERS,
+    _FORMATTERS,
     event_lines,
     event_words,
     file_lines,
@@ -43,9 +43,9 @@ def test_a_book_keeps_its_bound_and_shows_what_it_means(batches: list[int], kept
     for size in batches:
         came = [line(n, level="error" if n % 3 else "info") for n in range(len(everything), len(everything) + size)]
         everything += came
-        assert book.add(came) == sum(book.means(each) for each in came[-kept:])
+        assert book.add(came) == sum(book.passes_filter(each) for each in came[-kept:])
         assert book.lines == everything[-kept:]
-        assert book.shown == [each for each in book.lines if book.means(each)]
+        assert book.shown == [each for each in book.lines if book.passes_filter(each)]
         assert book.left_out == len(book.lines) - len(book.shown)
 
 
@@ -66,11 +66,11 @@ def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
     book = LogBuffer()
     book.add([line(number, "odd" if number % 2 else "even") for number in range(6)])
     odd = RowFilter("odd")
-    assert [book.found(odd, at, 1) for at in (0, 1, 5)] == [1, 3, 1]
-    assert [book.found(odd, at, -1) for at in (0, 1, 6)] == [5, 5, 5]
-    assert book.found(RowFilter("nothing"), 0, 1) == -1
-    assert LogBuffer().found(odd, -1, 1) == -1
-    assert book.matches(odd) == [1, 3, 5]
+    assert [book.find_next(odd, at, 1) for at in (0, 1, 5)] == [1, 3, 1]
+    assert [book.find_next(odd, at, -1) for at in (0, 1, 6)] == [5, 5, 5]
+    assert book.find_next(RowFilter("nothing"), 0, 1) == -1
+    assert LogBuffer().find_next(odd, -1, 1) == -1
+    assert book.find_all(odd) == [1, 3, 5]
     assert [book.at_time(1, timedelta(minutes=by)) for by in (2, 99, -1, -99)] == [3, 5, 0, 0]
     assert book.at_time(-1, timedelta(minutes=1)) == -1
 
@@ -94,11 +94,11 @@ def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
 
 
 def test_every_kind_of_event_has_words_but_the_one_that_is_noise() -> None:
-    untold = set(ev.EVENT_CLASSES) - set(_TELLERS)
+    untold = set(ev.EVENT_CLASSES) - set(_FORMATTERS)
     assert untold == {ev.StepSettled}
 
 
-@pytest.mark.parametrize("looks", [LOOKS, RenderContext(START, ASCII)], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("looks", [LOOKS, RenderContext(START, ASCII_GLYPHS)], ids=["unicode", "ascii"])
 def test_a_story_is_told_one_line_each_in_clean_words(looks: RenderContext) -> None:
     events = digest().events
     rows = [("", {"at": event.seq, "event": event.model_dump(mode="json")}) for event in events]

@@ -21,7 +21,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from screens.render.confusables import mark
+from screens.render.confusables import mark_confusables
 from screens.render.layout import plain_text
 from screens.render.sanitize import clean_line
 from screens.views.decisions import prompt
@@ -44,7 +44,7 @@ from screens.views.shared.render_context import RenderContext
     ],
 )
 def test_what_looks_like_something_else_is_marked(text: str, expected: str) -> None:
-    assert mark(text) == expected
+    assert mark_confusables(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,18 @@ def test_what_looks_like_something_else_is_marked(text: str, expected: str) -> N
     ],
 )
 def test_what_reads_as_itself_is_left_alone(text: str) -> None:
-    assert mark(text) == text
+    assert mark_confusables(text) == text
 
 
 def test_in_prose_words_and_signs_of_other_scripts_are_left_alone() -> None:
-    assert mark("а с тор – да", whole=False) == "а с тор – да"
-    assert "⟨U+0430⟩" in mark("d\u0430ta", whole=False)
+    assert mark_confusables("а с тор – да", whole=False) == "а с тор – да"
+    assert "⟨U+0430⟩" in mark_confusables("d\u0430ta", whole=False)
 
 
 @given(st.text(max_size=30))
 def test_marks_are_only_added(text: str) -> None:
     shown = clean_line(text)
-    found = mark(shown)
+    found = mark_confusables(shown)
     at = 0
     for char in shown:
         at = found.index(char, at) + 1
@@ -106,7 +106,7 @@ def test_every_prompt_of_a_permission_marks_them() -> None:
     opened = permission("fs.write:/srv/d\u0430ta/x")
     shown = "\n".join(map(plain_text, prompt.question_lines(opened, RenderContext(ev.utc_now()))))
     lines = "\n".join(line.text for line in EventLines().incident(opened, build_report(DurableRun(), opened)))
-    for text in (shown, lines, mark(prompt.grant_words(opened, "always"))):
+    for text in (shown, lines, mark_confusables(prompt.grant_words(opened, "always"))):
         assert "d\u0430⟨U+0430⟩ta" in text
         assert "d\u0430ta" not in text
         assert "wr\u0456⟨U+0456⟩ter" in text

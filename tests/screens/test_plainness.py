@@ -12,8 +12,8 @@ from textual.color import Color
 
 from runtime.record.state.durable_run import NodePhase, RunPhase
 from screens.render.glyphs import (
-    ASCII,
-    SETS,
+    ASCII_GLYPHS,
+    GLYPH_SETS,
     Glyphs,
     state_ink,
     state_word,
@@ -63,7 +63,7 @@ def test_colours_are_taken_away_and_what_stood_out_is_reversed() -> None:
     assert NoColorFilter().apply([Segment("x")], BLACK) == [Segment("x")]
 
 
-@pytest.mark.parametrize("glyphs", SETS.values(), ids=SETS.keys())
+@pytest.mark.parametrize("glyphs", GLYPH_SETS.values(), ids=GLYPH_SETS.keys())
 def test_a_state_is_told_by_glyph_and_word_and_never_by_colour_alone(glyphs: Glyphs) -> None:
     assert set(glyphs.state) == set(STATES)
     assert all(cell_len(sign) == 1 and not sign.isspace() for sign in glyphs.state.values())
@@ -75,7 +75,7 @@ def test_a_state_is_told_by_glyph_and_word_and_never_by_colour_alone(glyphs: Gly
 
 def test_every_sign_of_the_ascii_set_is_ascii() -> None:
     for name in Glyphs.__dataclass_fields__:
-        value = getattr(ASCII, name)
+        value = getattr(ASCII_GLYPHS, name)
         texts = list(value.values()) if isinstance(value, dict) else [str(part) for part in value]
         assert all(text.isascii() for text in texts), name
 

@@ -20,7 +20,7 @@ from runtime.record.state import events as ev
 from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER
 from screens.views.decisions.prompt import (
-    LATER,
+    LATER_OPTION,
     prompt_choices,
     question_lines,
     title_line,
@@ -70,7 +70,7 @@ async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> N
 async def test_rule_3_the_focus_is_on_the_harmless_choice_and_enter_grants_nothing() -> None:
     async with console(digest(), run_id="run-1") as (pilot, desk):
         await armed(pilot)
-        assert prompt_choices(incident_of(desk.stories["run-1"]), RenderContext(START))[0].option == LATER
+        assert prompt_choices(incident_of(desk.stories["run-1"]), RenderContext(START))[0].option == LATER_OPTION
         await pilot.press("down", "enter")
         assert "enter does not grant" in text_of(pilot)
         await pressed(pilot, "G", "a", "enter")

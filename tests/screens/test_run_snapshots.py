@@ -12,7 +12,7 @@ from console.app.app import OrbiterApp
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
 from screens.dialogs.confirm_action import ConfirmActionScreen
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
 from tests.console.test_app import until
@@ -32,7 +32,7 @@ def app_of(story: Story, *, theme: str = "orbiter-dark", ascii_only: bool = Fals
         desk.streamed[story.run_id, incident.opened.incident_id] = StreamedText(
             1, "The planner wrote outside of the workspace because its task names"
         )
-    glyphs = ASCII if ascii_only else UNICODE
+    glyphs = ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS
     session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=0.0)
     return OrbiterApp(session, run_id=story.run_id, theme=theme)
 

@@ -17,9 +17,9 @@ from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
 from screens.pages.run_detail import DetailPages
-from screens.render.glyphs import ASCII
+from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import (
-    LINK,
+    LINK_INK,
     Spans,
     plain_text,
     width_of,
@@ -35,7 +35,7 @@ from screens.views.decisions.prompt import (
 )
 from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
 from screens.views.run import timeline
-from screens.views.run.node import VALUE, node_lines
+from screens.views.run.node import MAX_VALUE_CHARS, node_lines
 from screens.views.run.report import advised_option, link_events, report_lines
 from screens.views.run.status import status_line
 from screens.views.run.tree import RunTree, filter_nodes
@@ -87,7 +87,7 @@ def test_a_big_value_is_cut_and_the_cut_says_how_much_it_took() -> None:
     tool = story.start("tool", "read", story.open("agent", "a", story.begin()))
     story.end(tool, "x" * 50 + "\n" + "y" * 100_000)
     found = words(node_lines(story.state, tool, at(story)))
-    assert sum(map(len, found)) < VALUE + 1000
+    assert sum(map(len, found)) < MAX_VALUE_CHARS + 1000
     assert any("more characters" in line for line in found)
 
 
@@ -161,7 +161,7 @@ def test_a_bar_tells_work_from_pauses_and_both_from_waiting_for_a_person() -> No
 
 
 def test_the_same_in_ascii() -> None:
-    found = bars(bar_story(), glyphs=ASCII)
+    found = bars(bar_story(), glyphs=ASCII_GLYPHS)
     assert found["m~0"] == "====.....===+"
     assert found["t~1"] == "            ==??????"
 
@@ -468,7 +468,7 @@ def test_an_analysis_is_marked_as_a_models_and_its_references_are_links() -> Non
     assert "Analysis: a model's words, not checked · scripted:analyst · $0.02" in found
     assert "  Wrong if: the folder moved." in found
     assert found[-1] == "  it would choose Deny, with a word to the agent"
-    assert [piece.text for line in lines for piece in line if piece.ink == LINK] == ["[#14]"]
+    assert [piece.text for line in lines for piece in line if piece.ink == LINK_INK] == ["[#14]"]
     assert advised_option(incident) == "deny"
 
 
@@ -478,7 +478,7 @@ def test_what_is_no_option_of_the_incident_is_recommended_by_nobody(text: str) -
 
 
 def test_a_reference_is_no_link_where_no_such_event_can_be() -> None:
-    assert [piece.ink for piece in link_events("see [#7] and [#0] and [#12]", 9)] == ["ink", LINK, "ink"]
+    assert [piece.ink for piece in link_events("see [#7] and [#0] and [#12]", 9)] == ["ink", LINK_INK, "ink"]
 
 
 def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
@@ -584,7 +584,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     scale = timeline.scale_of(state, looks.now, 30)
     tree = timeline.Timeline(state, looks, scale=scale)
     for key in state.nodes:
-        lines += pages.of(state, key, incident.opened.incident_id, looks, desk).lines
+        lines += pages.page_for(state, key, incident.opened.incident_id, looks, desk).lines
         lines += node_lines(state, key, looks, streamed=StreamedText(1, bad, bad))
         lines += waits_lines(wait_chain(state, key), looks)
         lines += tree.row(key).cells
@@ -595,7 +595,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
     pages.show_event(3, {"type": bad, "ts": bad, bad: [bad], "node_id": bad})
-    lines += pages.of(state, "", "", looks, desk).lines
+    lines += pages.page_for(state, "", "", looks, desk).lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
     lines += report_lines(build_report(state, incident.opened), looks, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
@@ -617,7 +617,7 @@ def defused(lines: list[Spans], *, ascii_only: bool = False) -> None:
 def test_no_pane_of_a_run_lets_hostile_text_through(found: dict[str, Any]) -> None:
     bad = payload(found)
     defused(panes(hostile_story(bad), bad))
-    defused(panes(hostile_story(bad), bad, ASCII), ascii_only=True)
+    defused(panes(hostile_story(bad), bad, ASCII_GLYPHS), ascii_only=True)
 
 
 @given(bad=st.text(st.characters(codec="utf-16"), max_size=40) | st.text("\x1b[]/@0;m\u202e\u200d\n\r\t", max_size=30))

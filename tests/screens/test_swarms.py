@@ -21,10 +21,10 @@ from screens.dialogs.start_form import StartScreen
 from screens.pages.inbox import InboxScreen
 from screens.pages.run import RunScreen
 from screens.pages.swarms import SwarmsScreen
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
 from screens.shell.context import ConsoleContext
-from screens.views.lists.runs import pace_facts, time_left
+from screens.views.lists.runs import rate_facts, time_left
 from screens.views.lists.start import (
     InvalidLimits,
     known_refs,
@@ -33,16 +33,16 @@ from screens.views.lists.start import (
 )
 from screens.views.lists.swarms import (
     COLUMNS,
+    done_share,
     progress_bar,
     runs_of,
-    share,
     short_names,
     swarm_lines,
     swarm_rows,
 )
 from screens.views.run.sparkline import (
-    BARS,
-    STEP,
+    MAX_BARS,
+    STEP_S,
     TokenTrends,
     sparkline,
 )
@@ -84,7 +84,7 @@ def summaries_of(*stories: Story) -> dict[str, Summary]:
 def test_a_workflow_knows_how_many_members_have_had_their_turn(done: int) -> None:
     summary = workflow(1, done).state.summary()
     assert (summary.members, summary.members_done) == (4, done)
-    assert share(summary) == done / 4
+    assert done_share(summary) == done / 4
 
 
 @pytest.mark.parametrize("mode", ["handoff", "team"])
@@ -108,9 +108,9 @@ def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_don
 
 def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
     story = workflow(1, 2)
-    looks = RenderContext(story.at, UNICODE)
+    looks = RenderContext(story.at, UNICODE_GLYPHS)
     assert plain_text(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
-    assert plain_text(progress_bar(story.state.summary(), RenderContext(story.at, ASCII))) == "####.... 2/4 ~2m"
+    assert plain_text(progress_bar(story.state.summary(), RenderContext(story.at, ASCII_GLYPHS))) == "####.... 2/4 ~2m"
     assert time_left(workflow(1, 0).state.summary(), START) == ""
     waiting = replace(story.state.summary(), state="waiting")
     assert time_left(waiting, story.at) == "", "how long a person takes is not known"
@@ -128,59 +128,59 @@ def used(tokens: int, state: str = "running") -> dict[str, Summary]:
 
 def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_nothing_is() -> None:
     trends = TokenTrends()
-    trends.look(used(5_000), START)
-    assert trends.of("r") == ()
-    trends.look(used(5_100), START + timedelta(seconds=1))
-    assert trends.of("r") == (100,)
-    trends.look(used(5_150), START + timedelta(seconds=STEP))
-    before = trends.of("r")
+    trends.sample(used(5_000), START)
+    assert trends.trend("r") == ()
+    trends.sample(used(5_100), START + timedelta(seconds=1))
+    assert trends.trend("r") == (100,)
+    trends.sample(used(5_150), START + timedelta(seconds=STEP_S))
+    before = trends.trend("r")
     assert before == (100, 50)
-    trends.look(used(5_150), START + timedelta(seconds=STEP * 50))
-    assert trends.of("r") == before
-    trends.look(used(5_160), START + timedelta(seconds=STEP * 3))
-    trends.look({}, START + timedelta(seconds=STEP * 60))
-    assert trends.of("r") == ()
+    trends.sample(used(5_150), START + timedelta(seconds=STEP_S * 50))
+    assert trends.trend("r") == before
+    trends.sample(used(5_160), START + timedelta(seconds=STEP_S * 3))
+    trends.sample({}, START + timedelta(seconds=STEP_S * 60))
+    assert trends.trend("r") == ()
 
 
 def test_how_fast_a_run_goes_is_said_and_what_is_left_only_where_it_is_known() -> None:
     known, team = workflow(1, 2), workflow(2, 2, mode="team")
-    assert dict(pace_facts(known.state.summary(), RenderContext(known.at))) == {
+    assert dict(rate_facts(known.state.summary(), RenderContext(known.at))) == {
         "steps": "2, 1 a minute",
         "tokens": "2.0k, 1.0k a minute",
         "left": "about 2m, if the other 2 of 4 parts take as long",
     }
     team_summary = replace(team.state.summary(), members=0, members_done=0)
-    assert dict(pace_facts(team_summary, RenderContext(team.at)))["left"].startswith("not known")
+    assert dict(rate_facts(team_summary, RenderContext(team.at)))["left"].startswith("not known")
     for state in ("waiting", "completed", "frozen"):
-        assert dict(pace_facts(replace(team_summary, state=state), RenderContext(team.at)))["left"] == ""
+        assert dict(rate_facts(replace(team_summary, state=state), RenderContext(team.at)))["left"] == ""
     young = replace(team_summary, updated_at=team_summary.created_at)
-    assert dict(pace_facts(young, RenderContext(team.at)))["steps"] == "2", "no rate is made of a moment"
+    assert dict(rate_facts(young, RenderContext(team.at)))["steps"] == "2", "no rate is made of a moment"
 
 
 def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None:
     trends = TokenTrends()
-    trends.look(used(0), START)
-    trends.look(used(10), START + timedelta(seconds=0.5))
-    assert trends.of("r") == ()
+    trends.sample(used(0), START)
+    trends.sample(used(10), START + timedelta(seconds=0.5))
+    assert trends.trend("r") == ()
     trends = TokenTrends()
-    trends.look(used(0, "completed"), START)
-    trends.look(used(10, "completed"), START + timedelta(seconds=5))
-    assert trends.of("r") == ()
+    trends.sample(used(0, "completed"), START)
+    trends.sample(used(10, "completed"), START + timedelta(seconds=5))
+    assert trends.trend("r") == ()
 
 
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 500)), max_size=40))
 def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(steps: list[tuple[int, int]]) -> None:
     trends, total, now = TokenTrends(), 0, START
-    trends.look(used(0), now)
+    trends.sample(used(0), now)
     for seconds, more in steps:
         total += more
         now += timedelta(seconds=seconds)
-        trends.look(used(total), now)
-    found = trends.of("r")
-    assert len(found) <= BARS
+        trends.sample(used(total), now)
+    found = trends.trend("r")
+    assert len(found) <= MAX_BARS
     assert sum(found) <= total
     assert not found or found[-1] > 0, "it ends with the last step in which something was used"
-    for glyphs in (UNICODE, ASCII):
+    for glyphs in (UNICODE_GLYPHS, ASCII_GLYPHS):
         line = plain_text(sparkline(found, glyphs))
         assert len(line) == len(found)
         assert all((char == " ") is (each == 0) for char, each in zip(line, found, strict=True))

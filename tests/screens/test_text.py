@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from screens.render.sanitize import (
-    MARKS,
     MAX_CHARS,
+    MAX_COMBINING_MARKS,
     MAX_LINE_CHARS,
     MAX_LINES,
     clean,
@@ -59,7 +59,7 @@ def longest_run_of_marks(text: str) -> int:
 
 def assert_safe(shown: str, *, allowed: str = "\n") -> None:
     assert [hex(ord(char)) for char in shown if is_dangerous(char) and char not in allowed] == []
-    assert longest_run_of_marks(shown) <= MARKS
+    assert longest_run_of_marks(shown) <= MAX_COMBINING_MARKS
     for row in shown.split("\n"):
         assert not row or not unicodedata.category(row[0]).startswith("M")
     shown.encode("utf-8")

@@ -12,19 +12,19 @@ from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.key_names import KEYS
 from screens.render.layout import (
     Row,
     Span,
     Spans,
-    fit,
+    fit_columns,
     plain_text,
     set_line,
 )
 from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
-    LATER,
+    LATER_OPTION,
     action_text,
     answer_params,
     grant_words,
@@ -73,7 +73,7 @@ def words(lines: list[Spans]) -> list[str]:
     return [plain_text(line) for line in lines]
 
 
-def looks_at(story: Story, glyphs: Any = UNICODE) -> RenderContext:
+def looks_at(story: Story, glyphs: Any = UNICODE_GLYPHS) -> RenderContext:
     return RenderContext(story.at, glyphs)
 
 
@@ -148,7 +148,7 @@ def test_untitled_runs_of_one_swarm_are_told_apart_at_every_width_and_by_the_fil
     ):
         found = [row for row in filter_rows(rows, "x7mq") if row.key.startswith("run:")]
         assert [row.key for row in found] == ["run:261121-084343-x7mq"]
-        assert " x7mq " in plain_text(set_line(columns, fit(columns, width), found[0].cells))
+        assert " x7mq " in plain_text(set_line(columns, fit_columns(columns, width), found[0].cells))
 
 
 def test_a_decision_of_an_untitled_run_names_its_swarm_and_the_end_of_its_id() -> None:
@@ -201,7 +201,7 @@ def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list
 # -- tree ------------------------------------------------------------------------------------------------------
 
 
-def tree_text(story: Story, glyphs: Any = UNICODE) -> list[str]:
+def tree_text(story: Story, glyphs: Any = UNICODE_GLYPHS) -> list[str]:
     tree = RunTree(story.state, looks_at(story, glyphs))
     found = []
     for line in outline(tree, {}, glyphs=glyphs):
@@ -227,7 +227,7 @@ def test_the_tree_shows_state_attempts_time_and_tokens_and_folds_what_is_done() 
 
 
 def test_the_tree_in_ascii() -> None:
-    assert tree_text(digest(), ASCII)[-1] == "  `-? write_file | waits 3m |  | 3m | "
+    assert tree_text(digest(), ASCII_GLYPHS)[-1] == "  `-? write_file | waits 3m |  | 3m | "
 
 
 def test_a_retry_counts_down() -> None:
@@ -371,7 +371,7 @@ def test_a_prompt_begins_with_the_choice_that_does_nothing_and_enter_never_grant
     story = digest()
     found = prompt_choices(opened_in(story), looks_at(story))
     assert [(choice.key, choice.option) for choice in found] == [
-        ("escape", LATER), ("g", "grant"), ("G", "grant"), ("d", "deny"), ("s", "skip"), ("a", "abort"),
+        ("escape", LATER_OPTION), ("g", "grant"), ("G", "grant"), ("d", "deny"), ("s", "skip"), ("a", "abort"),
     ]  # fmt: skip
     assert [choice.enter for choice in found if choice.option == "grant"] == [False, False]
     assert found[2].standing

@@ -8,23 +8,23 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from screens.render.formatting import (
-    age,
-    ago,
-    cost,
-    count,
-    duration,
-    elapsed,
-    plural,
-    tokens,
+    format_age,
+    format_ago,
+    format_cost,
+    format_count,
+    format_duration,
+    format_elapsed,
+    format_tokens,
+    pluralize,
 )
-from screens.render.glyphs import ASCII, SETS, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, GLYPH_SETS, UNICODE_GLYPHS
 from screens.render.layout import (
     Column,
     Span,
     cut_before,
     cut_middle,
     cut_spans,
-    fit,
+    fit_columns,
     fit_spans,
     plain_text,
     set_line,
@@ -52,33 +52,37 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_durations(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 @given(st.floats(min_value=-10, max_value=8.6e9))
 def test_a_duration_fits_its_column(seconds: float) -> None:
-    assert len(duration(seconds)) <= 6
+    assert len(format_duration(seconds)) <= 6
 
 
 def test_an_age_is_still_for_a_minute_at_a_time() -> None:
     since = NOW - timedelta(minutes=3)
-    assert {age(since, NOW + timedelta(seconds=second)) for second in range(60)} == {"3m"}
-    assert age(None, NOW) == ""
-    assert age(NOW + timedelta(hours=1), NOW) == "now"
+    assert {format_age(since, NOW + timedelta(seconds=second)) for second in range(60)} == {"3m"}
+    assert format_age(None, NOW) == ""
+    assert format_age(NOW + timedelta(hours=1), NOW) == "now"
 
 
 def test_in_a_sentence_now_is_just_now() -> None:
-    assert [ago(NOW - timedelta(seconds=past), NOW) for past in (3, 30, 7200)] == ["just now", "30s ago", "2h ago"]
-    assert ago(None, NOW) == ""
+    assert [format_ago(NOW - timedelta(seconds=past), NOW) for past in (3, 30, 7200)] == [
+        "just now",
+        "30s ago",
+        "2h ago",
+    ]
+    assert format_ago(None, NOW) == ""
 
 
 def test_elapsed_counts_whole_seconds_while_it_lasts_and_tenths_when_it_is_over() -> None:
-    assert elapsed(NOW - timedelta(seconds=3.4), None, NOW) == "3s"
-    assert elapsed(NOW - timedelta(seconds=3.4), NOW, NOW) == "3.4s"
+    assert format_elapsed(NOW - timedelta(seconds=3.4), None, NOW) == "3s"
+    assert format_elapsed(NOW - timedelta(seconds=3.4), NOW, NOW) == "3.4s"
 
 
 def test_numbers() -> None:
-    assert [count(n) for n in (0, 999, 1000, 12_345, 999_999, 1_200_000)] == [
+    assert [format_count(n) for n in (0, 999, 1000, 12_345, 999_999, 1_200_000)] == [
         "0",
         "999",
         "1.0k",
@@ -86,33 +90,39 @@ def test_numbers() -> None:
         "1000k",
         "1.2M",
     ]
-    assert tokens(0, 0) == ""
-    assert tokens(900, 300) == "1.2k"
-    assert (cost(None), cost(0.0), cost(0.001), cost(0.314), cost(1234.5)) == ("", "$0.00", "<$0.01", "$0.31", "$1,234")
-    assert (plural(1, "way"), plural(2, "way"), plural(2, "life", "lives")) == ("1 way", "2 ways", "2 lives")
+    assert format_tokens(0, 0) == ""
+    assert format_tokens(900, 300) == "1.2k"
+    assert (format_cost(None), format_cost(0.0), format_cost(0.001), format_cost(0.314), format_cost(1234.5)) == (
+        "",
+        "$0.00",
+        "<$0.01",
+        "$0.31",
+        "$1,234",
+    )
+    assert (pluralize(1, "way"), pluralize(2, "way"), pluralize(2, "life", "lives")) == ("1 way", "2 ways", "2 lives")
 
 
 def test_every_state_has_a_sign_of_one_cell_in_every_set() -> None:
-    for glyphs in SETS.values():
+    for glyphs in GLYPH_SETS.values():
         assert set(glyphs.state) == set(STATES)
         assert {cell_len(sign) for sign in glyphs.state.values()} == {1}
-    assert all(sign.isascii() for sign in ASCII.state.values())
-    assert len(UNICODE.rail) == len(UNICODE.branch) == len(UNICODE.last)
+    assert all(sign.isascii() for sign in ASCII_GLYPHS.state.values())
+    assert len(UNICODE_GLYPHS.rail) == len(UNICODE_GLYPHS.branch) == len(UNICODE_GLYPHS.last)
 
 
 COLUMNS = (Column("a", 10, grow=1), Column("b", 8), Column("c", 6, drop=1), Column("d", 6, drop=2))
 
 
 def test_columns_go_in_their_order_when_there_is_no_room() -> None:
-    assert fit(COLUMNS, 40) == (14, 8, 6, 6)
-    assert fit(COLUMNS, 35) == (17, 8, 6, 0)
-    assert fit(COLUMNS, 20) == (10, 8, 0, 0)
-    assert fit(COLUMNS, 14) == (6, 6, 0, 0), "the widest gives first, and none is lost to the others"
+    assert fit_columns(COLUMNS, 40) == (14, 8, 6, 6)
+    assert fit_columns(COLUMNS, 35) == (17, 8, 6, 0)
+    assert fit_columns(COLUMNS, 20) == (10, 8, 0, 0)
+    assert fit_columns(COLUMNS, 14) == (6, 6, 0, 0), "the widest gives first, and none is lost to the others"
 
 
 @given(st.integers(min_value=4, max_value=300))
 def test_columns_fill_the_width_exactly(width: int) -> None:
-    widths = [found for found in fit(COLUMNS, width) if found]
+    widths = [found for found in fit_columns(COLUMNS, width) if found]
     assert sum(widths) + 2 * (len(widths) - 1) == width
 
 
@@ -173,7 +183,7 @@ def test_wrapped_lines_keep_the_indent() -> None:
 
 
 def test_a_line_is_set_in_columns() -> None:
-    line = set_line(COLUMNS, fit(COLUMNS, 40), (span("name"), span("b"), (), span("x")), margin=1)
+    line = set_line(COLUMNS, fit_columns(COLUMNS, 40), (span("name"), span("b"), (), span("x")), margin=1)
     assert plain_text(line) == " name            b                 x     "
 
 

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from themes.choice import BUILT_IN, DEFAULT, PLAINEST, Depth, UnknownTheme, choose_theme, color_depth
+from themes.choice import (
+    BUILTIN_NAMES,
+    DEFAULT_THEME,
+    PLAINEST_THEME,
+    ColorDepth,
+    UnknownTheme,
+    choose_theme,
+    color_depth,
+)
 
 DEEP = {"TERM": "xterm-256color"}
 
@@ -10,20 +18,20 @@ DEEP = {"TERM": "xterm-256color"}
 @pytest.mark.parametrize(
     ("environment", "asked", "name"),
     [
-        ({}, None, DEFAULT),
-        (DEEP, None, DEFAULT),
-        ({"TERM": "xterm", "COLORTERM": "truecolor"}, None, DEFAULT),
-        ({"ORBITER_THEME": ""}, None, DEFAULT),
+        ({}, None, DEFAULT_THEME),
+        (DEEP, None, DEFAULT_THEME),
+        ({"TERM": "xterm", "COLORTERM": "truecolor"}, None, DEFAULT_THEME),
+        ({"ORBITER_THEME": ""}, None, DEFAULT_THEME),
         ({"ORBITER_THEME": "orbiter-light"}, None, "orbiter-light"),
         ({"ORBITER_THEME": "orbiter-light"}, "orbiter-contrast-light", "orbiter-contrast-light"),
         ({"ORBITER_THEME": "nonsense"}, "orbiter-light", "orbiter-light"),
-        ({"NO_COLOR": "1"}, None, PLAINEST),
-        ({**DEEP, "NO_COLOR": "1"}, None, PLAINEST),
-        ({**DEEP, "NO_COLOR": ""}, None, DEFAULT),
+        ({"NO_COLOR": "1"}, None, PLAINEST_THEME),
+        ({**DEEP, "NO_COLOR": "1"}, None, PLAINEST_THEME),
+        ({**DEEP, "NO_COLOR": ""}, None, DEFAULT_THEME),
         ({"NO_COLOR": "1", "ORBITER_THEME": "orbiter-light"}, None, "orbiter-light"),
         ({"NO_COLOR": "1"}, "orbiter-dark", "orbiter-dark"),
-        ({"TERM": "linux"}, None, PLAINEST),
-        ({"TERM": "xterm-16color", "COLORFGBG": "15;0"}, None, PLAINEST),
+        ({"TERM": "linux"}, None, PLAINEST_THEME),
+        ({"TERM": "xterm-16color", "COLORFGBG": "15;0"}, None, PLAINEST_THEME),
         ({"TERM": "rxvt", "COLORFGBG": "0;default;15"}, None, "orbiter-ansi-light"),
         ({"TERM": "linux"}, "orbiter-dark", "orbiter-dark"),
     ],
@@ -35,7 +43,7 @@ def test_what_is_asked_for_most_nearly_is_shown(environment: dict[str, str], ask
 @pytest.mark.parametrize(
     ("environment", "asked", "words"),
     [
-        ({}, "orbiter-lite", ["--theme", "'orbiter-lite'", "did you mean orbiter-light?", PLAINEST]),
+        ({}, "orbiter-lite", ["--theme", "'orbiter-lite'", "did you mean orbiter-light?", PLAINEST_THEME]),
         ({}, "Orbiter-Dark", ["did you mean orbiter-dark?"]),
         ({}, "", ["--theme", "''"]),
         ({"ORBITER_THEME": "orbiter-contrast"}, None, ["ORBITER_THEME", "did you mean orbiter-contrast-"]),
@@ -55,7 +63,7 @@ def test_the_users_own_files_are_looked_for_only_for_a_name_that_is_not_built_in
     def own() -> list[str]:
         raise AssertionError("nobody asked for one of these")
 
-    for name in (None, *BUILT_IN):
+    for name in (None, *BUILTIN_NAMES):
         choose_theme({}, name, own)
     assert choose_theme({}, "mine", lambda: ["mine"]) == "mine"
 
@@ -72,5 +80,7 @@ def test_the_users_own_files_are_looked_for_only_for_a_name_that_is_not_built_in
         ({"TERM": "screen", "COLORTERM": " 24bit"}, "truecolor"),
     ],
 )
-def test_the_depth_of_colour_is_what_the_terminal_says_of_itself(environment: dict[str, str], found: Depth) -> None:
+def test_the_depth_of_colour_is_what_the_terminal_says_of_itself(
+    environment: dict[str, str], found: ColorDepth
+) -> None:
     assert color_depth(environment) == found

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from themes.builtin_themes import builtin_theme
 from themes.catalog import ThemeCatalog, ThemePlace, theme_places
-from themes.choice import BUILT_IN, DEFAULT, ThemeError
+from themes.choice import BUILTIN_NAMES, DEFAULT_THEME, ThemeError
 from themes.contrast import weak_pairs
 from themes.loader import load_theme, parse_theme
 from themes.theme_file import SIZE
 
-GOOD = (files("themes") / f"{DEFAULT}.yaml").read_text("utf-8")
+GOOD = (files("themes") / f"{DEFAULT_THEME}.yaml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_broken_theme_says_what_where_and_what_instead(text: str, words: list[
 def test_whatever_a_file_holds_it_is_a_theme_or_refused(text: str) -> None:
     with suppress(ThemeError):  # any other exception is a mistake
         theme = parse_theme(text, "mine.yaml", name="mine")
-        assert theme.variables.keys() >= builtin_theme(DEFAULT).variables.keys()
+        assert theme.variables.keys() >= builtin_theme(DEFAULT_THEME).variables.keys()
 
 
 def test_a_theme_with_a_base_says_only_what_differs(tmp_path: Path) -> None:
@@ -116,10 +116,10 @@ def test_files_are_found_by_the_name_they_give_themselves_and_the_workspaces_com
         "broken": "user",
         "second": "user",
     }
-    assert shelf.names() == [*BUILT_IN, "one", "broken", "second"]
+    assert shelf.names() == [*BUILTIN_NAMES, "one", "broken", "second"]
     assert not shelf.theme("one").dark
     assert shelf.theme("second").name == "second"
-    assert shelf.theme(DEFAULT).name == DEFAULT
+    assert shelf.theme(DEFAULT_THEME).name == DEFAULT_THEME
     with pytest.raises(ThemeError, match=r"broken\.yaml:1"):
         shelf.theme("broken")
     with pytest.raises(ThemeError, match="no theme 'none'"):

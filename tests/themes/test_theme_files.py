@@ -15,16 +15,18 @@ from runtime.record.state.durable_run import NodePhase, RunPhase
 from runtime.record.state.fault_taxonomy import Severity
 from themes import contrast
 from themes.builtin_themes import builtin_theme, builtin_themes, theme_text
-from themes.choice import BUILT_IN, DEFAULT
+from themes.choice import BUILTIN_NAMES, DEFAULT_THEME
 from themes.contrast import contrast_pairs, weak_pairs
 from themes.loader import parse_theme
-from themes.tokens import GROUNDS, INKS, SECTIONS, SEVERITIES, STATES, variable
+from themes.tokens import GROUNDS, INKS, SECTIONS, SEVERITIES, STATES, css_variable
 
-TEXT = [variable("inks", token) for token in INKS]
-TEXT += [variable("states", token) for token in STATES] + [variable("severities", token) for token in SEVERITIES]
+TEXT = [css_variable("inks", token) for token in INKS]
+TEXT += [css_variable("states", token) for token in STATES] + [
+    css_variable("severities", token) for token in SEVERITIES
+]
 
 
-@pytest.fixture(params=BUILT_IN)
+@pytest.fixture(params=BUILTIN_NAMES)
 def theme(request: pytest.FixtureRequest) -> Theme:
     return builtin_theme(request.param)
 
@@ -80,8 +82,8 @@ def test_every_state_and_severity_has_a_token() -> None:
 
 def test_there_is_a_dark_and_a_light_theme_of_each_kind_and_the_default_comes_first() -> None:
     themes = builtin_themes()
-    assert [theme.name for theme in themes] == list(BUILT_IN)
-    assert themes[0].name == DEFAULT
+    assert [theme.name for theme in themes] == list(BUILTIN_NAMES)
+    assert themes[0].name == DEFAULT_THEME
     for kind in ("orbiter", "orbiter-contrast", "orbiter-colourblind", "orbiter-ansi"):
         assert {theme.name: theme.dark for theme in themes if theme.name.rpartition("-")[0] == kind} == {
             f"{kind}-dark": True,
@@ -91,23 +93,23 @@ def test_there_is_a_dark_and_a_light_theme_of_each_kind_and_the_default_comes_fi
 
 def test_every_theme_file_that_is_shipped_can_be_chosen() -> None:
     shipped = {Path(each.name).stem for each in files("themes").iterdir() if each.name.endswith(".yaml")}
-    assert shipped == set(BUILT_IN)
+    assert shipped == set(BUILTIN_NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if "contrast" in name])
+@pytest.mark.parametrize("name", [name for name in BUILTIN_NAMES if "contrast" in name])
 def test_high_contrast_is_that_of_wcag_aaa(name: str) -> None:
     assert [pair for pair in contrast_pairs(builtin_theme(name)) if pair.ratio < 7] == []
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if "ansi" in name])
+@pytest.mark.parametrize("name", [name for name in BUILTIN_NAMES if "ansi" in name])
 def test_an_ansi_theme_leaves_the_grounds_to_the_terminal(name: str) -> None:
     theme = builtin_theme(name)
     assert theme.ansi
-    assert {theme.variables[variable("grounds", token)] for token in GROUNDS} == {"ansi_default"}
+    assert {theme.variables[css_variable("grounds", token)] for token in GROUNDS} == {"ansi_default"}
     assert {value for value in theme.variables.values() if not value.startswith("ansi_")} == {"reverse"}
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if "colourblind" in name])
+@pytest.mark.parametrize("name", [name for name in BUILTIN_NAMES if "colourblind" in name])
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -171,15 +173,17 @@ async def test_textual_takes_the_theme_and_style_sheets_see_its_tokens(theme: Th
     async with app.run_test():
         for section, tokens in SECTIONS.items():
             for token in tokens:
-                assert app.theme_variables[variable(section, token)] == theme.variables[variable(section, token)]
+                assert (
+                    app.theme_variables[css_variable(section, token)] == theme.variables[css_variable(section, token)]
+                )
 
 
 def test_every_token_and_every_theme_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "themes.md").read_text("utf-8")
     told, _, tables = page.partition("## Tokens")
-    assert [name for name in BUILT_IN if f"`{name}`" not in told] == []
+    assert [name for name in BUILTIN_NAMES if f"`{name}`" not in told] == []
     rows = [
-        f"| `{token}` | `${variable(section, token)}` | {meaning} |"
+        f"| `{token}` | `${css_variable(section, token)}` | {meaning} |"
         for section, tokens in SECTIONS.items()
         for token, meaning in tokens.items()
     ]

@@ -9,7 +9,7 @@ import click
 
 from console.exit_codes import FAILED
 from console.linear.grant_preview import print_grant_preview
-from console.linear.prompts import STANDING
+from console.linear.prompts import STANDING_LIFETIMES
 from console.output import print_json, print_note, print_table
 from console.verbs.base import (
     BadInput,
@@ -113,7 +113,7 @@ async def answer(  # noqa: PLR0917 - one option each
         desk = Decisions(journal, place.root)
         if dry_run and option != "grant":
             raise BadInput("--dry-run is for grant: it says what the permission would have matched")
-        if option == "grant" and lifetime in STANDING:
+        if option == "grant" and lifetime in STANDING_LIFETIMES:
             for line in await print_grant_preview(desk, journal, opened, params, cli_actor()):
                 print_note(line)
         elif dry_run:
@@ -123,7 +123,9 @@ async def answer(  # noqa: PLR0917 - one option each
             return 0
         if like_this:
             seen = [(await find_incident(journal, each))[1].incident_id for each in looked_at]
-            return await _like(desk, journal, opened.incident_id, option, params, seen, reason, proof, as_json=as_json)
+            return await _answer_equal(
+                desk, journal, opened.incident_id, option, params, seen, reason, proof, as_json=as_json
+            )
         outcome = await desk.answer(
             opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=cli_actor()
         )
@@ -164,7 +166,7 @@ def _content(opened: IncidentOpened, path: str) -> str:
         raise BadInput(f"--file {exc}") from exc
 
 
-async def _like(  # noqa: PLR0917 - the parts of one answer
+async def _answer_equal(  # noqa: PLR0917 - the parts of one answer
     desk: Decisions,
     journal: Journal,
     incident_id: str,

@@ -21,7 +21,7 @@ from runtime.judgement.reports.audit import AuditEntry
 from runtime.operations.queries import digest_for, read_audit, record_look
 from runtime.record.places import journal_exists
 from runtime.record.state.events import utc_now
-from screens.render.formatting import duration
+from screens.render.formatting import format_duration
 from screens.render.sanitize import clean_line
 
 _SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -76,7 +76,7 @@ def _line(each: AuditEntry) -> str:
         each.ts.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
         f"{clean_line(each.person, limit=60) or 'the runtime'} ({each.channel})",
         f"{each.what} {each.option}".strip(),
-        f"after {duration(each.seconds)}" if each.seconds is not None else "",
+        f"after {format_duration(each.seconds)}" if each.seconds is not None else "",
         f"[{each.incident_id or each.run_id}]" if each.incident_id or each.run_id else "",
         clean_line(json.dumps(each.params, ensure_ascii=False), limit=200) if each.params else "",
         f"because: {clean_line(each.reason, limit=300)}" if each.reason else "",

@@ -21,7 +21,7 @@ from runtime.judgement.permissions.patterns import STANDARD_VERBS
 from runtime.operations.decisions import Decisions
 from runtime.operations.queries import read_grant_ledger
 from runtime.record.state.events import GrantAdded, utc_now
-from screens.render.formatting import age
+from screens.render.formatting import format_age
 
 
 @verb()
@@ -50,9 +50,9 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
                     held.state(now),
                     held.grant.subject,
                     f"{held.grant.verb}:{held.grant.pattern}" if held.grant.pattern else held.grant.verb,
-                    _lasts(held),
+                    _lifetime_text(held),
                     str(held.uses),
-                    age(held.last_used, now) if held.last_used is not None else "",
+                    format_age(held.last_used, now) if held.last_used is not None else "",
                     held.grant.by.name,
                 )
                 for held in chosen
@@ -72,7 +72,7 @@ def _reread(given: list[GrantAdded]) -> list[str]:
     return [f"{each.what} became stricter. Before: {each.before}. Now: {each.now}" for each in found if each]
 
 
-def _lasts(held: GrantEntry) -> str:
+def _lifetime_text(held: GrantEntry) -> str:
     scope = f" {held.grant.scope.rpartition('/')[2]}" if held.grant.scope else ""
     until = f" until {held.grant.until:%Y-%m-%d %H:%M}" if held.grant.until is not None else ""
     return f"{held.grant.lifetime}{scope}{until}"

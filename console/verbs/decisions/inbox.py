@@ -16,7 +16,7 @@ from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.decisions import Decisions
 from runtime.record.places import journal_exists
-from screens.render.formatting import plural
+from screens.render.formatting import pluralize
 
 
 async def inbox() -> int:
@@ -33,9 +33,9 @@ async def inbox() -> int:
     async with open_for_writing() as journal:
         desk = Decisions(journal, place.root)
         while waiting := [each for each in await journal.incidents() if each.run_id not in left]:
-            print_note(f"{plural(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
+            print_note(f"{pluralize(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
             left.add(waiting[0].run_id)
             await follow_run(journal, desk, waiting[0].run_id, present_lines(), person)
         still = len(await journal.incidents())
-    print_note(f"{plural(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
+    print_note(f"{pluralize(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
     return WAITING if still else 0

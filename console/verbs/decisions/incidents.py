@@ -21,14 +21,14 @@ from console.verbs.runs.runs import incident_object
 from runtime.judgement.reports import incident_report as reports
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, utc_now
-from screens.render.confusables import mark
-from screens.render.formatting import age
+from screens.render.confusables import mark_confusables
+from screens.render.formatting import format_age
 from screens.render.sanitize import clean_line
 
 
 def _what(opened: IncidentOpened) -> str:
     said = opened.question or opened.message
-    return mark(said) if opened.action.get("permission") else said
+    return mark_confusables(said) if opened.action.get("permission") else said
 
 
 @verb()
@@ -56,7 +56,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
                     each.opened.incident_id,
                     each.run_id,
                     str(alike[each.opened.fingerprint or each.opened.incident_id]),
-                    age(each.opened.ts, now),
+                    format_age(each.opened.ts, now),
                     " ".join(option.id for option in each.opened.options),
                     _what(each.opened),
                 )

@@ -34,7 +34,7 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
     errors = load_configuration(workspace().root).errors
     wrong = 0
     for name in files or (Path("-"),):
-        with _opened(name) as source:
+        with _open_source(name) as source:
             wrong += await asyncio.to_thread(_all, source, str(name), errors, as_json=as_json)
     if wrong:
         print_note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
@@ -42,7 +42,7 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
 
 
 @contextmanager
-def _opened(name: Path) -> Iterator[BinaryIO]:
+def _open_source(name: Path) -> Iterator[BinaryIO]:
     if str(name) == "-":
         yield sys.stdin.buffer
         return
@@ -61,7 +61,7 @@ def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: b
         if not line.strip():
             continue
         try:
-            record = _record(line)
+            record = _parse_record(line)
         except ValueError as exc:
             wrong += 1
             found: dict[str, Any] = {"error": str(exc), "line": number, "file": name}
@@ -76,7 +76,7 @@ def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: b
     return wrong
 
 
-def _record(line: bytes) -> Mapping[str, Any]:
+def _parse_record(line: bytes) -> Mapping[str, Any]:
     """The object on a line.
 
     Raises:

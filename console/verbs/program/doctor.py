@@ -27,24 +27,24 @@ from console.verbs.base import verb
 from console.workspace import workspace
 from runtime.record.journal import JournalError
 from runtime.record.places import journal_exists, journal_name, open_journal
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 
 CHECKS: Final[dict[str, Check]] = {
-    "python": installation.python,
-    "program": installation.program,
-    "terminal": terminal.terminal,
-    "colours": terminal.colours,
-    "locale": terminal.locale,
-    "multiplexer": terminal.multiplexer,
-    "state": state.state_directory,
-    "disk": state.disk,
-    "runtime": state.runtime,
-    "journal": state.journal,
-    "settings": settings.settings,
-    "keymap": settings.keymap,
-    "theme": settings.themes,
-    "keys": settings.provider_keys,
-    "ssh": settings.ssh,
+    "python": installation.check_python,
+    "program": installation.check_program,
+    "terminal": terminal.check_terminal,
+    "colours": terminal.check_colors,
+    "locale": terminal.check_locale,
+    "multiplexer": terminal.check_multiplexer,
+    "state": state.check_state_directory,
+    "disk": state.check_disk,
+    "runtime": state.check_runtime,
+    "journal": state.check_journal,
+    "settings": settings.check_settings,
+    "keymap": settings.check_keymap,
+    "theme": settings.check_themes,
+    "keys": settings.check_provider_keys,
+    "ssh": settings.check_ssh,
 }
 CHECK_LIMIT_S: Final = {"journal": 300.0}
 """Seconds for those that have work to do; the others only ask."""
@@ -67,7 +67,7 @@ async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
         tell(finding)
         worst = FAILED if finding.state == "fail" else worst
     if backup is not None or rebuild:
-        async for finding in _care(backup, rebuild=rebuild):
+        async for finding in _maintain_journal(backup, rebuild=rebuild):
             tell(finding)
             worst = FAILED if finding.state == "fail" else worst
     if limited.left:
@@ -88,7 +88,7 @@ def emit_finding(finding: Finding) -> None:
 
 def finding_printer() -> Callable[[Finding], None]:
     """Prints findings for a reader: sign and word, what was found, and below it what to do."""
-    glyphs = UNICODE if supports_unicode() else ASCII
+    glyphs = UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS
     signs = {"ok": glyphs.state["succeeded"], "warn": glyphs.warning, "fail": glyphs.state["failed"]}
     styles = {"ok": "", "warn": "yellow", "fail": "red"}
 
@@ -102,7 +102,7 @@ def finding_printer() -> Callable[[Finding], None]:
     return tell
 
 
-async def _care(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
+async def _maintain_journal(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
     place, name = workspace().state, "backup" if backup is not None else "summaries"
     if not journal_exists(place):
         yield Finding(name, "fail", f"there is no journal {journal_name(place)}", "nothing was run here yet")

@@ -19,7 +19,7 @@ from runtime.judgement.reports.audit import shown_params
 from runtime.link.verbs.logs import read_whole_lines
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
 from screens.render.sanitize import clean_line
 from screens.views.lists.log import event_lines
@@ -50,7 +50,7 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
         async for at, event in _events(journal, run_id, limit, follow=follow):
             if event.run_id not in titles and not run and (summary := await journal.summary(event.run_id)):
                 titles[event.run_id] = summary.title or summary.ref
-            _tell(at, event, titles if not run else None, pattern, faults=faults, as_json=as_json)
+            _print_event(at, event, titles if not run else None, pattern, faults=faults, as_json=as_json)
     return 0
 
 
@@ -68,16 +68,16 @@ async def _events(
                 yield event.seq if run_id else 0, event
 
 
-def _tell(
+def _print_event(
     at: int, event: ev.JournalEvent, titles: dict[str, str] | None, pattern: RowFilter, *, faults: bool, as_json: bool
 ) -> None:
-    looks = RenderContext(ev.utc_now(), UNICODE if supports_unicode() else ASCII)
+    looks = RenderContext(ev.utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
     if isinstance(event, ev.IncidentAnswered):
         event = event.model_copy(update={"params": shown_params(event.params)})
     row = ("", {"at": at, "event": event.model_dump(mode="json")})
     name = None if titles is None else lambda run_id: titles.get(run_id, run_id)
     for line in event_lines([row], looks, name):
-        if (line.level != "info" or not faults) and pattern.means(plain_text(line.spans)):
+        if (line.level != "info" or not faults) and pattern.matches(plain_text(line.spans)):
             if as_json:
                 print_json({"id": f"{event.run_id}:{event.seq}", "level": line.level, **event.model_dump(mode="json")})
             else:
@@ -89,6 +89,6 @@ def _file(pattern: RowFilter, limit: int) -> int:
     text, _, end = read_whole_lines(path, None)
     if not end:
         print_note(f"there is no log file {path}: no runtime has worked in the background here")
-    for line in [each for each in text.splitlines() if pattern.means(each)][-limit:]:
+    for line in [each for each in text.splitlines() if pattern.matches(each)][-limit:]:
         print_line(clean_line(line, limit=1000))
     return 0

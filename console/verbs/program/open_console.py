@@ -12,12 +12,12 @@ from console.open import open_console
 from console.output import print_note
 from console.preferences.loader import workspace_preferences
 from console.preferences.schema import Preferences
-from console.preferences.state_file import kept_theme
+from console.preferences.state_file import saved_theme
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from screens.shell import streams
 from themes.catalog import ThemeCatalog, theme_places
-from themes.choice import VARIABLE, ThemeError, UnknownTheme, choose_theme
+from themes.choice import THEME_ENV, ThemeError, UnknownTheme, choose_theme
 
 if TYPE_CHECKING:
     from runtime.judgement.reports.export_file import Export
@@ -125,7 +125,7 @@ def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> in
 def _theme(asked: str | None, preferred: Preferences) -> str:
     """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
     own = ThemeCatalog(theme_places(os.environ, workspace().state)).own
-    if asked is not None or os.environ.get(VARIABLE) or os.environ.get("NO_COLOR"):
+    if asked is not None or os.environ.get(THEME_ENV) or os.environ.get("NO_COLOR"):
         return choose_theme(os.environ, asked, own)
     if preferred.theme:
         try:
@@ -134,6 +134,6 @@ def _theme(asked: str | None, preferred: Preferences) -> str:
             place = f"{preferred.source('console', 'theme')}: console.theme"
             raise UnknownTheme(str(exc).replace("--theme", place, 1)) from exc
     try:
-        return choose_theme(os.environ, kept_theme(os.environ) or None, own)
+        return choose_theme(os.environ, saved_theme(os.environ) or None, own)
     except UnknownTheme:  # it was the user's own, and is gone
         return choose_theme(os.environ, None, own)

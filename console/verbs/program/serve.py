@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from console.output import print_json, print_line, print_note, print_raw
-from console.output_capture import captured, give_streams_back
+from console.output_capture import capture_output, give_streams_back
 from console.verbs.base import BadInput, verb
 from console.workspace import Workspace, workspace
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
@@ -33,10 +33,10 @@ async def serve(
     A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
     """
     place = workspace()
-    file, variables = _variables(place, env_file)
+    file, variables = _read_variables(place, env_file)
     if unit:
         try:
-            print_raw(_unit(place, python, file))
+            print_raw(_systemd_unit(place, python, file))
         except ValueError as exc:
             raise BadInput(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
         return 0
@@ -46,7 +46,7 @@ async def serve(
             what = f"driving the runs of {place.state}; ctrl+c stops, and every run stays as it is"
             environ = dict(os.environ)
             os.environ.update({name: each for name, each in variables.items() if name not in environ})
-            with captured():
+            with capture_output():
                 changed = await carry_on(
                     place.state, build_execution_config(place.root, given), lambda: print_note(what), outlive=False
                 )
@@ -73,7 +73,7 @@ async def serve(
     return 0
 
 
-def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dict[str, str]]:
+def _read_variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dict[str, str]]:
     """The file that `--env-file` names, and what is in it. It is read before anything begins.
 
     Raises:
@@ -88,25 +88,25 @@ def _variables(place: Workspace, env_file: str | None) -> tuple[Path | None, dic
         raise BadInput(f"--env-file: {exc}") from exc
 
 
-def _unit(place: Workspace, python: str, env_file: Path | None) -> str:
+def _systemd_unit(place: Workspace, python: str, env_file: Path | None) -> str:
     """A unit for ``systemctl --user``: it starts with the login, with lingering without one (systemd.service(5))."""
     chosen = find_interpreter(place.root, python)
     command = [str(chosen), "-m", "console", "--state", str(place.state), "serve", "--foreground"]
-    quoted = " ".join(f'"{_escaped(word)}"' for word in command)
-    keys = f'EnvironmentFile="{_escaped(str(env_file.resolve()))}"\n' if env_file else ""
+    quoted = " ".join(f'"{_escape(word)}"' for word in command)
+    keys = f'EnvironmentFile="{_escape(str(env_file.resolve()))}"\n' if env_file else ""
     return (
         "# systemctl --user enable --now orbiter-console.service, after saving this as\n"
         "# ~/.config/systemd/user/orbiter-console.service; loginctl enable-linger keeps it without a login.\n"
         "[Unit]\n"
-        f"Description=Orbiter Console runtime of {_escaped(str(place.root))}\n\n"
+        f"Description=Orbiter Console runtime of {_escape(str(place.root))}\n\n"
         "[Service]\n"
-        f"WorkingDirectory={_escaped(str(place.root))}\n{keys}ExecStart={quoted}\n"
+        f"WorkingDirectory={_escape(str(place.root))}\n{keys}ExecStart={quoted}\n"
         "Restart=on-failure\nKillSignal=SIGTERM\nTimeoutStopSec=30\n\n"
         "[Install]\nWantedBy=default.target\n"
     )
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     # A percent sign begins a specifier in a unit, a dollar sign a variable.
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
 

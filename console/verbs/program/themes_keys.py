@@ -10,7 +10,7 @@ from console.output import print_json, print_line, print_note, print_table
 from console.verbs.base import BadInput, verb
 from console.workspace import workspace
 from themes.catalog import ThemeCatalog, theme_places
-from themes.choice import BUILT_IN, ThemeError, choose_theme
+from themes.choice import BUILTIN_NAMES, ThemeError, choose_theme
 
 
 @verb()
@@ -23,17 +23,17 @@ async def themes(*, name: str | None, as_json: bool) -> int:
     shelf = ThemeCatalog(theme_places(os.environ, workspace().state))
     try:
         if name is None:
-            return _listed(shelf, choose_theme(os.environ, own=shelf.own), as_json=as_json)
-        return _readable(shelf, choose_theme({}, name, shelf.own), as_json=as_json)
+            return _list_themes(shelf, choose_theme(os.environ, own=shelf.own), as_json=as_json)
+        return _show_theme(shelf, choose_theme({}, name, shelf.own), as_json=as_json)
     except ThemeError as exc:
         raise BadInput(str(exc).replace("--theme: ", "", 1)) from exc
 
 
-def _listed(shelf: ThemeCatalog, shown: str, *, as_json: bool) -> int:
+def _list_themes(shelf: ThemeCatalog, shown: str, *, as_json: bool) -> int:
     """All themes; those of the user whose file cannot be used with the reason."""
     from themes.loader import load_theme  # with Textual's colours, which other verbs of this module do without
 
-    rows = [{"id": name, "source": "built-in", "for": purpose} for name, purpose in BUILT_IN.items()]
+    rows = [{"id": name, "source": "built-in", "for": purpose} for name, purpose in BUILTIN_NAMES.items()]
     for name, (path, source) in shelf.own().items():
         rows.append({"id": name, "source": source, "path": str(path)})
         try:
@@ -54,9 +54,9 @@ def _listed(shelf: ThemeCatalog, shown: str, *, as_json: bool) -> int:
     return 0
 
 
-def _readable(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
+def _show_theme(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
     """One theme, and which of its texts are hard to read on which ground."""
-    from themes.contrast import READABLE, contrast_pairs, weak_pairs
+    from themes.contrast import MIN_READABLE_RATIO, contrast_pairs, weak_pairs
 
     theme, own = shelf.theme(name), shelf.own().get(name)
     faint, least = weak_pairs(theme), min(pair.ratio for pair in contrast_pairs(theme))
@@ -67,10 +67,10 @@ def _readable(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
         print_json({"id": name, **where, **looks})
         return 0
     kind = "the terminal's own colours" if theme.ansi else "colours of its own"
-    print_line(f"{name}: {BUILT_IN[name] if own is None else own.path}")
+    print_line(f"{name}: {BUILTIN_NAMES[name] if own is None else own.path}")
     print_line(f"for {'dark' if theme.dark else 'light'} grounds, in {kind}; every text at least {least:.1f}:1")
     for ink, ground, ratio in faint:
-        print_note(f"hard to read: {ink} on {ground}, {ratio:.1f}:1 where {READABLE}:1 is wanted")
+        print_note(f"hard to read: {ink} on {ground}, {ratio:.1f}:1 where {MIN_READABLE_RATIO}:1 is wanted")
     return 0
 
 

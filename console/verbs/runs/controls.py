@@ -30,7 +30,7 @@ from runtime.swarms import loader
 from screens.render.glyphs import state_word
 from screens.render.sanitize import clean_line
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 """How often, in seconds, it is looked whether somebody still drives what is waited for."""
 
 _changes = (
@@ -45,7 +45,7 @@ _many = (
 )
 
 
-def _with(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def given(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
@@ -55,7 +55,7 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @verb()
-@_with(
+@_with_options(
     *_many,
     click.option("--reason", default="", help="Why; kept with the run."),
     click.option("--wait", is_flag=True, help="Return when the steps under way have come to their end."),
@@ -65,10 +65,10 @@ async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: b
 
     That of a swarm, or of all, holds for runs that begin later, too, until it is thawed.
     """
-    code = await _each(
+    code = await _control_each(
         run, swarm, everything, as_json,
         lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=cli_actor()),
-        lambda journal, run_id: _frozen(journal, run_id, wait=wait),
+        lambda journal, run_id: _freeze_text(journal, run_id, wait=wait),
         "nothing was there to freeze",
     )  # fmt: skip
     if swarm or everything:
@@ -77,13 +77,13 @@ async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: b
     return code
 
 
-async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
+async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
     """How far the freeze is; with `wait`, once it is through, or nobody is left who could bring its steps to an end."""
     state = await state_of(journal, run_id)
     tail = journal.tail(run_id, state.last_seq)
     while wait and state.freezing:
         coming = asyncio.ensure_future(anext(tail))
-        while not (await asyncio.wait({coming}, timeout=_LOOK_S))[0]:
+        while not (await asyncio.wait({coming}, timeout=_POLL_S))[0]:
             if holder(workspace().state) is None:
                 coming.cancel()
                 return freeze_progress(state)
@@ -93,22 +93,22 @@ async def _frozen(journal: Journal, run_id: str, *, wait: bool) -> str:
 
 
 @verb()
-@_with(*_many)
+@_with_options(*_many)
 async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
     """Let frozen runs go on."""
-    return await _each(
+    return await _control_each(
         run, swarm, everything, as_json,
         lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=cli_actor()),
-        _thawed,
+        _thaw_text,
         "nothing was frozen",
     )  # fmt: skip
 
 
-async def _thawed(_journal: Journal, _run_id: str) -> str:
+async def _thaw_text(_journal: Journal, _run_id: str) -> str:
     return "thawed"
 
 
-async def _each(  # noqa: PLR0917 - two callers, above
+async def _control_each(  # noqa: PLR0917 - two callers, above
     run: str,
     swarm: str,
     everything: bool,
@@ -126,7 +126,7 @@ async def _each(  # noqa: PLR0917 - two callers, above
         ids = await act(RunControls(journal), run_id, ref)
         for each in ids:
             told = await done(journal, each)
-            await _tell(journal, each, f"run {each}: {told}", as_json=as_json)
+            await _print_result(journal, each, f"run {each}: {told}", as_json=as_json)
     if not ids:
         print_note(nothing)
     return 0
@@ -150,7 +150,7 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
         run_id = (await find_run(journal, run)).id
         warning = await RunControls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=cli_actor())
         told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
-        await _tell(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
+        await _print_result(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
     if warning and not as_json:
         print_note(f"warning: {clean_line(warning, limit=500)}")
     return 0
@@ -169,14 +169,14 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
         run_id = (await find_run(journal, run)).id
         injection_id = await RunControls(journal).inject(run_id, agent, text, by=cli_actor())
         told = f"run {run_id}: {agent} reads it at its next turn"
-        await _tell(journal, run_id, told, as_json=as_json, injection_id=injection_id)
+        await _print_result(journal, run_id, told, as_json=as_json, injection_id=injection_id)
     return 0
 
 
 @verb()
 @click.argument("run")
 @click.argument("node")
-@_with(
+@_with_options(
     *_changes,
     click.option("--yes", is_flag=True, help="Even if calls with side effects are made again."),
     click.option("--reason", default="", help="Why; kept with the run."),
@@ -188,7 +188,7 @@ async def rewind(
 
     For example: rewind RUN writer~1 --model openai:gpt-5-mini. The ids stand in: show RUN --json
     """
-    changes = _asked(model, text, arguments)
+    changes = _requested_changes(model, text, arguments)
     _must_exist(run)
     async with open_for_writing() as journal:
         controls = RunControls(journal, load_configuration(workspace().root).views)
@@ -196,17 +196,17 @@ async def rewind(
         node_id = await controls.node_named(run_id, node)
         dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=cli_actor())
         told = f"run {run_id}: goes on from {node_id}; {len(dropped)} nodes are done again"
-        await _tell(journal, run_id, told, as_json=as_json, node=node_id, dropped=sorted(dropped))
+        await _print_result(journal, run_id, told, as_json=as_json, node=node_id, dropped=sorted(dropped))
     return 0
 
 
 @verb()
 @click.argument("run")
 @click.argument("node", default="")
-@_with(*_changes)
+@_with_options(*_changes)
 async def fork(run: str, node: str, *, model: str, text: str | None, arguments: str | None, as_json: bool) -> int:
     """Begin another run with what this one has completed, up to a node if one is named; prints its id."""
-    changes = _asked(model, text, arguments)
+    changes = _requested_changes(model, text, arguments)
     _must_exist(run)
     async with open_for_writing() as journal:
         controls = RunControls(journal, load_configuration(workspace().root).views)
@@ -214,14 +214,14 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
         node_id = await controls.node_named(run_id, node) if node else ""
         forked = await controls.fork(run_id, node_id, changes=changes, by=cli_actor())
         if as_json:
-            await _tell(journal, forked, "", as_json=True, forked_from=run_id, node=node_id)
+            await _print_result(journal, forked, "", as_json=True, forked_from=run_id, node=node_id)
         else:
             print_line(forked)
             _who_drives()
     return 0
 
 
-def _asked(model: str, text: str | None, arguments: str | None) -> dict[str, Any]:
+def _requested_changes(model: str, text: str | None, arguments: str | None) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if model:
         changes["model"] = model
@@ -242,7 +242,7 @@ def _must_exist(run: str) -> None:
         )
 
 
-async def _tell(journal: Journal, run_id: str, told: str, *, as_json: bool, **more: Any) -> None:
+async def _print_result(journal: Journal, run_id: str, told: str, *, as_json: bool, **more: Any) -> None:
     if as_json:
         summary = await journal.summary(run_id)
         assert isinstance(summary, Summary)

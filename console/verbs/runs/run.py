@@ -8,7 +8,7 @@ from console.linear.operators import PersonAtTerminal, has_person
 from console.verbs.base import BadInput, text_of_stdin, verb
 from console.verbs.runs.run_common import exit_code, run_and_follow
 
-MOST_INPUT = 1_000_000
+MAX_INPUT_BYTES = 1_000_000
 
 
 @verb(resumes=True)
@@ -28,9 +28,9 @@ async def run(ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], as
     Without a terminal it ends with exit code 3 when everything waits for a person.
     """
     if task == "-":
-        task = text_of_stdin(most=4 * MOST_INPUT)
-        if len(task) > MOST_INPUT:
-            raise BadInput(f"the input is longer than {MOST_INPUT} characters: give a path to it instead")
+        task = text_of_stdin(most=4 * MAX_INPUT_BYTES)
+        if len(task) > MAX_INPUT_BYTES:
+            raise BadInput(f"the input is longer than {MAX_INPUT_BYTES} characters: give a path to it instead")
     person = PersonAtTerminal if has_person() and not as_json else None
     return exit_code(
         await run_and_follow(ref, task, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets))

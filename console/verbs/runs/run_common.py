@@ -11,9 +11,9 @@ from console.embedded import EmbeddedDriver
 from console.exit_codes import FAILED, WAITING
 from console.linear.operators import Operator
 from console.linear.run_follower import follow_run, present_json, present_lines
-from console.logs import TOLD_ELSEWHERE, sanitize_logs
+from console.logs import SHOWN_ELSEWHERE, sanitize_logs
 from console.output import print_note
-from console.output_capture import captured
+from console.output_capture import capture_output
 from console.verbs.base import BadInput, cli_actor, open_for_writing
 from console.workspace import Workspace, workspace
 from runtime.config.loader import Configuration, load_configuration, load_env_file
@@ -24,7 +24,7 @@ from runtime.record.workspace_lock import holder
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 
-LONG_S = 60.0
+SLOW_CHECK_S = 60.0
 """How long a run in which everything waits stays in memory while somebody may answer at once."""
 
 
@@ -45,13 +45,13 @@ async def run_and_follow(
         SwarmLoadError: the reference does not lead to a swarm; nothing was begun.
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
-    with captured():  # from the first import of user code on
-        return await _begun_and_carried(
+    with capture_output():  # from the first import of user code on
+        return await _create_and_follow(
             ref, task, title=title, resume=resume, as_json=as_json, decider=decider, budget=budget, drill=drill
         )
 
 
-async def _begun_and_carried(
+async def _create_and_follow(
     ref: str,
     task: str,
     *,
@@ -65,11 +65,13 @@ async def _begun_and_carried(
     place = workspace()
     configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
     load_env_file(configured)
-    ref = await _checked(ref, place, configured)
+    ref = await _check_ref(ref, place, configured)
     async with open_for_writing() as journal:
         desk = Decisions(journal, place.root)
-        run_id = await _begun(journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill)
-        return await _carried(place, journal, desk, run_id, as_json=as_json, decider=decider)
+        run_id = await _create_or_resume(
+            journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill
+        )
+        return await _follow_to_end(place, journal, desk, run_id, as_json=as_json, decider=decider)
 
 
 async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
@@ -80,22 +82,24 @@ async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill
         SwarmLoadError, AgentError: as `carry`.
     """
     place = workspace()
-    with captured():
-        ref = await _checked(ref, place, load_configuration(place.root))
+    with capture_output():
+        ref = await _check_ref(ref, place, load_configuration(place.root))
     async with open_for_writing() as journal:
-        return await _begun(journal, Decisions(journal, place.root), ref, task, title=title, resume=resume, drill=drill)
+        return await _create_or_resume(
+            journal, Decisions(journal, place.root), ref, task, title=title, resume=resume, drill=drill
+        )
 
 
-async def _checked(ref: str, place: Workspace, configured: Configuration) -> str:
+async def _check_ref(ref: str, place: Workspace, configured: Configuration) -> str:
     """`check`, which imports the file; an import that hangs is said while it hangs."""
-    telling = asyncio.create_task(_tell_what_hangs())
+    telling = asyncio.create_task(_report_hanging_import())
     try:
         return await check_swarm(ref, place.root, limit_s=configured.settings.runtime.import_limit_s)
     finally:
         telling.cancel()
 
 
-async def _tell_what_hangs() -> None:
+async def _report_hanging_import() -> None:
     told: set[str] = set()
     while True:
         await asyncio.sleep(imports.SLOW_IMPORT_S)
@@ -105,7 +109,7 @@ async def _tell_what_hangs() -> None:
                 print_note(str(each))
 
 
-async def _begun(
+async def _create_or_resume(
     journal: Journal,
     desk: Decisions,
     ref: str,
@@ -131,7 +135,7 @@ async def _begun(
     return await desk.start(ref, task, title=title, options=options, by=cli_actor())
 
 
-async def _carried(
+async def _follow_to_end(
     place: Workspace,
     journal: Journal,
     desk: Decisions,
@@ -140,8 +144,8 @@ async def _carried(
     as_json: bool,
     decider: Callable[[], Operator] | None,
 ) -> DurableRun:
-    sanitize_logs().muted = TOLD_ELSEWHERE
-    async with EmbeddedDriver(place, grace_s=LONG_S if decider is not None else 0.0) as driving:
+    sanitize_logs().muted = SHOWN_ELSEWHERE
+    async with EmbeddedDriver(place, grace_s=SLOW_CHECK_S if decider is not None else 0.0) as driving:
         following = asyncio.create_task(
             follow_run(
                 journal, desk, run_id, present_json() if as_json else present_lines(), decider() if decider else None
@@ -155,7 +159,7 @@ async def _carried(
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
-        failed = asyncio.create_task(driving.failed())
+        failed = asyncio.create_task(driving.wait_for_failure())
         try:
             await asyncio.wait({following, failed}, return_when=asyncio.FIRST_COMPLETED)
             if not following.done():

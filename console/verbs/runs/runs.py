@@ -31,15 +31,15 @@ from runtime.record.state.durable_run import (
 )
 from runtime.record.state.events import AbortRequested, utc_now
 from screens.render.formatting import (
-    age,
-    cost,
-    elapsed,
-    tokens,
+    format_age,
+    format_cost,
+    format_elapsed,
+    format_tokens,
 )
-from screens.render.glyphs import ASCII, UNICODE, state_word
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS, state_word
 from screens.render.sanitize import clean_line
 
-_ALL = 1_000_000
+_NO_LIMIT = 1_000_000
 
 
 @verb()
@@ -55,7 +55,7 @@ _ALL = 1_000_000
 async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     """List the runs of this workspace, newest first."""
     async with open_for_reading() as journal:
-        found = await _in(journal, states, limit) if journal is not None else []
+        found = await _runs_in_states(journal, states, limit) if journal is not None else []
     if as_json:
         for summary in found:
             print_json(summary.public_fields())
@@ -69,11 +69,11 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...]) -> int:
     return 0
 
 
-async def _in(journal: Journal, states: tuple[str, ...], limit: int) -> list[Summary]:
+async def _runs_in_states(journal: Journal, states: tuple[str, ...], limit: int) -> list[Summary]:
     """Those in the states that are named, as they are shown: a run that waits for a person may still be held."""
     if not {"running", "waiting"} & set(states):
         return await journal.runs(limit, states=states)
-    found = await journal.runs(_ALL, states=(*states, "running", "waiting"))
+    found = await journal.runs(_NO_LIMIT, states=(*states, "running", "waiting"))
     return [each for each in found if each.shown_phase in states][:limit]
 
 
@@ -91,9 +91,9 @@ def _row(each: Summary) -> tuple[str, ...]:
         each.id,
         "freezing" if each.freezing else state_word(each.shown_phase),
         str(each.open_incidents or ""),
-        age(each.created_at, utc_now()),
-        tokens(each.input_tokens, each.output_tokens),
-        cost(each.cost_usd),
+        format_age(each.created_at, utc_now()),
+        format_tokens(each.input_tokens, each.output_tokens),
+        format_cost(each.cost_usd),
         each.title or each.ref,
     )
 
@@ -185,7 +185,7 @@ def freeze_progress(state: DurableRun) -> str:
 
 def _print(state: DurableRun) -> None:
     unicode = supports_unicode()
-    glyphs = UNICODE if unicode else ASCII
+    glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
     now = utc_now()
     phase = freeze_progress(state) if state.freezing else state_word(state.shown_phase)
     print_line(f"{state.id}  {phase}  {clean_line(state.title or state.ref, limit=200)}")
@@ -198,9 +198,9 @@ def _print(state: DurableRun) -> None:
         why = f": {clean_line(back.reason, limit=200)}" if back.reason else ""
         print_line(f"turned back to {back.node_id} by {who} at {when:%H:%M:%S}, {back.dropped} nodes dropped{why}")
     for depth, node in state.walk():
-        facts = [state_word(node.phase), elapsed(node.opened_at, node.closed_at, now)]
+        facts = [state_word(node.phase), format_elapsed(node.opened_at, node.closed_at, now)]
         facts.append(f"{node.attempts} attempts" if node.attempts > 1 else "")
-        facts.append(tokens(node.input_tokens, node.output_tokens))
+        facts.append(format_tokens(node.input_tokens, node.output_tokens))
         told = ", ".join(fact for fact in facts if fact)
         sign = glyphs.state.get(node.phase, " ")
         print_line(f"{'  ' * (depth + 1)}{sign} {clean_line(node.name, limit=80)} ({node.kind}): {told}")

@@ -14,7 +14,7 @@ from console.verbs.base import (
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.operations.run_controls import RunControls
 from runtime.record.state.events import utc_now
-from screens.render.glyphs import ASCII, UNICODE
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
 from screens.views.run.waits import waits_lines
 from screens.views.shared.render_context import RenderContext
@@ -34,7 +34,7 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"id": summary.id, "state": state.shown_phase, **found.model_dump(mode="json")})
         return 0
-    looks = RenderContext(utc_now(), UNICODE if supports_unicode() else ASCII)
+    looks = RenderContext(utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
     for line in waits_lines(found, looks):
         print_line(plain_text(line))
     return 0

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from runtime.judgement.recovery.options import needs_look, wording_of
 from runtime.record.state.events import IncidentOpened
-from screens.render.formatting import age, plural
+from screens.render.formatting import format_age, pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -17,14 +17,14 @@ from screens.render.layout import (
 )
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.prompt import LATER, PromptChoice, prompt_choices
+from screens.views.decisions.prompt import LATER_OPTION, PromptChoice, prompt_choices
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
-SHOWN: Final = 600
+MAX_VALUE_CHARS: Final = 600
 """Characters of an action that are shown of each."""
 
-_CAME: Final = {
+_STATE_BY_OUTCOME: Final = {
     "went on": "succeeded",
     "failed again": "failed",
     "refused": "failed",
@@ -50,7 +50,7 @@ def items_of(alike: Sequence[OpenDecision], looks: RenderContext) -> list[BatchI
                 for part in (
                     looks.line(found.title, 60),
                     looks.line(found.run_id, 40),
-                    looks.line(" ".join(subject_words(found.opened).split()), SHOWN),
+                    looks.line(" ".join(subject_words(found.opened).split()), MAX_VALUE_CHARS),
                     looks.glyphs.crumb.join(looks.line(name, 40) for name in found.opened.lineage),
                     looks.line(found.opened.task, 100),
                 )
@@ -66,7 +66,9 @@ def common_choices(
 ) -> list[PromptChoice]:
     """What may be said to all of them: once, and nothing that every one of them would have to be read for."""
     return [
-        _for_all(choice, alike) for choice in prompt_choices(alike[0].opened, looks, letters) if choice.option != LATER
+        _for_all(choice, alike)
+        for choice in prompt_choices(alike[0].opened, looks, letters)
+        if choice.option != LATER_OPTION
     ]
 
 
@@ -74,7 +76,7 @@ def _for_all(choice: PromptChoice, alike: Sequence[OpenDecision]) -> PromptChoic
     refused = choice.refused
     if choice.standing:
         refused = "to several at once only what is for once is said"
-    elif choice.option == "grant" and any(len(subject_words(found.opened)) >= SHOWN for found in alike):
+    elif choice.option == "grant" and any(len(subject_words(found.opened)) >= MAX_VALUE_CHARS for found in alike):
         refused = "one of the actions is too long to be shown here: answer it by itself"
     elif choice.option == "edit" and len({subject_words(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
@@ -91,7 +93,7 @@ def before_words(precedent: Mapping[str, Any], looks: RenderContext) -> Spans:
     said = f"{looks.line(str(precedent.get('by', '')), 40)} answered one of them {looks.line(precedent['option'], 40)}"
     return (
         Span(f"{said}: "),
-        *looks.state(_CAME.get(state, "pending"), looks.line(state, 40)),
+        *looks.state(_STATE_BY_OUTCOME.get(state, "pending"), looks.line(state, 40)),
         *span(f"{looks.glyphs.dot}{looks.line(str(precedent.get('detail', '')), 200)}", "ink-muted"),
     )
 
@@ -154,7 +156,7 @@ def plan_words(
     others -= len(alike)
     rest = len(alike) - 1
     if proven:
-        return f"Answer {plural(len(alike), 'decision')} with {label}, once each, as the one that proved right?"
+        return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as the one that proved right?"
     title = looks.line(alike[0].title or alike[0].run_id, 60)
     then = f" When that proved right, the other {rest} too, once each." if rest else ""
     then += f" {others} ask for something else and are left alone." if others else ""
@@ -168,14 +170,14 @@ def outcomes_so_far(asked: Sequence[OpenDecision], open_now: Mapping[str, OpenDe
         opened = each.opened
         if opened.incident_id in open_now:
             continue
-        again = _again(each, open_now.values())
+        again = _reopened_incident(each, open_now.values())
         found[opened.incident_id] = (
             BatchOutcome("failed", "failed again", again) if again else BatchOutcome("running", "answered")
         )
     return found
 
 
-def _again(one: OpenDecision, open_now: Iterable[OpenDecision]) -> str:
+def _reopened_incident(one: OpenDecision, open_now: Iterable[OpenDecision]) -> str:
     """The incident that came in its place; empty if none did."""
     for other in open_now:
         same = other.run_id == one.run_id and other.opened.fingerprint == one.opened.fingerprint
@@ -188,7 +190,7 @@ def outcomes(told: Iterable[Mapping[str, Any]]) -> dict[str, BatchOutcome]:
     """What the runtime says came of each."""
     return {
         str(each["id"]): BatchOutcome(
-            _CAME.get(str(each["state"]), "pending"), str(each["state"]), str(each.get("detail", ""))
+            _STATE_BY_OUTCOME.get(str(each["state"]), "pending"), str(each["state"]), str(each.get("detail", ""))
         )
         for each in told
     }
@@ -197,7 +199,7 @@ def outcomes(told: Iterable[Mapping[str, Any]]) -> dict[str, BatchOutcome]:
 def head_lines(alike: Sequence[OpenDecision], what: Spans, looks: RenderContext) -> list[Spans]:
     """How many there are, what went wrong, since when."""
     count = Span(f"{len(alike)} like this", "ink-strong", bold=True)
-    since = span(f"the oldest waits {age(alike[0].opened.ts, looks.now)}", "ink-muted")
+    since = span(f"the oldest waits {format_age(alike[0].opened.ts, looks.now)}", "ink-muted")
     lines: list[Spans] = [join_spans(((count,), since), looks.glyphs.dot), what]
     if any(needs_look(found.opened, "retry") for found in alike):
         lines.append(span("They may have happened: before a retry you are asked about each.", "severity-warning"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
-GROUP = "group:"
+GROUP_KEY_PREFIX = "group:"
 """What the key of a group's line begins with."""
 
 
@@ -33,7 +33,11 @@ def group_key(found: OpenDecision, where: str = "") -> str:
     fingerprint is like no other.
     """
     opened = found.opened
-    return f"{GROUP}{where}:{opened.fingerprint}" if opened.fingerprint else f"{GROUP}{where}:={opened.incident_id}"
+    return (
+        f"{GROUP_KEY_PREFIX}{where}:{opened.fingerprint}"
+        if opened.fingerprint
+        else f"{GROUP_KEY_PREFIX}{where}:={opened.incident_id}"
+    )
 
 
 def group_decisions(
@@ -51,7 +55,7 @@ def group_members(
 ) -> list[OpenDecision]:
     """The decisions of a group, the oldest first; also those like one decision, whose key begins with `incident:`."""
     waiting = list(waiting)
-    if not key.startswith(GROUP):
+    if not key.startswith(GROUP_KEY_PREFIX):
         name = key.partition(":")[2]
         one = next((found for found in waiting if found.opened.incident_id == name), None)
         if one is None:

@@ -15,8 +15,8 @@ from runtime.judgement.recovery.input_validation import (
 )
 from runtime.judgement.recovery.options import consequence_text
 from runtime.record.state.events import IncidentOpened
-from screens.render.confusables import is_marked, mark
-from screens.render.formatting import elapsed, whole_seconds
+from screens.render.confusables import is_marked, mark_confusables
+from screens.render.formatting import format_elapsed, whole_seconds
 from screens.render.key_names import KEYS
 from screens.render.layout import (
     Span,
@@ -29,15 +29,15 @@ from screens.views.lists.inbox import cause_and_place
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
-LATER: Final = "later"
+LATER_OPTION: Final = "later"
 """The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""
 
-Need = Literal["", "text", "arguments", "model", "seconds", "amount", "lifetime"]
+OptionInput = Literal["", "text", "arguments", "model", "seconds", "amount", "lifetime"]
 
-_MAY_HAVE: Final[Mapping[str, Need]] = {"deny": "text", "wait_retry": "seconds"}
+_MAY_HAVE: Final[Mapping[str, OptionInput]] = {"deny": "text", "wait_retry": "seconds"}
 """What an option takes but does not need: a word to the agent, how long to wait."""
 
-LIFETIMES: Final = (
+LIFETIME_CHOICES: Final = (
     ("run", "r", "until this run ends"),
     ("swarm", "s", "in every run of this swarm"),
     ("always", "a", "in every run of this workspace"),
@@ -53,7 +53,7 @@ class PromptChoice:
     option: str
     label: str
     hint: str = ""
-    need: Need = ""
+    need: OptionInput = ""
     optional: bool = False
     standing: bool = False
     enter: bool = True
@@ -68,7 +68,7 @@ def prompt_choices(
 ) -> list[PromptChoice]:
     """All that may be answered, in the incident's order, after the choice to leave it. `letters` are the keys."""
     whole = is_whole(opened)
-    found = [PromptChoice("escape", LATER, "Decide later", hint="it goes on waiting")]
+    found = [PromptChoice("escape", LATER_OPTION, "Decide later", hint="it goes on waiting")]
     for number, option in enumerate(opened.options, 1):
         key = letters.get(option.id, str(number % 10))
         label, hint = looks.line(option.label, 60), looks.line(option.hint, 120)
@@ -89,7 +89,7 @@ def prompt_choices(
             )
             continue
         may_have = _MAY_HAVE.get(option.id, "")
-        need: Need = may_have or option.needs
+        need: OptionInput = may_have or option.needs
         found.append(
             PromptChoice(key, option.id, label, hint, need, optional=bool(may_have), enter=not option.standing)
         )
@@ -98,7 +98,7 @@ def prompt_choices(
 
 def view_only_choices() -> list[PromptChoice]:
     """What is left of the choices for a login that may only look."""
-    return [PromptChoice("escape", LATER, "Back", hint="an operator decides")]
+    return [PromptChoice("escape", LATER_OPTION, "Back", hint="an operator decides")]
 
 
 def action_text(opened: IncidentOpened) -> str:
@@ -117,7 +117,7 @@ def title_line(opened: IncidentOpened, looks: RenderContext, held: int = 0) -> S
     return join_spans(
         (
             (looks.sign("waiting"), Span(" "), *cause_and_place(opened, looks)),
-            span(f"waits {elapsed(opened.ts, None, looks.now)}", "ink-muted"),
+            span(f"waits {format_elapsed(opened.ts, None, looks.now)}", "ink-muted"),
             span(f"holds up {held} more" if held else "", "ink-muted"),
         ),
     )
@@ -125,17 +125,17 @@ def title_line(opened: IncidentOpened, looks: RenderContext, held: int = 0) -> S
 
 def question_lines(opened: IncidentOpened, looks: RenderContext) -> list[Spans]:
     """What exactly is to be done, what went wrong with it, who wants it, and to what end."""
-    lines = [*_labelled("asks", looks.block(opened.question) if opened.question else []), *_action(opened, looks)]
+    lines = [*_label_lines("asks", looks.block(opened.question) if opened.question else []), *_action(opened, looks)]
     if opened.in_doubt:
         lines.append(span("Whether it happened is not known: look before you say retry.", "severity-warning"))
     message = opened.message or opened.fault.user_message
-    marks = mark if opened.action.get("permission") else str
+    marks = mark_confusables if opened.action.get("permission") else str
     if message and not (opened.question and opened.question in message):
-        lines += _labelled("why", [marks(line) for line in looks.block(message)])
+        lines += _label_lines("why", [marks(line) for line in looks.block(message)])
     if opened.lineage:
-        lines += _labelled("who", [looks.glyphs.crumb.join(marks(looks.line(name, 60)) for name in opened.lineage)])
+        lines += _label_lines("who", [looks.glyphs.crumb.join(marks(looks.line(name, 60)) for name in opened.lineage)])
     if opened.task:
-        lines += _labelled("task", [looks.line(opened.task, 300)])
+        lines += _label_lines("task", [looks.line(opened.task, 300)])
     if opened.action.get("permission") and any(is_marked(piece.text) for line in lines for piece in line):
         lines.append(span("Marked letters look like others: read what is asked for with care.", "severity-warning"))
     return lines
@@ -165,16 +165,16 @@ def _action(opened: IncidentOpened, looks: RenderContext) -> list[Spans]:
     for name, value in opened.action.items():
         if name in ("tool", "model", "permission"):
             label = {"tool": "does", "permission": "needs"}.get(name, name)
-            lines += _labelled(label, [mark(line) if asks else line for line in looks.block(str(value))])
+            lines += _label_lines(label, [mark_confusables(line) if asks else line for line in looks.block(str(value))])
         elif name == "arguments" and isinstance(value, dict):
             given = [f"{key} = {json_text(found)}" for key, found in value.items()]
             shown = [line for text in given for line in looks.block(text)]
-            lines += _labelled("with", [mark(line, whole=False) if asks else line for line in shown])
+            lines += _label_lines("with", [mark_confusables(line, whole=False) if asks else line for line in shown])
         elif name == "budget" and isinstance(value, dict):
-            lines += _labelled("limit", looks.block(_limit(value)))
+            lines += _label_lines("limit", looks.block(_limit(value)))
         else:
             shown = looks.block(json_text(value))
-            lines += _labelled(looks.line(name, 20), [mark(line) if asks else line for line in shown])
+            lines += _label_lines(looks.line(name, 20), [mark_confusables(line) if asks else line for line in shown])
     return lines
 
 
@@ -183,7 +183,7 @@ def _limit(budget: Mapping[str, Any]) -> str:
     return f"{budget.get('limit')}: {budget.get('used')} of {budget.get('allowed')} used, by {budget.get('of')}"
 
 
-def _labelled(label: str, texts: list[str]) -> list[Spans]:
+def _label_lines(label: str, texts: list[str]) -> list[Spans]:
     """Cleaned texts below each other, the label before the first."""
     return [
         (Span(f"{label if not number else '':<5}  ", "ink-muted"), *mark_invisible(text))
@@ -222,7 +222,7 @@ def grant_words(opened: IncidentOpened, lifetime: str) -> str:
     """What a grant would say: who, what, for how long. The object is the incident's own, nothing wider."""
     agent = opened.lineage[-2] if len(opened.lineage) > 1 else ""
     need = str(opened.action.get("permission", ""))
-    how_long = {"once": "this once", **{value: words for value, _, words in LIFETIMES}}.get(lifetime, lifetime)
+    how_long = {"once": "this once", **{value: words for value, _, words in LIFETIME_CHOICES}}.get(lifetime, lifetime)
     return f"{agent or 'this agent'} may {need or 'do this'}, {how_long}"
 
 
@@ -292,7 +292,7 @@ def answer_params(choice: PromptChoice, value: Any = None) -> dict[str, Any]:
     return {name: value if chosen else _read(choice.need, str(value))}
 
 
-def _read(need: Need, text: str) -> Any:
+def _read(need: OptionInput, text: str) -> Any:
     if need == "text":
         return text
     if not text.strip():

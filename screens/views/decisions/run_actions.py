@@ -9,15 +9,15 @@ from typing import Any, Final
 from runtime.judgement.recovery.input_validation import json_object
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import nodes_dropped_by, repeated_effects
-from screens.render.formatting import cost, plural
+from screens.render.formatting import format_cost, pluralize
 from screens.render.layout import Span, Spans, span
 from screens.views.decisions.batch_action import CONSEQUENCES
 from screens.views.run.json_lines import json_text
-from screens.views.run.node import KIND
+from screens.views.run.node import KIND_WORDS
 from screens.views.run.status import in_flight_words
 from screens.views.shared.render_context import RenderContext
 
-_NAMED: Final = 8
+_MAX_NAMED: Final = 8
 """Nodes that are named; of the rest only the number is told."""
 
 
@@ -75,10 +75,10 @@ ActionMaker = Callable[[DurableRun, str, RenderContext], "RunAction | str"]
 def freeze(state: DurableRun, _node_id: str, looks: RenderContext) -> RunAction | str:
     """Freeze the run; thaw it, if it is frozen."""
     if state.terminal:
-        return _over(state)
+        return _why_ended(state)
     if state.phase == "frozen":
         open_nodes = sum(not node.terminal for node in state.nodes.values())
-        thawed = (span(f"{CONSEQUENCES['thaw'].rstrip('.')}: {plural(open_nodes, 'open node')}."),)
+        thawed = (span(f"{CONSEQUENCES['thaw'].rstrip('.')}: {pluralize(open_nodes, 'open node')}."),)
         return RunAction("thaw", "Thaw this run", thawed, "thaw it", "The run goes on.", {"run_id": state.id})
     said = span(CONSEQUENCES["freeze"])
     lines = (said, *_in_flight(state, looks, "to its end as usual"))
@@ -88,13 +88,13 @@ def freeze(state: DurableRun, _node_id: str, looks: RenderContext) -> RunAction 
 def abort(state: DurableRun, _node_id: str, looks: RenderContext) -> RunAction | str:
     """End the run now, for good."""
     if state.terminal:
-        return _over(state)
+        return _why_ended(state)
     open_nodes = [node for node in state.nodes.values() if not node.terminal]
     decisions = len(state.open_incidents)
     lines = (
         span("The run ends now, for good. What is done stays in its journal.", "severity-warning"),
         *_in_flight(state, looks, "to be cancelled; whether it took effect may stay unknown"),
-        span(f"It closes {plural(len(open_nodes), 'open node')} and {plural(decisions, 'open decision')}."),
+        span(f"It closes {pluralize(len(open_nodes), 'open node')} and {pluralize(decisions, 'open decision')}."),
     )
     asks = ActionField("reason", "why (it is kept; may be empty)")
     return RunAction(
@@ -111,11 +111,11 @@ def rewind(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction |
     repeated = repeated_effects(state, dropped)
     lost = sum(found.cost_usd or 0.0 for found in map(state.nodes.__getitem__, dropped) if found.cost_usd)
     lines = [
-        (Span("The run goes on from "), *_name(node, looks), Span(f"; dropped: {plural(len(dropped), 'node')}.")),
+        (Span("The run goes on from "), *_name(node, looks), Span(f"; dropped: {pluralize(len(dropped), 'node')}.")),
         *_listed([state.nodes[key] for key in state.nodes if key in dropped and state.nodes[key].is_step], looks),
     ]
     if lost:
-        lines.append(span(f"What they cost the first time: {cost(lost)}."))
+        lines.append(span(f"What they cost the first time: {format_cost(lost)}."))
     if closing := sum(found.opened.node_id in dropped for found in state.open_incidents):
         lines.append(span(f"Open decisions that close: {closing}."))
     if repeated:
@@ -137,7 +137,7 @@ def fork(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | s
     kept = sum(found.is_step and found.recorded for key, found in state.nodes.items() if key not in dropped)
     lines = (
         (Span("A new run begins that goes its own way from "), *_name(node, looks), Span(". This one stays as it is.")),
-        span(f"It takes over {plural(kept, 'completed step')}, and asks models and tools anew from there on."),
+        span(f"It takes over {pluralize(kept, 'completed step')}, and asks models and tools anew from there on."),
     )
     args = {"run_id": state.id, "node_id": node_id}
     return RunAction("fork", "Fork from here", lines, "fork it", "The fork has begun.", args, _change(node))
@@ -146,7 +146,7 @@ def fork(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | s
 def inject(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Give the agent under the cursor a message that it reads at its next turn."""
     if state.terminal:
-        return _over(state)
+        return _why_ended(state)
     agent = next((node for node in reversed(state.lineage(node_id)) if node.kind == "agent"), None)
     if agent is None:
         return "Put the cursor on an agent, or on something that it does."
@@ -155,7 +155,7 @@ def inject(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction |
     waiting = sum(each.node_id in ("", agent.id) and each.agent == agent.name for each in state.injected.values())
     lines = [(*_name(agent, looks), Span(" reads this at its next turn, as said by the user."))]
     if waiting:
-        lines.append(span(f"Before it, not read yet: {plural(waiting, 'message')}.", "ink-muted"))
+        lines.append(span(f"Before it, not read yet: {pluralize(waiting, 'message')}.", "ink-muted"))
     args = {"run_id": state.id, "agent": agent.id}
     asks = ActionField("text", "the message", needed=True)
     done = "The agent reads it at its next turn."
@@ -165,7 +165,7 @@ def inject(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction |
 def set_breakpoint(state: DurableRun, node_id: str, looks: RenderContext) -> RunAction | str:
     """Make the run wait before the tool or agent under the cursor whenever it comes; or no longer."""
     if state.terminal:
-        return _over(state)
+        return _why_ended(state)
     node = next((node for node in reversed(state.lineage(node_id)) if node.kind in ("tool", "agent")), None)
     if node is None:
         return "Put the cursor on a tool's call or on an agent."
@@ -191,7 +191,7 @@ WHILE_IT_LASTS: Final = frozenset({"freeze", "abort", "inject", "break"})
 """What cannot be done to a run that has ended."""
 
 
-def _over(state: DurableRun) -> str:
+def _why_ended(state: DurableRun) -> str:
     return f"The run has ended: it is {state.phase}."
 
 
@@ -206,7 +206,7 @@ def _change(node: Node) -> ActionField | None:
 
 
 def _name(node: Node, looks: RenderContext) -> Spans:
-    kind = KIND.get(node.kind, node.kind)
+    kind = KIND_WORDS.get(node.kind, node.kind)
     return (Span(f"{kind} "), Span(looks.line(node.name, 60) or "?", "ink-strong", bold=True))
 
 
@@ -214,14 +214,14 @@ def _in_flight(state: DurableRun, looks: RenderContext, what: str) -> list[Spans
     flying = state.in_flight
     if not flying:
         return [span("Nothing is in flight.")]
-    named = [span(f"  {in_flight_words(node, looks)}") for node in flying[:_NAMED]]
+    named = [span(f"  {in_flight_words(node, looks)}") for node in flying[:_MAX_NAMED]]
     return [span(f"In flight, each {what}:"), *named, *_more(len(flying))]
 
 
 def _listed(nodes: list[Node], looks: RenderContext) -> list[Spans]:
-    named = [(Span("  "), looks.sign(node.phase), Span(" "), *_name(node, looks)) for node in nodes[:_NAMED]]
+    named = [(Span("  "), looks.sign(node.phase), Span(" "), *_name(node, looks)) for node in nodes[:_MAX_NAMED]]
     return [*named, *_more(len(nodes))]
 
 
 def _more(number: int) -> list[Spans]:
-    return [span(f"  and {number - _NAMED} more", "ink-muted")] if number > _NAMED else []
+    return [span(f"  and {number - _MAX_NAMED} more", "ink-muted")] if number > _MAX_NAMED else []

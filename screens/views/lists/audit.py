@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from screens.render.formatting import duration
+from screens.render.formatting import format_duration
 from screens.render.layout import (
     Column,
     Row,
@@ -15,7 +15,7 @@ from screens.render.layout import (
     join_spans,
     span,
 )
-from screens.views.lists.grants import at_host, instant, local_time
+from screens.views.lists.grants import at_host, local_time, parse_instant
 from screens.views.run.json_lines import json_lines
 from screens.views.shared.render_context import RenderContext
 
@@ -27,7 +27,7 @@ COLUMNS: Final = (
     Column("took", width=6, right=True, drop=2),
     Column("about", width=20, grow=4, drop=1),
 )
-DECISION: Final = "decision:"
+DECISION_KEY_PREFIX: Final = "decision:"
 """How keys of rows begin, before their number."""
 
 
@@ -38,7 +38,7 @@ def audit_rows(entries: Sequence[tuple[str, Mapping[str, Any]]], looks: RenderCo
 
 
 def _row(number: int, host: str, entry: Mapping[str, Any], looks: RenderContext) -> Row:
-    at, seconds = instant(entry["ts"]), entry.get("seconds")
+    at, seconds = parse_instant(entry["ts"]), entry.get("seconds")
     who = looks.line(str(entry["person"]), 60) or "a rule"
     what = looks.line(f"{entry['what']} {entry.get('option', '')}".strip(), 80)
     params = entry.get("params") or {}
@@ -52,9 +52,9 @@ def _row(number: int, host: str, entry: Mapping[str, Any], looks: RenderContext)
         ),
         looks.glyphs.dot,
     )
-    took = duration(float(seconds)) if seconds is not None else ""
+    took = format_duration(float(seconds)) if seconds is not None else ""
     return Row(
-        f"{DECISION}{number}",
+        f"{DECISION_KEY_PREFIX}{number}",
         (
             span(local_time(at) if at is not None else "", "ink-muted"),
             at_host(span(who, "ink-strong"), host, looks),
@@ -74,13 +74,13 @@ def _short(value: Any) -> str:
 
 def entry_lines(entry: Mapping[str, Any], looks: RenderContext) -> list[Spans]:
     """One decision, whole."""
-    at, seconds = instant(entry["ts"]), entry.get("seconds")
+    at, seconds = parse_instant(entry["ts"]), entry.get("seconds")
     facts = (
         ("who", f"{entry['person'] or 'a rule'} ({entry['channel']})"),
         ("when", local_time(at) if at is not None else ""),
         ("what", f"{entry['what']} {entry.get('option', '')}".strip()),
         ("reach", str(entry.get("reach", ""))),
-        ("took", duration(float(seconds)) if seconds is not None else ""),
+        ("took", format_duration(float(seconds)) if seconds is not None else ""),
         ("why", str(entry.get("reason", ""))),
         ("asked", str(entry.get("asked", ""))),
         ("run", str(entry.get("run_id", ""))),

@@ -9,7 +9,7 @@ from typing import Final
 
 from screens.render.layout import Column, Row, span
 
-SHOWN: Final = 200
+MAX_SHOWN_COMMANDS: Final = 200
 """Commands that are listed at once; whoever wants another types on."""
 _NO_MATCH: Final = 99
 
@@ -87,7 +87,7 @@ def _scattered(letters: str, text: str) -> bool:
 def command_rows(commands: Sequence[Command]) -> list[Row]:
     """A row for each, the key in the middle; what cannot be done now is muted and says why."""
     rows = []
-    for number, command in enumerate(commands[:SHOWN]):
+    for number, command in enumerate(commands[:MAX_SHOWN_COMMANDS]):
         ink = "ink-muted" if command.why_not else "ink-strong"
         what = command.why_not or command.does
         cells = (span(command.name, ink), span(command.key, "ink-key"), span(what, "ink-muted"))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from runtime.record.state.events import GrantAdded
-from screens.render.formatting import age, ago, plural
+from screens.render.formatting import format_age, format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
     Column,
@@ -32,14 +32,14 @@ COLUMNS: Final = (
     Column("uses", width=4, right=True),
     Column("last", width=4, right=True),
 )
-USES: Final = (
+USE_COLUMNS: Final = (
     Column("when", width=19),
     Column("what", width=24, grow=3),
     Column("node", width=20, grow=2, drop=1),
     Column("run", width=22, grow=1),
 )
-GRANT: Final = "grant:"
-USE: Final = "use:"
+GRANT_KEY_PREFIX: Final = "grant:"
+USE_KEY_PREFIX: Final = "use:"
 """How keys of rows begin: of a grant, then its id; of a use, then its run's id."""
 _HOW: Final = {
     "grant": ("succeeded", "used"),
@@ -60,7 +60,7 @@ class HostPermissions:
     rules: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], host: str = "") -> HostPermissions:
+    def parse(cls, answer: Mapping[str, Any], host: str = "") -> HostPermissions:
         """Raises `KeyError` for what is no answer of `permissions`."""
         return cls(host, {each["id"]: each for each in answer["grants"]}, answer["recent"], answer["rules"])
 
@@ -105,10 +105,12 @@ def local_time(at: datetime) -> str:
 def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], looks: RenderContext) -> Row:
     """One grant in force."""
     held, host = held_by(known, grant.grant_id)
-    uses, last = held.get("uses"), instant(held.get("last_used"))
-    by = join_spans((span(looks.line(grant.by.name, 40) or "a rule"), span(ago(grant.ts, looks.now), "ink-muted")), " ")
+    uses, last = held.get("uses"), parse_instant(held.get("last_used"))
+    by = join_spans(
+        (span(looks.line(grant.by.name, 40) or "a rule"), span(format_ago(grant.ts, looks.now), "ink-muted")), " "
+    )
     return Row(
-        f"{GRANT}{grant.grant_id}",
+        f"{GRANT_KEY_PREFIX}{grant.grant_id}",
         (
             looks.state("succeeded", "in force"),
             at_host(span(looks.line(grant.subject, 60), "ink-strong"), host, looks),
@@ -116,7 +118,7 @@ def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], looks: Render
             span(lifetime_words(grant, looks)),
             by,
             span("" if uses is None else str(uses)),
-            span(age(last, looks.now), "ink-muted"),
+            span(format_age(last, looks.now), "ink-muted"),
         ),
         values=(
             "in force", grant.subject, grant_object(grant, looks), lifetime_words(grant, looks),
@@ -132,7 +134,7 @@ def _recent_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list
     keys: set[str] = set()
     rows: list[Row] = []
     for use, host in found:
-        key = f"{USE}{use['run_id']}:{use['ts']}:{use['node_id']}:{use['need']}"
+        key = f"{USE_KEY_PREFIX}{use['run_id']}:{use['ts']}:{use['node_id']}:{use['need']}"
         while key in keys:
             key += "+"
         keys.add(key)
@@ -142,7 +144,7 @@ def _recent_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list
 
 def _use_row(key: str, use: Mapping[str, Any], host: str, looks: RenderContext) -> Row:
     state, word = _HOW.get(str(use["how"]), ("pending", "?"))
-    at, run_id, node_id = instant(use["ts"]), str(use["run_id"]), str(use["node_id"])
+    at, run_id, node_id = parse_instant(use["ts"]), str(use["run_id"]), str(use["node_id"])
     names = names_in(node_id)
     who = looks.line(names[-2] if len(names) > 1 else "".join(names), 60)
     by = {"policy": "the configuration", "grant": f"grant {use['grant_id']}"}.get(str(use["how"]), str(use["by"]))
@@ -155,7 +157,7 @@ def _use_row(key: str, use: Mapping[str, Any], host: str, looks: RenderContext) 
             span(looks.line(run_id, 40), "ink-muted"),
             span(looks.line(by, 60), "ink-muted"),
             (),
-            span(age(at, looks.now), "ink-muted"),
+            span(format_age(at, looks.now), "ink-muted"),
         ),
         values=(word, who, str(use["need"]), run_id, by, None, at.timestamp() if at is not None else None),
         fault=state == "failed",
@@ -200,7 +202,7 @@ def held_by(known: Iterable[HostPermissions], grant_id: str) -> tuple[Mapping[st
 
 def grant_lines(grant: GrantAdded, held: Mapping[str, Any], looks: RenderContext) -> list[Spans]:
     """What a grant says, where it comes from, and how often it was used."""
-    counted = plural(int(held["uses"]), "use") if held else "not known how often it was used"
+    counted = pluralize(int(held["uses"]), "use") if held else "not known how often it was used"
     by = f"{looks.line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local_time(grant.ts)}"
     answering = f", answering {looks.line(grant.incident_id, 60)}" if grant.incident_id else ""
     return [
@@ -214,7 +216,7 @@ def use_rows(uses: Mapping[str, Any] | None, looks: RenderContext) -> list[Row]:
     found = list(uses["recent"])[::-1] if uses is not None else []
     rows: list[Row] = []
     for number, use in enumerate(found):
-        at = instant(use["ts"])
+        at = parse_instant(use["ts"])
         rows.append(
             Row(
                 f"{number}:{use['run_id']}",
@@ -234,6 +236,6 @@ def at_host(who: Spans, host: str, looks: RenderContext) -> Spans:
     return join_spans((span(looks.line(host, 40), "ink-muted"), who), looks.glyphs.dot) if host else who
 
 
-def instant(text: Any) -> datetime | None:
+def parse_instant(text: Any) -> datetime | None:
     """A time as JSON has it. Raises `ValueError` for what is none."""
     return datetime.fromisoformat(str(text)).astimezone(UTC) if text else None

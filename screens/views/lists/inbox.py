@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runtime.record.state.summary import Summary
-from screens.render.formatting import age, age_ends
+from screens.render.formatting import age_ends, format_age
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
     Part,
@@ -32,7 +32,7 @@ from screens.views.shared.row_cache import RowCache
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
-DONE_SHOWN = 200
+MAX_DONE_SHOWN = 200
 """Finished runs in the list; older ones are found by the command line."""
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -60,7 +60,7 @@ def inbox_rows(
         (
             Part("Needs a decision", "state-waiting", _decisions(waiting, refs, looks, where, memory), len(waiting)),
             Part("Working", "state-running", _runs(working, looks, where, memory)),
-            Part("Done", "ink-muted", _runs(done[:DONE_SHOWN], looks, where, memory), len(done)),
+            Part("Done", "ink-muted", _runs(done[:MAX_DONE_SHOWN], looks, where, memory), len(done)),
         )
     )
     memory.forget(len(rows))
@@ -124,7 +124,7 @@ def incident_row(found: OpenDecision, looks: RenderContext, where: str = "", und
             incident_words(opened, looks),
             (),
             (),
-            span(age(opened.ts, looks.now), state_ink("waiting")),
+            span(format_age(opened.ts, looks.now), state_ink("waiting")),
         ),
         values=("waiting", plain_text(title), str(opened.fault.cause), None, None, -opened.ts.timestamp()),
         fault=True,
@@ -144,7 +144,7 @@ def group_row(key: str, found: Sequence[OpenDecision], looks: RenderContext, whe
             incident_words(opened, looks),
             (),
             (),
-            span(age(opened.ts, looks.now), state_ink("waiting")),
+            span(format_age(opened.ts, looks.now), state_ink("waiting")),
         ),
         values=("waiting", f"{len(found)} like this", str(opened.fault.cause), None, None, -opened.ts.timestamp()),
         fault=True,

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from runtime.record.state.durable_run import Summary
 from screens.render.formatting import (
-    ago,
-    cost,
-    count,
-    duration,
-    plural,
+    format_ago,
+    format_cost,
+    format_count,
+    format_duration,
+    pluralize,
     whole_seconds,
 )
 from screens.render.glyphs import state_ink
@@ -40,10 +40,10 @@ COLUMNS: Final = (
     Column("how much", width=21, drop=1),
     Column("about", width=22, grow=4, drop=2),
 )
-BREAKER: Final = "breaker:"
-LIMIT: Final = "limit:"
+BREAKER_KEY_PREFIX: Final = "breaker:"
+LIMIT_KEY_PREFIX: Final = "limit:"
 """How keys of rows begin: of a breaker, then host and key; of a limit, then its run's id."""
-BAR: Final = 10
+BAR_CELLS: Final = 10
 """Cells of a bar."""
 
 _BREAKER_STATES: Final = {
@@ -114,11 +114,11 @@ def breaker_row(told: HostLimits, breaker: Mapping[str, Any], waiting: Sequence[
     seconds = breaker.get("failed_s")
     failed_at = told.at - timedelta(seconds=float(seconds)) if seconds is not None else None
     error = looks.line(str(breaker.get("error", "")), 200)
-    lately = f"{error} ({ago(failed_at, looks.now)})" if error else ""
+    lately = f"{error} ({format_ago(failed_at, looks.now)})" if error else ""
     names = ", ".join(looks.line(title, 40) for title in waiting[:3])
-    waits = f"{plural(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
+    waits = f"{pluralize(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
     return Row(
-        f"{BREAKER}{told.host}\n{name}",
+        f"{BREAKER_KEY_PREFIX}{told.host}\n{name}",
         (
             looks.state(state, shown),
             at_host(span(looks.line(kind_and_name(name), 120), "ink-strong"), told.host, looks),
@@ -150,16 +150,16 @@ def _limit_rows(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summa
 
 def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> Row:
     spent, title = run["spent"], _title(run, summaries, looks)
-    unknown = plural(int(spent["unpriced_calls"]), "call") + " of unknown price" if spent["unpriced_calls"] else ""
+    unknown = pluralize(int(spent["unpriced_calls"]), "call") + " of unknown price" if spent["unpriced_calls"] else ""
     parts = (
-        plural(int(spent["steps"]), "step"),
-        f"{count(int(spent['tokens']))} tokens",
-        cost(float(spent["cost_usd"])),
-        duration(float(spent["wall_time_s"])),
+        pluralize(int(spent["steps"]), "step"),
+        f"{format_count(int(spent['tokens']))} tokens",
+        format_cost(float(spent["cost_usd"])),
+        format_duration(float(spent["wall_time_s"])),
         unknown,
     )
     return Row(
-        f"{LIMIT}{run['id']}::",
+        f"{LIMIT_KEY_PREFIX}{run['id']}::",
         (
             looks.state("pending", "no limit"),
             at_host(span(title, "ink-strong"), host, looks),
@@ -189,17 +189,17 @@ def limit_row(
     unpriced = int(run["spent"].get("unpriced_calls", 0)) if name == "max_total_cost_usd" else 0
     waits = f"waits for a decision: {looks.key('list.open', 'enter')}" if limit.get("incident_id") else ""
     return Row(
-        f"{LIMIT}{run_id}:{limit.get('incident_id', '')}:{name}:{limit['scope']}",
+        f"{LIMIT_KEY_PREFIX}{run_id}:{limit.get('incident_id', '')}:{name}:{limit['scope']}",
         (
             looks.state(state, word),
             at_host(span(title, "ink-strong"), host, looks),
             span(_NAMES.get(name, looks.line(name, 40))),
             (Span(limit_bar(share, looks), state_ink(state)),),
-            span(f"{min(share, 9.99):>4.0%} {amount(name, used)} of {amount(name, allowed)}"),
+            span(f"{min(share, 9.99):>4.0%} {format_amount(name, used)} of {format_amount(name, allowed)}"),
             join_spans(
                 (
                     span(waits, state_ink("waiting")),
-                    span(f"{plural(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
+                    span(f"{pluralize(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
                     span("" if not limit["scope"] else f"of {looks.line(str(limit['of']), 60)}", "ink-muted"),
                 ),
                 looks.glyphs.dot,
@@ -213,16 +213,16 @@ def limit_row(
 def limit_bar(share: float, looks: RenderContext) -> str:
     """A bar of `BAR` cells; what is begun is not full, and what is used at all is to be seen."""
     share = min(1.0, max(0.0, share))
-    full = BAR if share >= 1 else min(BAR - 1, max(1 if share > 0 else 0, round(share * BAR)))
+    full = BAR_CELLS if share >= 1 else min(BAR_CELLS - 1, max(1 if share > 0 else 0, round(share * BAR_CELLS)))
     on, off = ("#", ".") if looks.ascii_only else ("█", "░")
-    return on * full + off * (BAR - full)
+    return on * full + off * (BAR_CELLS - full)
 
 
-def amount(name: str, value: float) -> str:
+def format_amount(name: str, value: float) -> str:
     """A limit's number with its unit."""
     if name == "max_total_cost_usd":
-        return f"${value:.3f}" if 0 < value < 0.1 else cost(value)
-    return duration(value) if name == "max_wall_time_s" else count(int(value))
+        return f"${value:.3f}" if 0 < value < 0.1 else format_cost(value)
+    return format_duration(value) if name == "max_wall_time_s" else format_count(int(value))
 
 
 def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits], looks: RenderContext) -> Spans:
@@ -232,8 +232,8 @@ def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits]
     tokens = sum(summary.input_tokens + summary.output_tokens for summary in runs)
     held = sum(row["state"] != "closed" for each in told for row in each.breakers)
     parts = (
-        span(f"{plural(len(runs), 'run')} here spent {count(tokens)} tokens"),
-        span(cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
-        looks.state("failed", f"{plural(held, 'breaker holds', 'breakers hold')} calls back") if held else (),
+        span(f"{pluralize(len(runs), 'run')} here spent {format_count(tokens)} tokens"),
+        span(format_cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
+        looks.state("failed", f"{pluralize(held, 'breaker holds', 'breakers hold')} calls back") if held else (),
     )
     return join_spans(parts, looks.glyphs.dot)

@@ -13,21 +13,21 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from runtime.record.state import events as ev
-from screens.render.formatting import count, duration
+from screens.render.formatting import format_count, format_duration
 from screens.render.glyphs import state_ink, state_word
 from screens.render.layout import Span, join_spans, span
-from screens.views.lists.log_buffer import Level, LogLine, file_level
+from screens.views.lists.log_buffer import LogLevel, LogLine, file_level
 from screens.views.run.node_names import place_words
 from screens.views.shared.render_context import RenderContext
 
 _ERRORS: Final = frozenset({"failed", "timed_out", "aborted", "interrupted"})
 _WARNINGS: Final = frozenset({"waiting", "retrying", "degraded", "skipped", "warning"})
-_LEVEL_INKS: Final[Mapping[Level, str]] = {"info": "ink", "warning": "severity-warning", "error": "severity-error"}
+_LEVEL_INKS: Final[Mapping[LogLevel, str]] = {"info": "ink", "warning": "severity-warning", "error": "severity-error"}
 
 _SILENT: Final = frozenset({ev.StepSettled, ev.OperatorLooked})
 """Events that say what another says too, and those of consoles that were opened, which only `digest` wants."""
 
-Said = tuple[str, str]
+EventText = tuple[str, str]
 """The state that an event is shown with, and what it says; foreign parts are clean."""
 
 
@@ -57,7 +57,7 @@ def _line(
     host: str, at: int, event: ev.JournalEvent, looks: RenderContext, title: Callable[[str], str] | None
 ) -> LogLine:
     state, text = event_words(event, looks)
-    level: Level = "error" if state in _ERRORS else "warning" if state in _WARNINGS else "info"
+    level: LogLevel = "error" if state in _ERRORS else "warning" if state in _WARNINGS else "info"
     sign = looks.glyphs.warning if state == "warning" else looks.glyphs.state.get(state, " ")
     ink = "severity-warning" if state == "warning" else state_ink(state) if state in looks.glyphs.state else "ink-muted"
     run = "" if title is None else "workspace" if event.run_id == ev.WORKSPACE_RUN_ID else title(event.run_id)
@@ -82,7 +82,7 @@ def gap_line(host: str, after: int, looks: RenderContext) -> LogLine:
     return LogLine(f"gap:{host}:{after}", None, "warning", span(said, "severity-warning"), host)
 
 
-def file_lines(host: str, began: int, text: str, looks: RenderContext, before: Level = "info") -> list[LogLine]:
+def file_lines(host: str, began: int, text: str, looks: RenderContext, before: LogLevel = "info") -> list[LogLine]:
     """Lines of the runtime's log file, which `began` at this byte."""
     found: list[LogLine] = []
     at, level = began, before
@@ -95,12 +95,12 @@ def file_lines(host: str, began: int, text: str, looks: RenderContext, before: L
     return found
 
 
-def event_words(event: ev.JournalEvent, looks: RenderContext) -> Said:
+def event_words(event: ev.JournalEvent, looks: RenderContext) -> EventText:
     """What an event says, in a few words after its time and place."""
-    teller = _TELLERS.get(type(event))
+    teller = _FORMATTERS.get(type(event))
     if teller is None:
         return "", looks.line(str(getattr(event, "type", "?")), 80)
-    found: Said = teller(event, looks)
+    found: EventText = teller(event, looks)
     return found
 
 
@@ -119,20 +119,20 @@ def _json(value: Any, looks: RenderContext, limit: int = 200) -> str:
     return looks.line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), limit)
 
 
-def _created(e: ev.RunCreated, looks: RenderContext) -> Said:
+def _created(e: ev.RunCreated, looks: RenderContext) -> EventText:
     return "queued", f"asked for by {_who(e.by, looks)}{_more(e.input, looks)}"
 
 
-def _parked(e: ev.RunParked, looks: RenderContext) -> Said:
+def _parked(e: ev.RunParked, looks: RenderContext) -> EventText:
     until = f" until {e.wake_at.astimezone().strftime('%H:%M:%S')}" if e.wake_at is not None else ""
     return ("waiting", f"waits{until}") if e.reason == "waiting" else ("waiting", "is let go of, to be resumed")
 
 
-def _rewind(e: ev.RewindRequested, looks: RenderContext) -> Said:
+def _rewind(e: ev.RewindRequested, looks: RenderContext) -> EventText:
     return "warning", f"to be turned back by {_who(e.by, looks)}{_more(e.reason, looks)}"
 
 
-def _started(e: ev.StepStarted, looks: RenderContext) -> Said:
+def _started(e: ev.StepStarted, looks: RenderContext) -> EventText:
     works_on = e.effective or e.requested
     given, model = works_on.get("arguments"), works_on.get("model")
     what = f"({_json(given, looks)})" if e.kind == "tool" and given else ""
@@ -141,15 +141,15 @@ def _started(e: ev.StepStarted, looks: RenderContext) -> Said:
     return "running", f"{'asked' if e.kind == 'llm' else 'begins'}{what}{again}"
 
 
-def _ended(e: ev.StepEnded, looks: RenderContext) -> Said:
-    took = f" after {duration(e.seconds)}" if e.seconds >= 0.05 else ""
+def _ended(e: ev.StepEnded, looks: RenderContext) -> EventText:
+    took = f" after {format_duration(e.seconds)}" if e.seconds >= 0.05 else ""
     if e.skipped:
         return "skipped", f"skipped by {_who(e.by, looks)}"
     if e.fault is not None:
         told = "; the model is told" if e.model_told else ""
         what = looks.line(e.fault.technical or e.fault.user_message, 300)
         return ("degraded" if e.absorbed else "failed"), f"failed{took}: {e.fault.cause.value}: {what}{told}"
-    used = f", {count(e.input_tokens)} tokens in, {count(e.output_tokens)} out" if e.input_tokens else ""
+    used = f", {format_count(e.input_tokens)} tokens in, {format_count(e.output_tokens)} out" if e.input_tokens else ""
     by = f" by {_who(e.by, looks)}" if e.by is not None else ""
     return "succeeded", f"done{by}{took}{used}{_more(_result(e.result, looks), looks)}"
 
@@ -159,27 +159,27 @@ def _result(result: Any, looks: RenderContext) -> str:
     return "" if found is None else _json(found, looks)
 
 
-def _retry(e: ev.RetryScheduled, looks: RenderContext) -> Said:
+def _retry(e: ev.RetryScheduled, looks: RenderContext) -> EventText:
     source = f", by {looks.line(e.source, 60)}" if e.source else ""
-    again = f"attempt {e.attempt} of {e.max_attempts} in {duration(e.delay_s)}"
+    again = f"attempt {e.attempt} of {e.max_attempts} in {format_duration(e.delay_s)}"
     return "retrying", f"{again}{source}{_more(e.reason, looks)}"
 
 
-def _opened(e: ev.IncidentOpened, looks: RenderContext) -> Said:
+def _opened(e: ev.IncidentOpened, looks: RenderContext) -> EventText:
     return "waiting", f"needs a decision{_more(e.question or e.message or e.fault.user_message, looks)}"
 
 
-def _answered(e: ev.IncidentAnswered, looks: RenderContext) -> Said:
+def _answered(e: ev.IncidentAnswered, looks: RenderContext) -> EventText:
     given = f" {_json(e.params, looks)}" if e.params else ""
     return "running", f"{_who(e.by, looks)} answered {looks.line(e.option, 40)}{given}{_more(e.reason, looks)}"
 
 
-def _granted(e: ev.GrantAdded, looks: RenderContext) -> Said:
+def _granted(e: ev.GrantAdded, looks: RenderContext) -> EventText:
     what = looks.line(f"{e.verb}:{e.pattern}" if e.pattern else e.verb, 200)
     return "running", f"{_who(e.by, looks)} granted {looks.line(e.subject, 60)} {what} ({e.lifetime})"
 
 
-def _breaker(e: ev.BreakerChanged, looks: RenderContext) -> Said:
+def _breaker(e: ev.BreakerChanged, looks: RenderContext) -> EventText:
     state = "open" if e.opened_at is not None else "closed"
     by = f" by {_who(e.by, looks)}" if e.by.name else ""
     failures = f", {e.failures} failures" if e.failures else ""
@@ -187,17 +187,17 @@ def _breaker(e: ev.BreakerChanged, looks: RenderContext) -> Said:
     return shown, f"breaker {looks.line(e.key, 120)} is {state}{by}{failures}{_more(e.reason, looks)}"
 
 
-def _plain(state: str, words: str, *names: str) -> Callable[[Any, RenderContext], Said]:
+def _plain(state: str, words: str, *names: str) -> Callable[[Any, RenderContext], EventText]:
     """A teller of fixed words with the event's fields in them, which are cleaned."""
 
-    def tell(event: Any, looks: RenderContext) -> Said:
+    def tell(event: Any, looks: RenderContext) -> EventText:
         values = {name: looks.line(str(getattr(event, name)), 200) for name in names}
         return state, words.format(**values, by=_who(getattr(event, "by", None), looks)).rstrip(": ")
 
     return tell
 
 
-_TELLERS: Final[dict[type[ev.JournalEvent], Callable[[Any, RenderContext], Said]]] = {
+_FORMATTERS: Final[dict[type[ev.JournalEvent], Callable[[Any, RenderContext], EventText]]] = {
     ev.RunCreated: _created,
     ev.RunStarted: _plain("running", "is driven, life {epoch}", "epoch"),
     ev.RunParked: _parked,

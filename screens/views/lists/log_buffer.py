@@ -13,7 +13,7 @@ from screens.views.shared.row_filter import RowFilter
 
 MAX_KEPT_LINES: Final = 20_000
 """Lines that a log remembers; the oldest go first."""
-Level = Literal["info", "warning", "error"]
+LogLevel = Literal["info", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class LogLine:
 
     key: str
     ts: datetime | None
-    level: Level
+    level: LogLevel
     spans: Spans
     host: str = ""
     run_id: str = ""
@@ -42,13 +42,13 @@ class LogBuffer:
     def add(self, lines: Sequence[LogLine]) -> int:
         """Lines that came after all that are there; how many of them are shown."""
         lines = lines[-self.kept :]
-        meant = [line for line in lines if self.means(line)]
+        meant = [line for line in lines if self.passes_filter(line)]
         self.lines += lines
         self.shown += meant
         gone = self.lines[: max(0, len(self.lines) - self.kept)]
         if gone:
             del self.lines[: len(gone)]
-            del self.shown[: sum(self.means(line) for line in gone)]
+            del self.shown[: sum(self.passes_filter(line) for line in gone)]
         return len(meant)
 
     def add_older(self, lines: Sequence[LogLine]) -> int:
@@ -56,19 +56,19 @@ class LogBuffer:
         room = self.kept - len(self.lines)
         taken = list(lines)[-room:] if room > 0 else []
         self.lines[:0] = taken
-        self.shown[:0] = [line for line in taken if self.means(line)]
+        self.shown[:0] = [line for line in taken if self.passes_filter(line)]
         return len(taken)
 
     def narrow(self, text: str | None = None, *, faults_only: bool | None = None) -> None:
         """Leave out other lines than now."""
         self.filter = self.filter if text is None else RowFilter(text)
         self.faults_only = self.faults_only if faults_only is None else faults_only
-        self.shown = [line for line in self.lines if self.means(line)]
+        self.shown = [line for line in self.lines if self.passes_filter(line)]
 
-    def means(self, line: LogLine) -> bool:
+    def passes_filter(self, line: LogLine) -> bool:
         if self.faults_only and line.level == "info":
             return False
-        return not self.filter.active or self.filter.means(plain_text(line.spans))
+        return not self.filter.active or self.filter.matches(plain_text(line.spans))
 
     @property
     def left_out(self) -> int:
@@ -76,20 +76,20 @@ class LogBuffer:
 
     # -- places ----------------------------------------------------------------------------------------------
 
-    def found(self, pattern: RowFilter, start: int, step: int) -> int:
+    def find_next(self, pattern: RowFilter, start: int, step: int) -> int:
         """The next line after `start` (before it, with a `step` of -1) that a pattern means, and round again; -1 if
         there is none.
         """
         count = len(self.shown)
         for distance in range(1, count + 1):
             at = (start + step * distance) % count
-            if pattern.means(plain_text(self.shown[at].spans)):
+            if pattern.matches(plain_text(self.shown[at].spans)):
                 return at
         return -1
 
-    def matches(self, pattern: RowFilter) -> list[int]:
+    def find_all(self, pattern: RowFilter) -> list[int]:
         """All lines that are shown and that a pattern means."""
-        return [at for at, line in enumerate(self.shown) if pattern.means(plain_text(line.spans))]
+        return [at for at, line in enumerate(self.shown) if pattern.matches(plain_text(line.spans))]
 
     def at_time(self, start: int, by: timedelta) -> int:
         """The first line that is at least `by` later than that at `start`, or the last that is so much earlier; the end
@@ -112,7 +112,7 @@ def mark_matches(spans: Spans, pattern: RowFilter, ink: str = "ink-key") -> Span
     found: list[Span] = []
     for piece in spans:
         at = 0
-        for start, end in pattern.places(piece.text):
+        for start, end in pattern.find_spans(piece.text):
             found += [piece._replace(text=piece.text[at:start]), Span(piece.text[start:end], ink, bold=True)]
             at = end
         found.append(piece._replace(text=piece.text[at:]))
@@ -122,7 +122,7 @@ def mark_matches(spans: Spans, pattern: RowFilter, ink: str = "ink-key") -> Span
 _FILE_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
 
 
-def file_level(text: str, before: Level) -> Level:
+def file_level(text: str, before: LogLevel) -> LogLevel:
     """The level of a line of the runtime's log file (`runtime.daemon.log_file.LOG_FORMAT`). A line that continues the
     one `before` it has that one's level.
     """

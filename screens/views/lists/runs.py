@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from runtime.record.state.summary import RUN_TERMINAL, Summary
 from screens.render.formatting import (
-    age,
     age_ends,
-    cost,
-    count,
-    elapsed,
-    plural,
-    tokens,
+    format_age,
+    format_cost,
+    format_count,
+    format_elapsed,
+    format_tokens,
+    pluralize,
     whole_seconds,
 )
 from screens.render.glyphs import state_ink, state_word
@@ -72,14 +72,14 @@ def title_at_host(title: Spans, where: str, looks: RenderContext) -> Spans:
 
 
 _NO_FAULT: Final = frozenset({"completed", "aborted"})
-_FAULTS: Final = ("failed", "degraded", "timed_out", "waiting")
+_FAULT_STATES: Final = ("failed", "degraded", "timed_out", "waiting")
 
 
 def has_fault(summary: Summary) -> bool:
     """Whether something went wrong in a run, or waits for a person; what an operator ended is no fault."""
     if is_done(summary):
         return summary.state not in _NO_FAULT
-    return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULTS)
+    return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULT_STATES)
 
 
 def age_start(summary: Summary) -> datetime | None:
@@ -119,9 +119,9 @@ def run_row(summary: Summary, looks: RenderContext, where: str = "") -> Row:
             looks.state(summary.shown_phase),
             title_at_host(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
             detail or span(looks.line(summary.input, 200), "ink-muted"),
-            span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
-            span(cost(summary.cost_usd), "ink-muted"),
-            span(age(age_start(summary), looks.now), "ink-muted"),
+            span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+            span(format_cost(summary.cost_usd), "ink-muted"),
+            span(format_age(age_start(summary), looks.now), "ink-muted"),
         ),
         values=run_values(summary, looks),
         fault=has_fault(summary),
@@ -143,7 +143,7 @@ def progress(summary: Summary, looks: RenderContext) -> Spans:
 def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
     """`1 waiting`, `3 running`, … for the states that tell something."""
     return tuple(
-        span(f"{count(nodes[name])} {_COUNT_WORDS.get(name, state_word(name))}", state_ink(name))
+        span(f"{format_count(nodes[name])} {_COUNT_WORDS.get(name, state_word(name))}", state_ink(name))
         for name in _SHOWN_COUNTS
         if nodes.get(name)
     )
@@ -155,10 +155,10 @@ def time_left(summary: Summary, now: datetime) -> str:
         return ""
     so_far = now - summary.created_at
     whole = so_far / summary.members_done * (summary.members - summary.members_done)
-    return age(now - whole, now).replace("now", "10s")
+    return format_age(now - whole, now).replace("now", "10s")
 
 
-def pace_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str], ...]:
+def rate_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str], ...]:
     """How fast a run goes: on average up to the last thing that happened in it, once that took a minute; and what is
     left, where its parts are known. How many steps a team or a handoff takes nobody knows before, and so it is said.
     """
@@ -171,14 +171,14 @@ def pace_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str],
     elif summary.shown_phase == "running" and not summary.members:
         left = "not known: how many steps it takes shows as it goes"
     return (
-        ("steps", _with_rate(count(summary.steps), summary.steps, minutes) if summary.steps else ""),
-        ("tokens", _with_rate(count(used), used, minutes) if used else ""),
+        ("steps", _with_rate(format_count(summary.steps), summary.steps, minutes) if summary.steps else ""),
+        ("tokens", _with_rate(format_count(used), used, minutes) if used else ""),
         ("left", left),
     )
 
 
 def _with_rate(total: str, number: int, minutes: float) -> str:
-    return f"{total}, {count(round(number / minutes))} a minute" if minutes >= 1 else total
+    return f"{total}, {format_count(round(number / minutes))} a minute" if minutes >= 1 else total
 
 
 def head_line(state: DurableRun, looks: RenderContext) -> Spans:
@@ -186,11 +186,11 @@ def head_line(state: DurableRun, looks: RenderContext) -> Spans:
     nodes = {name: number for name, number in state.counts.items() if number > 0}
     parts = (
         looks.state(state.shown_phase),
-        span(elapsed(state.created_at, state.finished_at, looks.now), "ink"),
+        span(format_elapsed(state.created_at, state.finished_at, looks.now), "ink"),
         *node_counts(nodes),
-        _unit(tokens(state.input_tokens, state.output_tokens), "tokens"),
-        span(cost(state.cost_usd), "ink-muted"),
-        span(plural(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
+        _unit(format_tokens(state.input_tokens, state.output_tokens), "tokens"),
+        span(format_cost(state.cost_usd), "ink-muted"),
+        span(pluralize(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
     )
     return join_spans(parts, looks.glyphs.dot)
 
@@ -207,7 +207,7 @@ def outcome_lines(state: DurableRun, looks: RenderContext) -> list[Spans]:
         if text:
             lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
     if not state.terminal:
-        facts = [(name, value) for name, value in pace_facts(state.summary(), looks) if value]
+        facts = [(name, value) for name, value in rate_facts(state.summary(), looks) if value]
         lines += [(), span("So far", "ink-accent", bold=True)] if facts else []
         lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts]
     return lines

@@ -15,7 +15,7 @@ COLUMNS: Final = (
     Column("value", width=28, grow=3),
     Column("from", width=14, grow=2, drop=1),
 )
-THEME: Final = "theme:"
+THEME_KEY_PREFIX: Final = "theme:"
 """Begins the key of a row that stands for a theme."""
 
 
@@ -43,7 +43,7 @@ def settings_rows(settings: Sequence[Setting], looks: RenderContext) -> list[Row
 def _row(setting: Setting, looks: RenderContext) -> Row:
     ink = "ink-strong" if setting.chosen else "ink"
     mark = f"{looks.glyphs.cursor} " if setting.chosen else "  "
-    key = f"{THEME}{setting.theme}" if setting.theme else f"{setting.group}/{setting.name}"
+    key = f"{THEME_KEY_PREFIX}{setting.theme}" if setting.theme else f"{setting.group}/{setting.name}"
     return Row(
         key,
         (

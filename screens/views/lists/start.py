@@ -27,7 +27,7 @@ def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
 
 def suggested_refs(typed: str, known: Sequence[str], found: Sequence[str], looks: RenderContext) -> list[Row]:
     """References that have what was typed: those that were run before it first, then those of the workspace's files."""
-    means = RowFilter(typed.strip()).means
+    means = RowFilter(typed.strip()).matches
     refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "in a file")
     return [
         Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
@@ -40,7 +40,7 @@ class InvalidLimits(ValueError):
     """A limit that is none, or is not written as a name and a number."""
 
 
-LIMITS = tuple(Budget.model_fields)
+LIMIT_NAMES = tuple(Budget.model_fields)
 """What a run's limits are called."""
 
 
@@ -67,5 +67,5 @@ def parse_limits(text: str) -> Mapping[str, float]:
 def complete_limit(text: str) -> str:
     """`text` with the limit that is being typed at its end written out; empty where nothing is to be added."""
     begun = text.replace(",", " ").rpartition(" ")[2]
-    name = next((name for name in LIMITS if begun and name.startswith(begun)), "")
+    name = next((name for name in LIMIT_NAMES if begun and name.startswith(begun)), "")
     return f"{text.removesuffix(begun)}{name}=" if name else ""

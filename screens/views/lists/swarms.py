@@ -8,11 +8,11 @@ from typing import Final
 
 from runtime.record.state.durable_run import Summary
 from screens.render.formatting import (
-    age,
-    cost,
-    elapsed,
-    plural,
-    tokens,
+    format_age,
+    format_cost,
+    format_elapsed,
+    format_tokens,
+    pluralize,
 )
 from screens.render.layout import (
     Column,
@@ -34,22 +34,22 @@ from screens.views.lists.runs import (
     title_at_host,
     title_spans,
 )
-from screens.views.run.sparkline import BARS, TokenTrends, sparkline
+from screens.views.run.sparkline import MAX_BARS, TokenTrends, sparkline
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 
-SWARM: Final = "swarm:"
+SWARM_KEY_PREFIX: Final = "swarm:"
 """What the key of a swarm's line begins with."""
 COLUMNS: Final = (
     Column("state", width=15),
     Column("run", width=16, grow=2, ending=True),
     Column("progress", width=26, grow=3),
-    Column("trend", width=BARS, drop=2),
+    Column("trend", width=MAX_BARS, drop=2),
     Column("tokens", width=6, right=True, drop=3),
     Column("cost", width=7, right=True, drop=1),
     Column("age", width=4, right=True),
 )
-BAR: Final = 8
+BAR_CELLS: Final = 8
 """Cells of a progress bar."""
 _STATES: Final = (
     "waiting", "running", "frozen", "queued", "failed", "interrupted", "degraded", "aborted", "completed",
@@ -68,9 +68,9 @@ def swarm_rows(
     """A line for each swarm, that with the newest run first, and its runs under it, the newest first."""
     memory = memory or RowCache()
     swarms: dict[str, list[Summary]] = {}
-    for run_id in memory.order.of(summaries.keys(), lambda: _newest_first(summaries)):
+    for run_id in memory.order.order(summaries.keys(), lambda: _newest_first(summaries)):
         found = summaries[run_id]
-        swarms.setdefault(f"{SWARM}{where(run_id)}:{found.ref}", []).append(found)
+        swarms.setdefault(f"{SWARM_KEY_PREFIX}{where(run_id)}:{found.ref}", []).append(found)
     names = short_names([runs[0].ref for runs in swarms.values()])
     rows: list[Row] = []
     for key, runs in swarms.items():
@@ -78,10 +78,10 @@ def swarm_rows(
         rows += (
             memory.row(
                 found.id,
-                (found, trends.of(found.id)),
+                (found, trends.trend(found.id)),
                 looks.now,
                 lambda found=found, key=key: (  # type: ignore[misc]
-                    run_row(found, looks, trends.of(found.id), key),
+                    run_row(found, looks, trends.trend(found.id), key),
                     changes_at(found, looks.now),
                 ),
             )
@@ -108,7 +108,7 @@ def runs_of(key: str, summaries: Mapping[str, Summary], where: Callable[[str], s
     kind, _, name = key.partition(":")
     if kind == "run":
         return [name]
-    return [run_id for run_id, found in summaries.items() if f"{SWARM}{where(run_id)}:{found.ref}" == key]
+    return [run_id for run_id, found in summaries.items() if f"{SWARM_KEY_PREFIX}{where(run_id)}:{found.ref}" == key]
 
 
 def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
@@ -125,9 +125,9 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContex
     live = sum(not is_done(found) and found.shown_phase != "waiting" for found in runs)
     waiting = sum(found.open_incidents for found in runs)
     counts = (
-        span(plural(len(runs), "run"), "ink"),
+        span(pluralize(len(runs), "run"), "ink"),
         span(f"{live} at work", "state-running") if live else (),
-        span(plural(waiting, "decision"), "state-waiting") if waiting else (),
+        span(pluralize(waiting, "decision"), "state-waiting") if waiting else (),
     )
     used = sum(found.input_tokens + found.output_tokens for found in runs)
     known = [found.cost_usd for found in runs if found.cost_usd is not None]
@@ -139,9 +139,9 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContex
             title_at_host(span(looks.line(name, 120), "ink-strong", bold=True), where, looks),
             join_spans(counts, looks.glyphs.dot),
             (),
-            span(tokens(used, 0), "ink-muted"),
-            span(cost(sum(known)) if known else "", "ink-muted"),
-            span(age(since, looks.now), "ink-muted"),
+            span(format_tokens(used, 0), "ink-muted"),
+            span(format_cost(sum(known)) if known else "", "ink-muted"),
+            span(format_age(since, looks.now), "ink-muted"),
         ),
         values=(state, name, len(runs), None, used, sum(known) if known else None, _older(since)),
         fold=False,
@@ -161,17 +161,25 @@ def run_row(summary: Summary, looks: RenderContext, used: tuple[int, ...] = (), 
             title_spans(summary, looks, "ink" if done else "ink-strong"),
             far or span(looks.line(summary.input, 200), "ink-muted"),
             sparkline(used, looks.glyphs),
-            span(tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
-            span(cost(summary.cost_usd), "ink-muted"),
-            span(age(age_start(summary), looks.now), "ink-muted"),
+            span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+            span(format_cost(summary.cost_usd), "ink-muted"),
+            span(format_age(age_start(summary), looks.now), "ink-muted"),
         ),
-        values=(state, title, share(summary) if summary.members else steps, sum(used) or None, total, spent, since),
+        values=(
+            state,
+            title,
+            done_share(summary) if summary.members else steps,
+            sum(used) or None,
+            total,
+            spent,
+            since,
+        ),
         fault=has_fault(summary),
         under=under,
     )
 
 
-def share(summary: Summary) -> float:
+def done_share(summary: Summary) -> float:
     """How much of a run whose parts are known is done, 0 to 1."""
     return min(1.0, summary.members_done / summary.members) if summary.members else 0.0
 
@@ -182,10 +190,10 @@ def progress_bar(summary: Summary, looks: RenderContext) -> Spans:
     """
     if not summary.members or is_done(summary):
         return ()
-    full = round(BAR * share(summary))
+    full = round(BAR_CELLS * done_share(summary))
     bar = (
         Span(looks.glyphs.bar * full, "state-running"),
-        Span(looks.glyphs.no_bar * (BAR - full), "ink-muted"),
+        Span(looks.glyphs.no_bar * (BAR_CELLS - full), "ink-muted"),
         Span(f" {summary.members_done}/{summary.members}"),
     )
     left = time_left(summary, looks.now)
@@ -215,7 +223,7 @@ def swarm_lines(
     ]
     facts = (
         ("nodes", join_spans(node_counts(nodes), looks.glyphs.dot)),
-        ("took", span(f"{_took(ended[-1], looks)}, the last that ended") if ended else ()),
+        ("took", span(f"{_duration_text(ended[-1], looks)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
     start = looks.key("swarms.start", "s")
@@ -224,8 +232,8 @@ def swarm_lines(
     )
 
 
-def _took(summary: Summary, looks: RenderContext) -> str:
-    return elapsed(summary.created_at, summary.updated_at, looks.now)
+def _duration_text(summary: Summary, looks: RenderContext) -> str:
+    return format_elapsed(summary.created_at, summary.updated_at, looks.now)
 
 
 def _older(since: datetime | None) -> float | None:

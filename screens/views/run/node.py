@@ -10,10 +10,10 @@ from runtime.judgement.reports.transcript import TranscriptMessage, build_transc
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun, FailedAttempt, Node
 from screens.render.formatting import (
-    cost,
-    duration,
-    elapsed,
-    plural,
+    format_cost,
+    format_duration,
+    format_elapsed,
+    pluralize,
 )
 from screens.render.layout import Span, Spans, span
 from screens.render.sanitize import clean
@@ -21,17 +21,19 @@ from screens.views.run.json_lines import json_text
 from screens.views.run.report import decision_lines
 from screens.views.shared.render_context import RenderContext
 
-KIND: Final = {"llm": "model", "value": "question"}
+KIND_WORDS: Final = {"llm": "model", "value": "question"}
 """Kinds of nodes that have another word for an operator than for the code."""
-STREAMED: Final = 2900
-"""Characters of a reply in the making that are shown at least: its end. At most twice as many, less than `VALUE`."""
-STREAMED_LINES: Final = 190
+MAX_STREAMED_CHARS: Final = 2900
+"""Characters of a reply in the making that are shown at least: its end. At most twice as many, less than
+`MAX_VALUE_CHARS`.
+"""
+MAX_STREAMED_LINES: Final = 190
 """The same in lines: a page has no more than `screens.render.sanitize.MAX_LINES` of one text."""
-VALUE: Final = 6000
+MAX_VALUE_CHARS: Final = 6000
 """Characters of one value that are shown; an export of the run has all of them."""
-MESSAGES: Final = 40
+MAX_MESSAGES: Final = 40
 """Messages that are shown: the first ones, which say what is wanted, and the latest."""
-_FIRST: Final = 2
+_FIRST_MESSAGES: Final = 2
 
 
 def node_lines(
@@ -48,7 +50,7 @@ def node_lines(
     lines: list[Spans] = [
         span(looks.line(node.name, 120), "ink-strong", bold=True),
         span(path, "ink-muted"),
-        (*looks.state(node.phase), Span(f"{looks.glyphs.dot}{KIND.get(node.kind, node.kind)}", "ink-muted")),
+        (*looks.state(node.phase), Span(f"{looks.glyphs.dot}{KIND_WORDS.get(node.kind, node.kind)}", "ink-muted")),
         *_facts(node, looks),
     ]
     for title, body in _sections(state, node, looks, streamed):
@@ -75,20 +77,20 @@ def _sections(
     yield "Decisions", _decisions(state, node, looks)
     yield "Warnings", [span(looks.line(text)) for text in node.warnings]
     if streamed is not None and not node.terminal:  # last: who reads on at the end of the page sees it come
-        yield "Thinking", _value(_latest(streamed.reasoning), looks)
-        yield "So far", _value(_latest(streamed.text), looks)
+        yield "Thinking", _value(_text_tail(streamed.reasoning), looks)
+        yield "So far", _value(_text_tail(streamed.text), looks)
 
 
 def _facts(node: Node, looks: RenderContext) -> list[Spans]:
     facts = [
         ("agent", looks.line(node.agent, 120)),
-        ("attempts", plural(node.attempts, "attempt") if node.attempts else ""),
-        ("time", elapsed(node.opened_at, node.closed_at, looks.now)),
+        ("attempts", pluralize(node.attempts, "attempt") if node.attempts else ""),
+        ("time", format_elapsed(node.opened_at, node.closed_at, looks.now)),
         (
             "tokens",
             f"{node.input_tokens} in, {node.output_tokens} out" if node.input_tokens or node.output_tokens else "",
         ),
-        ("cost", cost(node.cost_usd)),
+        ("cost", format_cost(node.cost_usd)),
         ("needs", looks.line(", ".join(node.permissions))),
         ("by hand", looks.line(node.by.name or node.by.channel, 60) if node.by is not None else ""),
         *(
@@ -100,16 +102,16 @@ def _facts(node: Node, looks: RenderContext) -> list[Spans]:
     return [(Span(f"{name:<8}  ", "ink-muted"), Span(value)) for name, value in facts if value]
 
 
-def _latest(text: str) -> str:
+def _text_tail(text: str) -> str:
     """The end of a text that grows. Its beginning goes in steps, or it would slide away under a reader's eyes."""
-    start = _stepped(len(text), STREAMED)
+    start = _round_to_step(len(text), MAX_STREAMED_CHARS)
     rows = text[start:].split("\n")
-    skipped = _stepped(len(rows), STREAMED_LINES)
+    skipped = _round_to_step(len(rows), MAX_STREAMED_LINES)
     start += sum(len(row) + 1 for row in rows[:skipped])
     return "\n".join((f"... {start} characters before", *rows[skipped:])) if start else text
 
 
-def _stepped(length: int, step: int) -> int:
+def _round_to_step(length: int, step: int) -> int:
     return max(0, (length - 1) // step - 1) * step
 
 
@@ -118,7 +120,7 @@ def _value(value: Any, looks: RenderContext) -> list[Spans]:
     if value in (None, {}, ""):
         return []
     text = value if isinstance(value, str) else json_text(value)
-    return [span(line) for line in _block(text, VALUE, looks.ascii_only)]
+    return [span(line) for line in _block(text, MAX_VALUE_CHARS, looks.ascii_only)]
 
 
 @lru_cache(maxsize=512)
@@ -134,14 +136,14 @@ def _messages(state: DurableRun, node: Node, looks: RenderContext) -> list[Spans
         return []
     lines: list[Spans] = []
     if node.compactions:
-        lines.append(span(f"made smaller {plural(node.compactions, 'time')} before it was sent", "severity-warning"))
+        lines.append(span(f"made smaller {pluralize(node.compactions, 'time')} before it was sent", "severity-warning"))
     if number != len(messages):
         said = f"{number} were sent; {len(messages)} of them are in the journal"
         lines.append(span(said, "ink-muted"))
-    left_out = len(messages) - MESSAGES
+    left_out = len(messages) - MAX_MESSAGES
     for index, message in enumerate(messages):
-        if left_out > 0 and _FIRST <= index < _FIRST + left_out:
-            if index == _FIRST:
+        if left_out > 0 and _FIRST_MESSAGES <= index < _FIRST_MESSAGES + left_out:
+            if index == _FIRST_MESSAGES:
                 lines.append(span(f"{looks.glyphs.ellipsis} {left_out} more messages between these", "ink-muted"))
             continue
         lines += _message(message, looks)
@@ -151,7 +153,7 @@ def _messages(state: DurableRun, node: Node, looks: RenderContext) -> list[Spans
 def _message(message: TranscriptMessage, looks: RenderContext) -> list[Spans]:
     who = " ".join(part for part in (message.role, message.name) if part)
     head = Span(f"{looks.line(who, 60)}  ", "ink-muted", bold=True)
-    texts = _block(message.text, VALUE, looks.ascii_only) if message.text else ()
+    texts = _block(message.text, MAX_VALUE_CHARS, looks.ascii_only) if message.text else ()
     lines: list[Spans] = [(head, Span(texts[0]))] if texts else [(head,)]
     lines += [span(f"  {text}") if text else () for text in texts[1:]]
     for name, arguments in message.calls:
@@ -165,11 +167,11 @@ def _attempt(each: FailedAttempt, looks: RenderContext) -> list[Spans]:
     line: list[Span] = [
         Span(f"{each.attempt:>2}  ", "ink-muted"),
         Span(f"{looks.glyphs.state['failed']} {looks.line(cause, 60)}", "state-failed"),
-        Span(f" after {duration(each.seconds)} at {each.ended_at:%H:%M:%S}", "ink-muted"),
+        Span(f" after {format_duration(each.seconds)} at {each.ended_at:%H:%M:%S}", "ink-muted"),
     ]
     if each.wait_s is not None:
         line.append(
-            Span(f", then a pause of {duration(each.wait_s)} ({looks.line(each.wait_source, 60)})", "ink-muted")
+            Span(f", then a pause of {format_duration(each.wait_s)} ({looks.line(each.wait_source, 60)})", "ink-muted")
         )
     said = looks.line(each.message)
     return [tuple(line), *([span(f"    {said}")] if said else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from runtime.record.state.summary import Summary
-from screens.render.formatting import ago, cost, elapsed
+from screens.render.formatting import format_ago, format_cost, format_elapsed
 from screens.render.key_names import KEYS
 from screens.render.layout import (
     Span,
@@ -13,8 +13,8 @@ from screens.render.layout import (
     join_spans,
     span,
 )
-from screens.views.decisions.incident_groups import GROUP, OpenDecision
-from screens.views.lists.runs import pace_facts, progress, title_of
+from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision
+from screens.views.lists.runs import progress, rate_facts, title_of
 from screens.views.shared.render_context import RenderContext
 
 
@@ -28,7 +28,7 @@ def preview_lines(
 ) -> list[Spans]:
     """`key` as the rows of the inbox have it; `alike` are the decisions on a line that stands for several."""
     kind, _, name = key.partition(":")
-    if key.startswith(GROUP) and alike:
+    if key.startswith(GROUP_KEY_PREFIX) and alike:
         return _group_lines(alike, looks)
     if kind == "incident" and (found := incidents.get(name)):
         return _incident_lines(found, looks)
@@ -47,7 +47,7 @@ def _incident_lines(found: OpenDecision, looks: RenderContext) -> list[Spans]:
     return [*lines, (), *((Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.label)) for choice in offered)]
 
 
-_LISTED = 12
+_MAX_LISTED = 12
 """Runs of a group that are named."""
 
 
@@ -60,11 +60,11 @@ def _group_lines(alike: Sequence[OpenDecision], looks: RenderContext) -> list[Sp
          Span("answers one, and the rest when that proved right", "ink-muted")),
         (),
     ]  # fmt: skip
-    for found in alike[:_LISTED]:
+    for found in alike[:_MAX_LISTED]:
         words = (span(looks.line(found.title or found.run_id, 60)), span(looks.line(found.run_id, 40), "ink-muted"))
-        lines.append(join_spans((*words, span(ago(found.opened.ts, looks.now), "ink-muted")), looks.glyphs.dot))
-    if len(alike) > _LISTED:
-        lines.append(span(f"and {len(alike) - _LISTED} more", "ink-muted"))
+        lines.append(join_spans((*words, span(format_ago(found.opened.ts, looks.now), "ink-muted")), looks.glyphs.dot))
+    if len(alike) > _MAX_LISTED:
+        lines.append(span(f"and {len(alike) - _MAX_LISTED} more", "ink-muted"))
     return [*lines, (), *_incident_lines(alike[0], looks)]
 
 
@@ -79,10 +79,10 @@ def _run_lines(summary: Summary, looks: RenderContext) -> list[Spans]:
     facts = (
         ("run", looks.line(summary.id, 60)),
         ("swarm", looks.line(summary.ref, 200)),
-        ("began", ago(summary.created_at, looks.now)),
-        ("took", elapsed(summary.created_at, summary.updated_at, looks.now)),
-        *pace_facts(summary, looks),
-        ("cost", cost(summary.cost_usd)),
+        ("began", format_ago(summary.created_at, looks.now)),
+        ("took", format_elapsed(summary.created_at, summary.updated_at, looks.now)),
+        *rate_facts(summary, looks),
+        ("cost", format_cost(summary.cost_usd)),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts if value]
     for title, text, ink in (("Task", summary.input, "ink"), ("Error", summary.error, "state-failed")):

@@ -7,9 +7,9 @@ from runtime.judgement.reports.audit import shown_params
 from runtime.judgement.reports.incident_report import NO_ANALYSIS, IncidentReport
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import Incident
-from screens.render.formatting import cost, duration, elapsed
+from screens.render.formatting import format_cost, format_duration, format_elapsed
 from screens.render.layout import (
-    LINK,
+    LINK_INK,
     Span,
     Spans,
     span,
@@ -64,13 +64,13 @@ def _analysis(
     if asking is not None and not report.analysis:
         model = looks.line(asking.model, 80)
         so_far = streamed.text if streamed is not None else ""
-        waits = elapsed(asking.ts, None, looks.now)
+        waits = format_elapsed(asking.ts, None, looks.now)
         lines: list[Spans] = [(*_label("Analysis"), Span(f" asking {model}, {waits}", "state-running"))]
         return [*lines, *(span(f"  {line}") for line in looks.block(so_far))] if so_far else lines
     written = incident.analysis if incident is not None else None
     if written is None or written.fallback or not written.model:
         return _field("Analysis", report.analysis or NO_ANALYSIS, looks)
-    spent = cost(written.cost_usd)
+    spent = format_cost(written.cost_usd)
     parts = ("a model's words, not checked", looks.line(written.model, 80), spent)
     by = looks.glyphs.dot.join(part for part in parts if part)
     lines = [(*_label("Analysis"), Span(f" {by}", "ink-muted"))]
@@ -97,7 +97,7 @@ def link_events(line: str, last_seq: int) -> Spans:
     for start, end, _ in cited_events(line, last_seq):
         if start > at:
             found.append(Span(line[at:start]))
-        found.append(Span(line[start:end], LINK))
+        found.append(Span(line[start:end], LINK_INK))
         at = end
     if at < len(line):
         found.append(Span(line[at:]))
@@ -130,7 +130,7 @@ def decision_lines(incident: Incident, looks: RenderContext) -> list[Spans]:
         return []
     label = next((found.label for found in incident.opened.options if found.id == answer.option), answer.option)
     who = f"{looks.line(answer.by.name, 60) or 'somebody'} ({answer.by.channel})"
-    after = duration((answer.ts - incident.opened.ts).total_seconds())
+    after = format_duration((answer.ts - incident.opened.ts).total_seconds())
     lines: list[Spans] = [
         (
             Span(f"{looks.glyphs.state['succeeded']} Answered: ", "state-succeeded"),

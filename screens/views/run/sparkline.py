@@ -1,6 +1,6 @@
 """The sparkline of a run's recent tokens.
 
-Time is cut into steps of `STEP`. A line ends with the last step in which something was used, so that it stands still
+Time is cut into steps of `STEP_S`. A line ends with the last step in which something was used, so that it stands still
 while nothing happens.
 """
 
@@ -16,10 +16,10 @@ from screens.render.glyphs import Glyphs
 from screens.render.layout import Spans, span
 from screens.views.lists.runs import is_done
 
-STEP: Final = 15
+STEP_S: Final = 15
 """Seconds of one bar."""
-BARS: Final = 8
-_LOOK_S: Final = 1.0
+MAX_BARS: Final = 8
+_SAMPLE_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -33,11 +33,11 @@ class _Trend:
         if gained <= 0:
             return
         if self.used:
-            self.used += [0] * min(BARS, step - self.last)
+            self.used += [0] * min(MAX_BARS, step - self.last)
         else:
             self.used = [0]
         self.last = step
-        self.used = self.used[-BARS:]
+        self.used = self.used[-MAX_BARS:]
         self.used[-1] += gained
 
 
@@ -48,12 +48,12 @@ class TokenTrends:
         self._trends: dict[str, _Trend] = {}
         self._looked: datetime | None = None
 
-    def look(self, summaries: Mapping[str, Summary], now: datetime) -> None:
+    def sample(self, summaries: Mapping[str, Summary], now: datetime) -> None:
         """See what was used since the last look. Runs that have ended keep what is known; unknown ones have nothing."""
-        if self._looked is not None and 0 <= (now - self._looked).total_seconds() < _LOOK_S:
+        if self._looked is not None and 0 <= (now - self._looked).total_seconds() < _SAMPLE_S:
             return
         self._looked = now
-        step = int(now.timestamp() // STEP)
+        step = int(now.timestamp() // STEP_S)
         for run_id, summary in summaries.items():
             total = summary.input_tokens + summary.output_tokens
             known = self._trends.get(run_id)
@@ -64,7 +64,7 @@ class TokenTrends:
         for run_id in [run_id for run_id in self._trends if run_id not in summaries]:
             del self._trends[run_id]
 
-    def of(self, run_id: str) -> tuple[int, ...]:
+    def trend(self, run_id: str) -> tuple[int, ...]:
         """Tokens by step, the latest last; empty where nothing was seen."""
         found = self._trends.get(run_id)
         return tuple(found.used) if found is not None else ()

@@ -6,7 +6,7 @@ from typing import Final
 
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import RunRewound
-from screens.render.formatting import elapsed, plural
+from screens.render.formatting import format_elapsed, pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -15,19 +15,19 @@ from screens.render.layout import (
 )
 from screens.views.shared.render_context import RenderContext
 
-_NAMED: Final = 4
+_MAX_NAMED: Final = 4
 """Calls in flight that are named."""
 
 
 def status_line(state: DurableRun, looks: RenderContext) -> Spans:
     """Nothing where nothing is special."""
     if state.terminal:
-        return _again(looks) if state.phase == "aborted" else ()
+        return _rerun_hint(looks) if state.phase == "aborted" else ()
     parts = (_ending(state, looks), _frozen(state, looks), _turned_back(state, looks), _breakpoints(state, looks))
     return join_spans(parts, looks.glyphs.dot)
 
 
-def _again(looks: RenderContext) -> Spans:
+def _rerun_hint(looks: RenderContext) -> Spans:
     """How an aborted run goes on."""
     key = looks.key("run.rewind", "R") or "the command again"
     return (Span(key, "ink-key"), Span(" starts again from the step under the cursor", "ink-muted"))
@@ -36,7 +36,7 @@ def _again(looks: RenderContext) -> Spans:
 def _ending(state: DurableRun, looks: RenderContext) -> Spans:
     if state.abort is not None:
         who = looks.line(state.abort.by.name, 60) or "somebody"
-        return span(f"being aborted by {who}{_flying(state, looks)}", "state-aborted", bold=True)
+        return span(f"being aborted by {who}{_in_flight_text(state, looks)}", "state-aborted", bold=True)
     if state.rewind is not None:
         who = looks.line(state.rewind.by.name, 60) or "somebody"
         return span(f"being turned back to {_named(state.rewind.node_id, looks)} by {who}", "state-waiting", bold=True)
@@ -50,20 +50,20 @@ def _frozen(state: DurableRun, looks: RenderContext) -> Spans:
     if state.phase != "frozen":
         return ()
     if state.freezing:
-        return span(f"freezing{_flying(state, looks)}", "state-frozen", bold=True)
+        return span(f"freezing{_in_flight_text(state, looks)}", "state-frozen", bold=True)
     why = looks.line(state.frozen.reason, 300) if state.frozen is not None else ""
     told = f"frozen: {f'{why}; ' if why else ''}nothing is in flight, "
     return (Span(told, "state-frozen"), Span("p", "ink-key"), Span(" thaws", "ink-muted"))
 
 
-def _flying(state: DurableRun, looks: RenderContext) -> str:
+def _in_flight_text(state: DurableRun, looks: RenderContext) -> str:
     """`: 2 calls still in flight: fetch_page 3s, search 1s`."""
     flying = state.in_flight
     if not flying:
         return ""
-    named = ", ".join(in_flight_words(node, looks) for node in flying[:_NAMED])
-    more = f" and {len(flying) - _NAMED} more" if len(flying) > _NAMED else ""
-    return f": {plural(len(flying), 'call')} still in flight: {named}{more}"
+    named = ", ".join(in_flight_words(node, looks) for node in flying[:_MAX_NAMED])
+    more = f" and {len(flying) - _MAX_NAMED} more" if len(flying) > _MAX_NAMED else ""
+    return f": {pluralize(len(flying), 'call')} still in flight: {named}{more}"
 
 
 def in_flight_words(node: Node, looks: RenderContext) -> str:
@@ -72,7 +72,7 @@ def in_flight_words(node: Node, looks: RenderContext) -> str:
     if node.tries:
         last = node.tries[-1]
         since = last.ended_at
-    return f"{looks.line(node.name, 40)} {elapsed(since, None, looks.now)}"
+    return f"{looks.line(node.name, 40)} {format_elapsed(since, None, looks.now)}"
 
 
 def _turned_back(state: DurableRun, looks: RenderContext) -> Spans:
@@ -80,8 +80,8 @@ def _turned_back(state: DurableRun, looks: RenderContext) -> Spans:
         return ()
     last: RunRewound = state.rewound[-1]
     who = looks.line(last.by.name, 60) or "somebody"
-    ago = elapsed(last.ts, None, looks.now)
-    dropped = f"; {plural(last.dropped, 'node')} dropped" if last.dropped else ""
+    ago = format_elapsed(last.ts, None, looks.now)
+    dropped = f"; {pluralize(last.dropped, 'node')} dropped" if last.dropped else ""
     return span(f"turned back to {_named(last.node_id, looks)} by {who} {ago} ago{dropped}", "state-degraded")
 
 

@@ -12,11 +12,11 @@ from typing import Final, Literal, NamedTuple
 
 from runtime.record.state.durable_run import DurableRun, Incident, Node
 from screens.render.formatting import (
-    DAY,
-    HOUR,
-    MINUTE,
-    duration,
-    elapsed,
+    DAY_S,
+    HOUR_S,
+    MINUTE_S,
+    format_duration,
+    format_elapsed,
 )
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
@@ -26,7 +26,7 @@ from screens.render.layout import (
     Spans,
     span,
 )
-from screens.views.run.tree import RunTree, label, state_words
+from screens.views.run.tree import RunTree, node_label, state_words
 from screens.views.shared.render_context import RenderContext
 
 COLUMNS: Final = (
@@ -38,21 +38,22 @@ COLUMNS: Final = (
 BAR: Final = 1
 """Which of the columns the bar is."""
 
-Doing = Literal["", "open", "work", "pause", "person"]
+TimelineState = Literal["", "open", "work", "pause", "person"]
 
-_SIGNS: Final[dict[str, dict[Doing, str]]] = {
+_SIGNS: Final[dict[str, dict[TimelineState, str]]] = {
     "unicode": {"": " ", "open": "─", "work": "━", "pause": "┄", "person": "▒"},
     "ascii": {"": " ", "open": "-", "work": "=", "pause": ".", "person": "?"},
 }
-_INKS: Final[dict[Doing, str]] = {
+_INKS: Final[dict[TimelineState, str]] = {
     "": "ink",
     "open": "line",
     "work": "state-running",
     "pause": "state-retrying",
     "person": "state-waiting",
 }
-_STEPS: Final = (10, 15, 20, 30, 45, MINUTE, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 2700, HOUR, 5400, 2 * HOUR,
-                 3 * HOUR, 4 * HOUR, 6 * HOUR, 9 * HOUR, 12 * HOUR, 18 * HOUR, DAY)  # fmt: skip
+_STEPS: Final = (10, 15, 20, 30, 45, MINUTE_S, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 2700, HOUR_S, 5400,
+                 2 * HOUR_S, 3 * HOUR_S, 4 * HOUR_S, 6 * HOUR_S, 9 * HOUR_S,
+                 12 * HOUR_S, 18 * HOUR_S, DAY_S)  # fmt: skip
 
 
 class Scale(NamedTuple):
@@ -70,7 +71,8 @@ class Scale(NamedTuple):
         """The scale, and what its signs mean."""
         signs = _SIGNS[looks.glyphs.name]
         legend = " ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} a person"))
-        each = f"{duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {duration(self.seconds / self.width)}"
+        cell = format_duration(self.seconds / self.width)
+        each = f"{format_duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {cell}"
         return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
 
 
@@ -80,7 +82,7 @@ def scale_of(state: DurableRun, now: datetime, width: int) -> Scale:
     if state.finished_at is not None:
         return Scale(start, max(1.0, (state.finished_at - start).total_seconds()), max(1, width))
     took = (now - start).total_seconds()
-    whole_days = -(-took // DAY) * DAY
+    whole_days = -(-took // DAY_S) * DAY_S
     return Scale(start, next((float(step) for step in _STEPS if step >= took), whole_days), max(1, width))
 
 
@@ -93,11 +95,11 @@ class Timeline(RunTree):
     def row(self, key: str) -> Row:
         node = self.state.nodes[key]
         bar = bar_of(node, self.state, self.scale, self.looks) if self.scale is not None else ()
-        took = elapsed(node.opened_at, node.closed_at, self.looks.now)
+        took = format_elapsed(node.opened_at, node.closed_at, self.looks.now)
         return Row(
             key,
             (
-                label(node, self.looks),
+                node_label(node, self.looks),
                 bar,
                 state_words(node, self.state, self.looks),
                 span(took, "ink-muted" if node.terminal else "ink"),
@@ -111,18 +113,18 @@ def bar_of(node: Node, state: DurableRun, scale: Scale, looks: RenderContext) ->
         return ()
     end = node.closed_at or looks.now
     first, last = scale.cell(node.opened_at), scale.cell(max(end, node.opened_at))
-    cells: list[Doing] = [""] * last
+    cells: list[TimelineState] = [""] * last
     for since, until, doing in _stretches(node, state, end):
         for at in range(scale.cell(since), min(scale.cell(until) + 1, last)):
             cells[at] = doing
-    found = _painted(cells[:first], looks)
+    found = _merge_cells(cells[:first], looks)
     ended = state_ink(node.phase) if node.is_step else ""
     found += [piece._replace(ink=ended) if ended and piece.ink == _INKS["work"] else piece
-              for piece in _painted(cells[first:], looks)]  # fmt: skip
+              for piece in _merge_cells(cells[first:], looks)]  # fmt: skip
     return (*found, looks.sign(node.phase))
 
 
-def _stretches(node: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime, Doing]]:
+def _stretches(node: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime, TimelineState]]:
     """What a node did when; later ones cover earlier ones."""
     if node.opened_at is not None:
         yield node.opened_at, end, "work" if node.is_step else "open"
@@ -138,7 +140,7 @@ def _answered(incident: Incident, end: datetime) -> datetime:
     return incident.answer.ts if incident.answer is not None else end
 
 
-def _painted(cells: list[Doing], looks: RenderContext) -> list[Span]:
+def _merge_cells(cells: list[TimelineState], looks: RenderContext) -> list[Span]:
     """Equal cells as one piece."""
     signs = _SIGNS[looks.glyphs.name]
     found: list[Span] = []
@@ -155,9 +157,9 @@ def run_line(state: DurableRun, looks: RenderContext, width: int) -> Spans:
     until all of it is accounted for: of a run with thousands under way, the first few do.
     """
     scale, end = scale_of(state, looks.now, width), state.finished_at or looks.now
-    cells: list[Doing] = [""] * (scale.cell(end) + 1)
+    cells: list[TimelineState] = [""] * (scale.cell(end) + 1)
 
-    def mark(since: datetime, until: datetime, doing: Doing) -> None:
+    def mark(since: datetime, until: datetime, doing: TimelineState) -> None:
         first, last = scale.cell(since), scale.cell(min(until, end))
         cells[first : last + 1] = [doing] * (last + 1 - first)
 
@@ -169,4 +171,4 @@ def run_line(state: DurableRun, looks: RenderContext, width: int) -> Spans:
         node = state.nodes.get(incident.opened.node_id)
         if node is not None:
             mark(incident.opened.ts, _answered(incident, node.closed_at or end), "person")
-    return tuple(_painted(cells, looks))
+    return tuple(_merge_cells(cells, looks))

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from runtime.record.state.durable_run import DurableRun, Node
-from screens.render.formatting import elapsed, tokens, whole_seconds
+from screens.render.formatting import format_elapsed, format_tokens, whole_seconds
 from screens.render.glyphs import state_ink, state_word
 from screens.render.layout import (
     Column,
@@ -18,7 +18,7 @@ from screens.render.layout import (
     Spans,
     span,
 )
-from screens.views.run.node import KIND
+from screens.views.run.node import KIND_WORDS
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
@@ -34,14 +34,14 @@ COLUMNS: Final = (
 _UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
 
 
-FRESH: Final = timedelta(seconds=10)
+FRESH_SPAN: Final = timedelta(seconds=10)
 """How long a node that came is marked as new."""
-_VALUES: Final = 6
+_MAX_VALUES: Final = 6
 """Arguments of a call that its line tells."""
-_VALUE: Final = 80
+_MAX_VALUE_CHARS: Final = 80
 """Characters of one of them: its beginning and its end."""
-_FAULTS: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
-_FOLDING: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
+_FAULT_STATES: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
+_FOLDED_STATES: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ class RunTree:
 
     def shape(self) -> object:
         state = self.state
-        counts = tuple(state.counts.get(phase, 0) for phase in _FOLDING)
+        counts = tuple(state.counts.get(phase, 0) for phase in _FOLDED_STATES)
         return (state.id, state.lives, len(state.nodes), len(state.incidents), counts, self.only)
 
     def fresh(self, key: str) -> bool:
         node = self.state.nodes.get(key)
         opened = node.opened_at if node is not None else None
-        return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH)
+        return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH_SPAN)
 
     def row(self, key: str) -> Row:
         """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
@@ -97,9 +97,9 @@ class RunTree:
         return Row(
             key,
             (
-                label(node, self.looks),
+                node_label(node, self.looks),
                 state_words(node, self.state, self.looks),
-                _tries(node, self.looks),
+                _attempt_spans(node, self.looks),
                 _time(node, self.looks),
                 _tokens(node),
             ),
@@ -118,7 +118,7 @@ def filter_nodes(state: DurableRun, pattern: RowFilter, *, faults_only: bool) ->
     for node in state.nodes.values():
         if faults_only and not is_fault(node):
             continue
-        if pattern.active and not pattern.means(_says(node)):
+        if pattern.active and not pattern.matches(_searchable_text(node)):
             continue
         above = node
         while above.id not in found:
@@ -131,12 +131,13 @@ def filter_nodes(state: DurableRun, pattern: RowFilter, *, faults_only: bool) ->
 
 def is_fault(node: Node) -> bool:
     """Whether somebody who looks for trouble wants to see it: it waits, failed, is tried again, or warned."""
-    return node.phase in _FAULTS or bool(node.warnings) or (node.fault is not None and not node.terminal)
+    return node.phase in _FAULT_STATES or bool(node.warnings) or (node.fault is not None and not node.terminal)
 
 
-def _says(node: Node) -> str:
+def _searchable_text(node: Node) -> str:
     """What a filter looks at."""
-    return f"{node.name} {KIND.get(node.kind, node.kind)} {state_word(node.phase)} {node.agent} {argument_digest(node)}"
+    kind = KIND_WORDS.get(node.kind, node.kind)
+    return f"{node.name} {kind} {state_word(node.phase)} {node.agent} {argument_digest(node)}"
 
 
 def argument_digest(node: Node) -> str:
@@ -146,23 +147,25 @@ def argument_digest(node: Node) -> str:
     arguments = node.effective.get("arguments", node.requested.get("arguments"))
     if not isinstance(arguments, dict):
         return ""
-    return ", ".join(_ends(str(value)) for value in islice(arguments.values(), _VALUES))
+    return ", ".join(_ends(str(value)) for value in islice(arguments.values(), _MAX_VALUES))
 
 
 def _ends(text: str) -> str:
-    return text if len(text) <= _VALUE else f"{text[: _VALUE // 2]}...{text[-_VALUE // 2 :]}"
+    return (
+        text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS // 2]}...{text[-_MAX_VALUE_CHARS // 2 :]}"
+    )
 
 
-def label(node: Node, looks: RenderContext) -> Spans:
+def node_label(node: Node, looks: RenderContext) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
     name = looks.line(node.name, 120) or "?"
     found = [looks.sign(node.phase), Span(f" {name}", ink, bold=not node.is_step and not node.terminal)]
     if node.kind in ("llm", "group", "value", "swarm"):
-        found.append(Span(f" {KIND.get(node.kind, node.kind)}", "ink-muted"))
+        found.append(Span(f" {KIND_WORDS.get(node.kind, node.kind)}", "ink-muted"))
     if node.warnings:
         found.append(Span(f" {looks.glyphs.warning}", "severity-warning"))
-    if given := looks.line(argument_digest(node), _VALUES * _VALUE):
+    if given := looks.line(argument_digest(node), _MAX_VALUES * _MAX_VALUE_CHARS):
         found.append(Span(f" {given}", "ink-muted"))
     return tuple(found)
 
@@ -174,7 +177,7 @@ def state_words(node: Node, state: DurableRun, looks: RenderContext) -> Spans:
         left = (node.retry.until - looks.now).total_seconds()
         word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
     elif node.phase == "waiting" and (since := _waiting_since(node, state)):
-        word = f"waits {elapsed(since, None, looks.now)}"
+        word = f"waits {format_elapsed(since, None, looks.now)}"
     return span(word, state_ink(node.phase))
 
 
@@ -183,7 +186,7 @@ def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
     return next((incident.opened.ts for incident in found if incident.open), None)
 
 
-def _tries(node: Node, looks: RenderContext) -> Spans:
+def _attempt_spans(node: Node, looks: RenderContext) -> Spans:
     if node.attempts < 2:
         return ()
     return span(f"{looks.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
@@ -192,8 +195,8 @@ def _tries(node: Node, looks: RenderContext) -> Spans:
 def _time(node: Node, looks: RenderContext) -> Spans:
     until = node.closed_at
     ink = "ink-muted" if node.terminal else "ink"
-    return span(elapsed(node.opened_at, until, looks.now), ink)
+    return span(format_elapsed(node.opened_at, until, looks.now), ink)
 
 
 def _tokens(node: Node) -> Spans:
-    return span(tokens(node.input_tokens, node.output_tokens), "ink-muted")
+    return span(format_tokens(node.input_tokens, node.output_tokens), "ink-muted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtime.judgement.reports.wait_graph import WaitChain
-from screens.render.formatting import elapsed, plural, whole_seconds
+from screens.render.formatting import format_elapsed, pluralize, whole_seconds
 from screens.render.layout import Span, Spans, span
 from screens.views.shared.render_context import RenderContext
 
@@ -26,11 +26,11 @@ def waits_lines(found: WaitChain, looks: RenderContext) -> list[Spans]:
 def _facts(found: WaitChain, looks: RenderContext) -> list[Spans]:
     facts = [
         ("held up", f"by {looks.line(found.why)}" if found.kind != "nothing" else ""),
-        ("since", f"{elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),
+        ("since", f"{format_elapsed(found.since, None, looks.now)} ago" if found.since is not None else ""),
         ("until", countdown(found.until, looks.now) if found.until is not None else ""),
         ("decide", looks.line(found.incident_id, 60)),
-        ("frees", f"{plural(found.frees, 'node')} if this one goes on" if found.frees else ""),
-        ("also", f"{plural(len(found.also), 'other')} beside it must end, too" if found.also else ""),
+        ("frees", f"{pluralize(found.frees, 'node')} if this one goes on" if found.frees else ""),
+        ("also", f"{pluralize(len(found.also), 'other')} beside it must end, too" if found.also else ""),
     ]
     return [(Span(f"{name:<7}  ", "ink-muted"), Span(text)) for name, text in facts if text]
 

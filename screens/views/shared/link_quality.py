@@ -42,13 +42,13 @@ def _told(link: LinkQuality, name: str) -> Spans:
     if link.stalled:
         return (Span(f"{who}stalled {link.stalled} s", "severity-warning"),)
     if link.round_trip >= SLOW_S:
-        return (Span(f"{who}slow link {took(link.round_trip)}", "severity-warning"),)
+        return (Span(f"{who}slow link {format_round_trip(link.round_trip)}", "severity-warning"),)
     if not name:
-        return (Span(f"link {took(link.round_trip)}", "ink-muted"),) if link.round_trip >= NEAR_S else ()
-    return (Span(f"{who}link {took(link.round_trip)}" if link.round_trip else name, "ink-muted"),)
+        return (Span(f"link {format_round_trip(link.round_trip)}", "ink-muted"),) if link.round_trip >= NEAR_S else ()
+    return (Span(f"{who}link {format_round_trip(link.round_trip)}" if link.round_trip else name, "ink-muted"),)
 
 
-def took(seconds: float) -> str:
+def format_round_trip(seconds: float) -> str:
     """A round trip, in steps that a person can tell apart."""
     millis = seconds * 1000
     if millis < 50:

@@ -20,7 +20,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter, filter_rows, matching_rows
 from screens.views.shared.row_sort import RowSort, sorted_rows
 
-NEW_FOR_S = timedelta(seconds=60)
+FRESH_S = timedelta(seconds=60)
 """How long a row that came is marked as new."""
 
 
@@ -38,7 +38,7 @@ class StableOrder:
         """Sort anew at the next look."""
         self._stale = True
 
-    def of(self, keys: Collection[str], ranked: Callable[[], Iterable[str]]) -> list[str]:
+    def order(self, keys: Collection[str], ranked: Callable[[], Iterable[str]]) -> list[str]:
         """These keys, as `ranked` had them when it was last asked."""
         if self._stale or len(keys) != len(self._known) or not self._known.issuperset(keys):
             self._keys = list(ranked())
@@ -75,11 +75,11 @@ class ListState:
             self.last_filter = text
 
     def sort_by_next(self) -> None:
-        self.sort = self.sort.following(self.columns)
+        self.sort = self.sort.by_next_column(self.columns)
         self._places.clear()
 
     def turn(self) -> None:
-        self.sort = self.sort.turned()
+        self.sort = self.sort.reversed_order()
         self._places.clear()
 
     def toggle(self, key: str) -> None:
@@ -116,7 +116,7 @@ class ListState:
             self.selected &= {row.key for row in rows}
         left = matching_rows(rows, lambda row: row.fault) if self.faults_only else list(rows)
         left = filter_rows(left, self.filter)
-        self.left_out = 0 if len(left) == len(rows) else _things(rows) - _things(left)
+        self.left_out = 0 if len(left) == len(rows) else _count_rows(rows) - _count_rows(left)
         left = self._in_places(left)
         self.shown = tuple(row.key for row in left if not row.heading and row.fold is None)
         return self._folded(left)
@@ -142,7 +142,7 @@ class ListState:
         ]
 
     def fresh(self, rows: Sequence[Row], now: datetime) -> Collection[str]:
-        """Keys of the rows that came within `FRESH`, but for those that were there at the first look."""
+        """Keys of the rows that came within `FRESH_SPAN`, but for those that were there at the first look."""
         seen, self._seen = self._seen, {}
         found: set[str] = set()
         for row in rows:
@@ -150,7 +150,7 @@ class ListState:
                 continue
             since = datetime.min.replace(tzinfo=now.tzinfo) if seen is None else seen.get(row.key, now)
             self._seen[row.key] = since
-            if now - since < NEW_FOR_S:
+            if now - since < FRESH_S:
                 found.add(row.key)
         return found
 
@@ -169,7 +169,7 @@ class ListState:
         return join_spans(parts, looks.glyphs.dot)
 
 
-def _things(rows: Iterable[Row]) -> int:
+def _count_rows(rows: Iterable[Row]) -> int:
     return sum(not row.heading and row.fold is None for row in rows)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from screens.render.glyphs import (
-    UNICODE,
+    UNICODE_GLYPHS,
     Glyphs,
     state_ink,
     state_word,
@@ -23,7 +23,7 @@ class RenderContext:
     """
 
     now: datetime
-    glyphs: Glyphs = UNICODE
+    glyphs: Glyphs = UNICODE_GLYPHS
     keys: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -15,7 +15,7 @@ from typing import Final
 
 from screens.render.layout import Row, plain_text
 
-_SIGNS: Final = frozenset("\\^$*+?{}[]|()")
+_REGEX_SIGNS: Final = frozenset("\\^$*+?{}[]|()")
 """What makes a pattern a regular expression. A dot alone does not: names of files have dots."""
 
 
@@ -32,7 +32,7 @@ class RowFilter:
     @property
     def active(self) -> bool:
         """Whether it can leave anything out."""
-        return self._means is not None
+        return self._matcher is not None
 
     @property
     def problem(self) -> str:
@@ -40,11 +40,11 @@ class RowFilter:
         found = self._compiled
         return found if isinstance(found, str) else ""
 
-    def means(self, line: str) -> bool:
+    def matches(self, line: str) -> bool:
         """Whether a line is meant; all lines are where the filter is not active."""
-        return self._means is None or self._means(line)
+        return self._matcher is None or self._matcher(line)
 
-    def places(self, line: str) -> list[tuple[int, int]]:
+    def find_spans(self, line: str) -> list[tuple[int, int]]:
         """Where in a line it is found, from left to right, none within another; nowhere, if it is turned round."""
         found = self._compiled
         if isinstance(found, str) or self.inverse:
@@ -61,7 +61,7 @@ class RowFilter:
         """Expressions all of which have to be found, or why there are none."""
         text = self.text.removeprefix("!").strip()
         flags = re.NOFLAG if text != text.lower() else re.IGNORECASE
-        if not _SIGNS.intersection(text):
+        if not _REGEX_SIGNS.intersection(text):
             return [re.compile(re.escape(word), flags) for word in text.split()]
         try:
             return [re.compile(text, flags)]
@@ -69,7 +69,7 @@ class RowFilter:
             return f"no regular expression: {exc}"
 
     @cached_property
-    def _means(self) -> Callable[[str], bool] | None:
+    def _matcher(self) -> Callable[[str], bool] | None:
         found = self._compiled
         if isinstance(found, str) or not found:
             return None
@@ -80,7 +80,7 @@ class RowFilter:
 def filter_rows(rows: Sequence[Row], pattern: RowFilter | str) -> list[Row]:
     """The rows that a pattern means (see `kept`). What is under another row is also found by that row's key."""
     chosen = RowFilter(pattern) if isinstance(pattern, str) else pattern
-    return matching_rows(rows, lambda row: chosen.means(searchable_text(row))) if chosen.active else list(rows)
+    return matching_rows(rows, lambda row: chosen.matches(searchable_text(row))) if chosen.active else list(rows)
 
 
 def matching_rows(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> list[Row]:

@@ -12,7 +12,7 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    fit,
+    fit_columns,
     plain_text,
     set_line,
 )
@@ -25,13 +25,13 @@ class RowSort:
     column: str = ""
     reverse: bool = False
 
-    def following(self, columns: Sequence[Column]) -> RowSort:
+    def by_next_column(self, columns: Sequence[Column]) -> RowSort:
         """By the next column that has a name; after the last one, as the view has them."""
         names = ["", *(column.name for column in columns if column.name)]
         at = names.index(self.column) if self.column in names else 0
         return RowSort(names[(at + 1) % len(names)])
 
-    def turned(self) -> RowSort:
+    def reversed_order(self) -> RowSort:
         return replace(self, reverse=not self.reverse)
 
 
@@ -95,4 +95,4 @@ def header_line(columns: Sequence[Column], width: int, sort: RowSort, glyphs: Gl
         chosen = column.name == sort.column and bool(column.name)
         mark = (glyphs.descending if sort.reverse else glyphs.ascending) if chosen else ""
         cells.append((Span(f"{column.name}{mark}", "ink-key" if chosen else "ink-muted"),))
-    return set_line(columns, fit(columns, width - 2), cells, glyphs.ellipsis)
+    return set_line(columns, fit_columns(columns, width - 2), cells, glyphs.ellipsis)
