@@ -117,3 +117,9 @@ def test_each_change_leads_to_a_place_that_exists() -> None:
         (path, name) for path, names in CHANGES.findall(_change_sections()) for name in re.findall(r"[\w.]+", names)
     ]
     assert not [f"{path}: {name}" for path, name in places if name not in _names(ROOT / path)]
+
+
+def test_the_makefile_names_files_that_exist() -> None:
+    named = re.findall(r"\b[\w/]+/\w+\.py\b", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert named
+    assert not [name for name in named if not (ROOT / name).exists()]

@@ -73,7 +73,7 @@ class ViewRedactor:
         """What an operator means who was shown `original` masked and sends `given`, as JSON has it.
 
         Raises:
-            MaskLeft: a part of it is masked and is not as it was shown.
+            MaskNotReplaced: a part of it is masked and is not as it was shown.
         """
         return _restore(given, original, self.mask_value(original)) if self.masked else given
 

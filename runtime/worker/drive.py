@@ -1,4 +1,4 @@
-"""`drive`: claims the lease of a run, replays it, and carries it on until it is finished, parked or fenced."""
+"""`drive`: claims a run's lease (its length: `LEASE_S`), replays the run, and drives it until it ends or parks."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class StateAssembler:
 
     Raises (from `add`):
         pydantic.ValidationError: a part holds no state that this program can read.
-        BadState: it has too many nodes, or they are no tree.
+        InvalidState: it has too many nodes, or they are no tree.
     """
 
     def __init__(self) -> None:
