@@ -158,7 +158,7 @@ PAY = {"action": {"tool": "pay", "arguments": {"sum": 1}}}
 IN_RUN = "screens.pages.run.RunScreen._answer"
 MANY = "screens.dialogs.bulk_answer.BulkAnswerScreen._answer"
 ACT = "screens.dialogs.confirm_action.RunActionScreen._carry_out"
-BATCH = "screens.base.run_list_screen.RunListScreen._act.act"
+BATCH = "screens.base.run_list_screen.RunListScreen._confirm_verb.act"
 ORDER = "screens.dialogs.palette_commands.run_order.act"
 
 PLACES = {
